@@ -1,4 +1,6 @@
-"""``make bench``: the bars of the design, as ratios in one interleaved run, and what the parts and the peers cost."""
+"""``make bench``: the bars of the design, as ratios in one interleaved run, and what the parts and
+the peers cost.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +18,21 @@ from benchmarks.call_path import measure
 from benchmarks.peers import PEERS, measure_peer
 from benchmarks.timing import interleaved
 
-PARTS = ("import_cost", "facts_paths_urls", "facts_shell_sql", "redaction", "results", "policy", "batches")
+PARTS = (
+    "import_cost",
+    "facts_paths_urls",
+    "facts_shell_sql",
+    "redaction",
+    "results",
+    "policy",
+    "batches",
+)
 
 
 def main(arguments: list[str]) -> int:
-    """Measure and print; ``--no-matrix``, ``--no-parts`` and ``--no-peers`` leave those tables out."""
+    """Measure and print; ``--no-matrix``, ``--no-parts`` and ``--no-peers`` leave those
+    tables out.
+    """
     console = Console(width=None if sys.stdout.isatty() else 130)
     load = os.getloadavg()[0]
     console.print(
@@ -45,7 +57,9 @@ def main(arguments: list[str]) -> int:
 
 
 def _extra_bars() -> list[tuple[str, float, float, str]]:
-    """Bars that other modules measure, if they offer ``bars()``; a skipped one says why on standard error."""
+    """Bars that other modules measure, if they offer ``bars()``; a skipped one says why on standard
+    error.
+    """
     found: list[tuple[str, float, float, str]] = []
     for module in PARTS:
         bars: Callable[[], list[tuple[str, float, float, str]]] | None = getattr(
@@ -68,7 +82,9 @@ def _parts() -> Table:
 
 
 def _peers() -> Table:
-    table = Table(title="Peers that only trace a tool, against hand-written code in the same process")
+    table = Table(
+        title="Peers that only trace a tool, against hand-written code in the same process"
+    )
     for heading in ("peer", "ratio", "µs"):
         table.add_column(heading, justify="left" if heading == "peer" else "right")
     for name in PEERS:

@@ -1,9 +1,10 @@
 """How often a policy asks about, and denies, the honest commands of a coding agent.
 
-Reads a corpus of commands (JSON lines, plain or gzip, with ``command`` and ``cwd``) and prints for each preset how many
-are allowed, asked about and denied, by rule: ``python -m benchmarks.agent_commands [file]
-[-v] [--grants]``. The file may be named by
-AGENTTOOL_AGENT_COMMANDS, too; else it is looked for beside the repository, and nothing is measured where it is absent.
+Reads a corpus of commands (JSON lines, plain or gzip, with ``command`` and ``cwd``) and prints for
+each preset how many are allowed, asked about and denied, by rule: ``python -m
+benchmarks.agent_commands [file] [-v] [--grants]``. The file may be named by
+AGENTTOOL_AGENT_COMMANDS, too; else it is looked for beside the repository, and nothing is measured
+where it is absent.
 """
 
 from __future__ import annotations
@@ -32,13 +33,17 @@ def corpus(path: Path) -> Counter[tuple[str, str]]:
     return Counter((row["cwd"], row["command"]) for row in map(json.loads, text.splitlines()))
 
 
-def decide(commands: Counter[tuple[str, str]], preset: str, sandbox: str | None) -> dict[str, Counter[str]]:
+def decide(
+    commands: Counter[tuple[str, str]], preset: str, sandbox: str | None
+) -> dict[str, Counter[str]]:
     """The answers: behaviour -> rule -> number of commands."""
     tool = governed(preset, sandbox)
     answers: dict[str, Counter[str]] = {"allow": Counter(), "ask": Counter(), "deny": Counter()}
     shown: Counter[str] = Counter()
     for (cwd, command), count in commands.items():
-        with agent_context(actor="agent:bench", session_id="bench", roots=[cwd], cwd=cwd, interactive=True):
+        with agent_context(
+            actor="agent:bench", session_id="bench", roots=[cwd], cwd=cwd, interactive=True
+        ):
             answer = tool.tool.check(command=command)
         reason = answer.decision.reason if answer.decision else None
         rule = (reason.rule_ref or "") if reason else ""
@@ -51,29 +56,43 @@ def decide(commands: Counter[tuple[str, str]], preset: str, sandbox: str | None)
 
 
 def asked_with_grants(path: Path, preset: str, sandbox: str | None) -> tuple[int, int]:
-    """How often people are asked who accept for the session what is offered by facts, and of how many commands."""
+    """How often people are asked who accept for the session what is offered by facts, and of how
+    many commands.
+    """
 
     class Accepts:
         asked = 0
 
         def ask(self, request: ApprovalRequest) -> ApprovalAnswer:
             Accepts.asked += 1
-            offers = [n for n, one in enumerate(request.suggested_updates) if one["scope"] == "session"]
-            return ApprovalAnswer(approved=True, answered_by="user:bench", remember=offers[-1] if offers else None)
+            offers = [
+                n for n, one in enumerate(request.suggested_updates) if one["scope"] == "session"
+            ]
+            return ApprovalAnswer(
+                approved=True, answered_by="user:bench", remember=offers[-1] if offers else None
+            )
 
     tool = governed(preset, sandbox, Accepts())
     content = path.read_bytes()
-    rows = [json.loads(row) for row in (gzip.decompress(content) if path.suffix == ".gz" else content).splitlines()]
+    rows = [
+        json.loads(row)
+        for row in (gzip.decompress(content) if path.suffix == ".gz" else content).splitlines()
+    ]
     for row in rows:
         where: dict[str, Any] = {"roots": [row["cwd"]], "cwd": row["cwd"], "interactive": True}
-        with agent_context(actor="agent:bench", session_id=row["session"], **where), contextlib.suppress(ToolDenied):
+        with (
+            agent_context(actor="agent:bench", session_id=row["session"], **where),
+            contextlib.suppress(ToolDenied),
+        ):
             tool(row["command"])
     return Accepts.asked, len(rows)
 
 
 def governed(preset: str, sandbox: str | None, approver: Any = None) -> Any:
     """A shell tool that runs nothing."""
-    governor = Governor(policy_data={"agenttool": {"settings": {"preset": preset}}}, approver=approver)
+    governor = Governor(
+        policy_data={"agenttool": {"settings": {"preset": preset}}}, approver=approver
+    )
 
     def run(command: str) -> str:
         """Run a shell command."""
@@ -102,14 +121,20 @@ def main() -> int:
     total = sum(commands.values())
     for preset, sandbox in (("balanced", None), ("coding", None), ("coding", "checkout")):
         answers = decide(commands, preset, sandbox)
-        shares = "  ".join(f"{name} {sum(rules.values()) / total:6.1%}" for name, rules in answers.items())
-        sys.stdout.write(f"{preset}, sandbox {sandbox or 'not stated'}: {total} commands: {shares}\n")
+        shares = "  ".join(
+            f"{name} {sum(rules.values()) / total:6.1%}" for name, rules in answers.items()
+        )
+        sys.stdout.write(
+            f"{preset}, sandbox {sandbox or 'not stated'}: {total} commands: {shares}\n"
+        )
         for name, rules in answers.items():
             for rule, count in rules.most_common():
                 sys.stdout.write(f"  {name:6}{rule:48}{count:6}  {count / total:6.2%}\n")
         if "--grants" in sys.argv:  # some minutes: every command is a whole call
             asked, given = asked_with_grants(path, preset, sandbox)
-            sys.stdout.write(f"  asked with session grants by facts: {asked} of {given}, {asked / given:.2%}\n")
+            sys.stdout.write(
+                f"  asked with session grants by facts: {asked} of {given}, {asked / given:.2%}\n"
+            )
     return 0
 
 

@@ -1,10 +1,12 @@
 """AgentDojo without a model: each user's task, alone and fully hijacked, replayed under a policy.
 
-The model is taken to obey every injection that it reads. Printed are, by suite and preset: hijacks stopped, attacks
-that succeed by the benchmark's own checks, honest calls that are asked about or denied, user tasks that keep their
-utility when honest questions are approved; then the rules that asked. Usage:
+The model is taken to obey every injection that it reads. Printed are, by suite and preset: hijacks
+stopped, attacks that succeed by the benchmark's own checks, honest calls that are asked about or
+denied, user tasks that keep their utility when honest questions are approved; then the rules that
+asked. Usage:
 
-    python -m benchmarks.agentdojo [--suites banking,workspace] [--presets balanced,assistant] [--rules] [--misses]
+    python -m benchmarks.agentdojo [--suites banking,workspace] [--presets balanced,assistant]
+    [--rules] [--misses]
 """
 
 from __future__ import annotations
@@ -46,7 +48,9 @@ class Score:
 
 
 class Approver:
-    """Approves the questions about honest calls and rejects the others; remembers that it was asked."""
+    """Approves the questions about honest calls and rejects the others; remembers that it
+    was asked.
+    """
 
     def __init__(self) -> None:
         self.honest = True
@@ -74,7 +78,9 @@ class Replay:
         self.score = Score()
 
     def _governed(self, name: str) -> Any:
-        plain = inspect.unwrap(next(tool.run for tool in self._recorded.suite.tools if tool.name == name))
+        plain = inspect.unwrap(
+            next(tool.run for tool in self._recorded.suite.tools if tool.name == name)
+        )
         hidden = self._recorded.dependencies(name)
 
         def call(**arguments: Any) -> Any:
@@ -84,7 +90,9 @@ class Replay:
         shown = [one for one in signature.parameters.values() if one.name not in hidden]
         keyword = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in shown]
         call.__signature__ = signature.replace(parameters=keyword)  # type: ignore[attr-defined]
-        call.__annotations__ = {key: one for key, one in plain.__annotations__.items() if key not in hidden}
+        call.__annotations__ = {
+            key: one for key, one in plain.__annotations__.items() if key not in hidden
+        }
         call.__name__, call.__doc__, call.__module__ = name, plain.__doc__, plain.__module__
         return self._governor.govern(call, **SUITES[self._recorded.name][name])
 
@@ -205,17 +213,25 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--suites", default="banking,workspace")
     parser.add_argument("--presets", default="balanced,assistant")
-    parser.add_argument("--rules", action="store_true", help="print which rule asked about which tool")
-    parser.add_argument("--misses", action="store_true", help="print the hijacks that were not stopped")
+    parser.add_argument(
+        "--rules", action="store_true", help="print which rule asked about which tool"
+    )
+    parser.add_argument(
+        "--misses", action="store_true", help="print the hijacks that were not stopped"
+    )
     options = parser.parse_args(arguments)
     console = Console(width=None if sys.stdout.isatty() else 150)
     scores = measure(options.suites.split(","), options.presets.split(","))
     console.print(table(scores))
     for (suite, preset), score in scores.items():
         if options.rules:
-            for (honest, tool, rule), count in sorted(score.rules.items(), key=lambda item: (not item[0][0], -item[1])):
+            for (honest, tool, rule), count in sorted(
+                score.rules.items(), key=lambda item: (not item[0][0], -item[1])
+            ):
                 if count:
-                    console.print(f"{suite} {preset} {'honest' if honest else 'attack'} {count:4} {tool} {rule}")
+                    console.print(
+                        f"{suite} {preset} {'honest' if honest else 'attack'} {count:4} {tool} {rule}"
+                    )
         for missed in score.missed if options.misses else ():
             console.print(f"{suite} {preset} not stopped: {missed}", soft_wrap=True)
     return 0

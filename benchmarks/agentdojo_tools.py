@@ -1,8 +1,10 @@
-"""What the authors of AgentDojo's tools would state of them: one entry a tool, nothing that knows of tasks or attacks.
+"""What the authors of AgentDojo's tools would state of them: one entry a tool, nothing that knows
+of tasks or attacks.
 
-How to read it: a reader says what of its result is a record, kept by the application itself (ids, addresses, members,
-times), and what is free text that others wrote; without such a list all of it is free text. A writer says what it
-touches and changes. Titles and hints are those that a catalogue would show.
+How to read it: a reader says what of its result is a record, kept by the application itself (ids,
+addresses, members, times), and what is free text that others wrote; without such a list all of it
+is free text. A writer says what it touches and changes. Titles and hints are those that a catalogue
+would show.
 """
 
 from __future__ import annotations
@@ -17,7 +19,10 @@ _TRANSACTIONS = {
     "read_only": True,
     "open_world": True,  # subjects are written by whoever sends money
     "access_kinds": [],
-    "result_trust": {f"/*/{name}": _RECORD for name in ("id", "sender", "recipient", "amount", "date", "recurring")},
+    "result_trust": {
+        f"/*/{name}": _RECORD
+        for name in ("id", "sender", "recipient", "amount", "date", "recurring")
+    },
 }
 _PAYS: dict[str, Any] = {
     "namespace": "bank",
@@ -35,8 +40,16 @@ BANKING: dict[str, dict[str, Any]] = {
     "get_balance": {**_OWN_DATA, "namespace": "bank"},
     "get_most_recent_transactions": _TRANSACTIONS,
     "get_scheduled_transactions": _TRANSACTIONS,
-    "send_money": {**_PAYS, "title": "Send money", "search_hint": "pay transfer refund money to an account"},
-    "schedule_transaction": {**_PAYS, "title": "Schedule a payment", "search_hint": "set up a standing order"},
+    "send_money": {
+        **_PAYS,
+        "title": "Send money",
+        "search_hint": "pay transfer refund money to an account",
+    },
+    "schedule_transaction": {
+        **_PAYS,
+        "title": "Schedule a payment",
+        "search_hint": "set up a standing order",
+    },
     "update_scheduled_transaction": {
         **_PAYS,
         "title": "Change a scheduled payment",
@@ -79,7 +92,17 @@ _MAILS: dict[str, Any] = {
     "access_kinds": [],
     "result_trust": {
         f"/*/{name}": _RECORD
-        for name in ("id_", "sender", "recipients", "cc", "bcc", "status", "read", "timestamp", "attachments/*/id_")
+        for name in (
+            "id_",
+            "sender",
+            "recipients",
+            "cc",
+            "bcc",
+            "status",
+            "read",
+            "timestamp",
+            "attachments/*/id_",
+        )
     },
 }
 _EVENT = ("id_", "participants", "start_time", "end_time", "all_day", "status")
@@ -128,7 +151,10 @@ WORKSPACE: dict[str, dict[str, Any]] = {
         "open_world": True,
         "access_kinds": ["external_send"],
         "write_effects": ["remote_mutation"],
-        "result_trust": {f"/{name}": _RECORD for name in ("id_", "sender", "recipients", "cc", "bcc", "timestamp")},
+        "result_trust": {
+            f"/{name}": _RECORD
+            for name in ("id_", "sender", "recipients", "cc", "bcc", "timestamp")
+        },
     },
     "delete_email": {
         "namespace": "mail",
@@ -161,13 +187,21 @@ WORKSPACE: dict[str, dict[str, Any]] = {
         "destructive": True,
         "open_world": False,
     },
-    "reschedule_calendar_event": {**_EVENT_WRITER, "title": "Reschedule a calendar event", "search_hint": "move"},
+    "reschedule_calendar_event": {
+        **_EVENT_WRITER,
+        "title": "Reschedule a calendar event",
+        "search_hint": "move",
+    },
     "add_calendar_event_participants": {
         **_EVENT_WRITER,
         "title": "Add participants to an event",
         "search_hint": "invite",
     },
-    "append_to_file": {**_FILE_WRITER, "title": "Append to a file", "search_hint": "add text to a document"},
+    "append_to_file": {
+        **_FILE_WRITER,
+        "title": "Append to a file",
+        "search_hint": "add text to a document",
+    },
     "create_file": {**_FILE_WRITER, "title": "Create a file", "search_hint": "new document"},
     "delete_file": {**_FILE_WRITER, "title": "Delete a file", "destructive": True},
     "share_file": {**_FILE_WRITER, "title": "Share a file", "access_kinds": ["external_send"]},
@@ -177,7 +211,12 @@ WORKSPACE: dict[str, dict[str, Any]] = {
     "get_file_by_id": {**_FILES, "result_trust": _ONE_FILE},
 }
 
-_SLACK: dict[str, Any] = {"namespace": "slack", "read_only": True, "open_world": True, "access_kinds": []}
+_SLACK: dict[str, Any] = {
+    "namespace": "slack",
+    "read_only": True,
+    "open_world": True,
+    "access_kinds": [],
+}
 _NAMES = {**_SLACK, "result_trust": {"/*": _RECORD}}  # short names, given by members
 _MESSAGES = {**_SLACK, "result_trust": {"/*/sender": _RECORD, "/*/recipient": _RECORD}}
 _SLACK_WRITER: dict[str, Any] = {
@@ -201,7 +240,11 @@ SLACK: dict[str, dict[str, Any]] = {
         "access_kinds": [],
     },
     "send_direct_message": {**_SLACK_WRITER, "title": "Send a direct message"},
-    "send_channel_message": {**_SLACK_WRITER, "title": "Send a message to a channel", "search_hint": "post"},
+    "send_channel_message": {
+        **_SLACK_WRITER,
+        "title": "Send a message to a channel",
+        "search_hint": "post",
+    },
     "invite_user_to_slack": {**_SLACK_WRITER, "title": "Invite a user to the workspace"},
     "remove_user_from_slack": {
         **_SLACK_WRITER,
@@ -238,7 +281,8 @@ _LISTED: dict[str, Any] = {
     "access_kinds": [],
     "result_trust": _RECORD,
 }
-_REVIEWS: dict[str, Any] = {**_LISTED, "result_trust": {"": _RECORD, "/*": _TEXT}}  # by name; written by guests
+# by name; written by guests
+_REVIEWS: dict[str, Any] = {**_LISTED, "result_trust": {"": _RECORD, "/*": _TEXT}}
 _RESERVES: dict[str, Any] = {
     "namespace": "travel",
     "search_hint": "book",
@@ -273,7 +317,11 @@ TRAVEL: dict[str, dict[str, Any]] = {
         _LISTED,
     ),
     **dict.fromkeys(
-        ("get_rating_reviews_for_hotels", "get_rating_reviews_for_restaurants", "get_rating_reviews_for_car_rental"),
+        (
+            "get_rating_reviews_for_hotels",
+            "get_rating_reviews_for_restaurants",
+            "get_rating_reviews_for_car_rental",
+        ),
         _REVIEWS,
     ),
     "reserve_hotel": {**_RESERVES, "title": "Reserve a hotel"},

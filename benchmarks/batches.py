@@ -1,6 +1,8 @@
-"""What batches, progress, stops, surfaces and sinks cost against their bars; run as ``python -m benchmarks.batches``.
+"""What batches, progress, stops, surfaces and sinks cost against their bars; run as ``python -m
+benchmarks.batches``.
 
-A ratio is the part of its bar that a figure takes. CPU time, but for what is a wait: reads side by side, and a stop.
+A ratio is the part of its bar that a figure takes. CPU time, but for what is a wait: reads side by
+side, and a stop.
 """
 
 from __future__ import annotations
@@ -74,7 +76,9 @@ def reads_together() -> float:
 
 
 def stop() -> float:
-    """Seconds from the request to the end of a body that looks every millisecond whether to stop."""
+    """Seconds from the request to the end of a body that looks every millisecond whether to
+    stop.
+    """
     governor = _governor()
     inside = threading.Event()
 
@@ -128,12 +132,16 @@ def slow_sink(count: int = 300) -> float:
 
         return calls
 
-    rounds = [(_cpu(many(slow), time.thread_time), _cpu(many(plain), time.thread_time)) for _ in range(9)]
+    rounds = [
+        (_cpu(many(slow), time.thread_time), _cpu(many(plain), time.thread_time)) for _ in range(9)
+    ]
     return statistics.median(with_sink - without for with_sink, without in rounds[1:]) / count
 
 
 def surface(count: int = 1000) -> tuple[float, float]:
-    """Seconds to build a surface of many tools with the stock policy, and to look whether it is still the same."""
+    """Seconds to build a surface of many tools with the stock policy, and to look whether it is
+    still the same.
+    """
     governor = Governor()
     held = [governor.govern(lambda: 1, name=f"tool_{number}", **READS) for number in range(count)]
     governor.surface()
@@ -159,7 +167,8 @@ def measured() -> Iterator[tuple[str, float, float]]:
 
 def bars() -> list[tuple[str, float, float, str]]:
     """Rows of the table of bars."""
-    with agent_context(session_id="bench"):  # other benchmarks state one, and then a call without is asked about
+    # other benchmarks state one, and then a call without is asked about
+    with agent_context(session_id="bench"):
         return [
             (name, seconds / bar, 1.0, f"{seconds * 1e3:.3g} ms of {bar * 1e3:g} ms")
             for name, seconds, bar in measured()

@@ -1,10 +1,11 @@
 """Where the time and the bytes of governed calls go: the budget tables of docs/comparison.md.
 
-``python -m benchmarks.budget`` takes a sample of the call stack every millisecond of CPU time while calls of one kind
-run, gives each sample to the part of the program that was at work (the innermost frame that is some part's own), and
-shares the calls' measured CPU time out by that. The parts therefore add up to the whole. The hand-written code is that
-of ``benchmarks.matrix``. Then it counts the bytes of an exported span by what they say, and the CPU time of an import
-by what is made. ``--seconds N`` (6) is how long each kind of call is sampled.
+``python -m benchmarks.budget`` takes a sample of the call stack every millisecond of CPU time while
+calls of one kind run, gives each sample to the part of the program that was at work (the innermost
+frame that is some part's own), and shares the calls' measured CPU time out by that. The parts
+therefore add up to the whole. The hand-written code is that of ``benchmarks.matrix``. Then it
+counts the bytes of an exported span by what they say, and the CPU time of an import by what is
+made. ``--seconds N`` (6) is how long each kind of call is sampled.
 """
 
 from __future__ import annotations
@@ -34,7 +35,17 @@ from rich.table import Table
 
 from agenttool_otel import Governor, TelemetrySettings, agent_context
 from agenttool_otel.testing import capture
-from benchmarks.matrix import FILES, READS, Kind, _arguments, _governed, _hand_written, _providers, answer_all, kinds
+from benchmarks.matrix import (
+    FILES,
+    READS,
+    Kind,
+    _arguments,
+    _governed,
+    _hand_written,
+    _providers,
+    answer_all,
+    kinds,
+)
 
 PARTS: list[tuple[str, tuple[str, ...]]] = [
     ("SDK: span, attributes, events", ("sdk/trace", "opentelemetry/attributes", "sdk/util")),
@@ -119,7 +130,9 @@ class Sampler:
         signal.setitimer(signal.ITIMER_PROF, 0)
 
 
-def _microseconds(call: Any, hand: Any, between: Any, rounds: int = 30, calls: int = 20) -> tuple[float, float]:
+def _microseconds(
+    call: Any, hand: Any, between: Any, rounds: int = 30, calls: int = 20
+) -> tuple[float, float]:
     times: tuple[list[float], list[float]] = ([], [])
     for _ in range(rounds):
         between()
@@ -134,9 +147,17 @@ def _microseconds(call: Any, hand: Any, between: Any, rounds: int = 30, calls: i
     return statistics.median(times[0]), statistics.median(times[1])
 
 
-def budget(kind: Kind, root: str, *, varying: bool, sampled: bool, seconds: float) -> dict[str, float]:
+def budget(
+    kind: Kind, root: str, *, varying: bool, sampled: bool, seconds: float
+) -> dict[str, float]:
     """Microseconds of a call of one kind by part, with the whole and the hand-written code's."""
-    context = {"actor": "agent:bench", "tenant": "t", "roles": ["reader"], "session_id": "s", "roots": [root]}
+    context = {
+        "actor": "agent:bench",
+        "tenant": "t",
+        "roles": ["reader"],
+        "session_id": "s",
+        "roots": [root],
+    }
     tracer, meter = _providers() if sampled else _unsampled()
     governor = Governor(telemetry=TelemetrySettings(tracer_provider=tracer, meter_provider=meter))
     with agent_context(**context):
@@ -162,7 +183,9 @@ def budget(kind: Kind, root: str, *, varying: bool, sampled: bool, seconds: floa
 
 
 def _unsampled() -> tuple[TracerProvider, MeterProvider]:
-    return TracerProvider(sampler=ALWAYS_OFF), MeterProvider(metric_readers=[InMemoryMetricReader()])
+    return TracerProvider(sampler=ALWAYS_OFF), MeterProvider(
+        metric_readers=[InMemoryMetricReader()]
+    )
 
 
 def calls_table(seconds: float) -> Table:
@@ -185,15 +208,24 @@ def calls_table(seconds: float) -> Table:
             name: budget(kind, root, varying=varying, sampled=sampled, seconds=seconds)
             for name, _, kind, varying, sampled in chosen
         }
-    shown = Table(title="CPU time of one governed call by part, in times the hand-written code of the same records")
+    shown = Table(
+        title="CPU time of one governed call by part, in times the hand-written code of the same records"
+    )
     shown.add_column("part")
     for name in found:
         shown.add_column(name, justify="right")
     for part, _ in [*PARTS, (_REST, ())]:
-        shown.add_row(part, *(f"{column[part] / column[_BY_HAND]:.2f}" for column in found.values()))
-    shown.add_row("whole", *(f"{column[_WHOLE] / column[_BY_HAND]:.1f}" for column in found.values()))
+        shown.add_row(
+            part, *(f"{column[part] / column[_BY_HAND]:.2f}" for column in found.values())
+        )
+    shown.add_row(
+        "whole", *(f"{column[_WHOLE] / column[_BY_HAND]:.1f}" for column in found.values())
+    )
     shown.add_row("bar", *(bar for _, bar, *_ in chosen))
-    shown.add_row("µs: whole / hand-written", *(f"{one[_WHOLE]:.0f} / {one[_BY_HAND]:.0f}" for one in found.values()))
+    shown.add_row(
+        "µs: whole / hand-written",
+        *(f"{one[_WHOLE]:.0f} / {one[_BY_HAND]:.0f}" for one in found.values()),
+    )
     return shown
 
 
@@ -207,7 +239,13 @@ def bytes_table() -> Table:
             """Read a file."""
             return Path(path).read_text(encoding="utf-8")
 
-        facts = {**READS, **FILES, "path_args": ["path"], "access_kinds": ["file_read"], "namespace": "local.files"}
+        facts = {
+            **READS,
+            **FILES,
+            "path_args": ["path"],
+            "access_kinds": ["file_read"],
+            "namespace": "local.files",
+        }
         with agent_context(actor="agent:demo", session_id="s-1", roots=[root]):
             captured.governor.govern(read_file, **facts)(str(path))
         message = encode_spans([captured.span])
@@ -215,42 +253,63 @@ def bytes_table() -> Table:
     bare = _bare()
     found = {
         "names of attributes": sum(len(one.key) for one in span.attributes),
-        "values of attributes, with lengths and tags": sum(one.ByteSize() - len(one.key) for one in span.attributes),
+        "values of attributes, with lengths and tags": sum(
+            one.ByteSize() - len(one.key) for one in span.attributes
+        ),
         "events": sum(event.ByteSize() for event in span.events),
     }
     found["ids, times, resource and scope"] = message.ByteSize() - sum(found.values())
-    shown = Table(title=f"Bytes of an allowed file read, {len(span.attributes)} attributes, {len(span.events)} events")
+    shown = Table(
+        title=f"Bytes of an allowed file read, {len(span.attributes)} attributes, {len(span.events)} events"
+    )
     shown.add_column("what")
     shown.add_column("bytes", justify="right")
     for name, size in found.items():
         shown.add_row(name, str(size))
-    shown.add_row("whole / bare execute_tool span", f"{message.ByteSize()} / {bare}: {message.ByteSize() / bare:.1f} x")
+    shown.add_row(
+        "whole / bare execute_tool span",
+        f"{message.ByteSize()} / {bare}: {message.ByteSize() / bare:.1f} x",
+    )
     return shown
 
 
 def _bare() -> int:
     exporter, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
-    said = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "read_file", "gen_ai.tool.type": "function"}
-    with provider.get_tracer("bare").start_as_current_span("execute_tool read_file", attributes=said):
+    said = {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": "read_file",
+        "gen_ai.tool.type": "function",
+    }
+    with provider.get_tracer("bare").start_as_current_span(
+        "execute_tool read_file", attributes=said
+    ):
         pass
     return int(encode_spans(exporter.get_finished_spans()).ByteSize())
 
 
 def import_table(rounds: int = 9) -> Table:
-    """The CPU time of an import by what is made, medians of fresh processes with compiled files warm."""
+    """The CPU time of an import by what is made, medians of fresh processes with compiled
+    files warm.
+    """
     import json
 
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    environment = {
+        name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
+    }
     found: list[dict[str, float]] = []
     with tempfile.TemporaryDirectory() as folder:
         environment["PYTHONPYCACHEPREFIX"] = folder
         for number in range(rounds + 1):
             program = [sys.executable, "-c", _IMPORT]
-            done = subprocess.run(program, env=environment, capture_output=True, text=True, check=True)
+            done = subprocess.run(
+                program, env=environment, capture_output=True, text=True, check=True
+            )
             if number:
                 found.append(json.loads(done.stdout))
-    shown = Table(title="ms of CPU time of: from agenttool_otel import Governor, agent_context, govern")
+    shown = Table(
+        title="ms of CPU time of: from agenttool_otel import Governor, agent_context, govern"
+    )
     shown.add_column("what")
     shown.add_column("ms", justify="right")
     times = {name: statistics.median(one.get(name, 0) for one in found) / 1e6 for name in found[0]}
@@ -258,13 +317,17 @@ def import_table(rounds: int = 9) -> Table:
     shown.add_row("pydantic, opentelemetry-api, wrapt", f"{times.pop('libraries'):.0f}")
     for name, spent in times.items():
         shown.add_row(name, f"{spent:.0f}")
-    shown.add_row("reading and running the modules, further libraries", f"{ours - sum(times.values()):.0f}")
+    shown.add_row(
+        "reading and running the modules, further libraries", f"{ours - sum(times.values()):.0f}"
+    )
     return shown
 
 
 def main(arguments: list[str]) -> int:
     """Measure and print."""
-    seconds = float(arguments[arguments.index("--seconds") + 1]) if "--seconds" in arguments else 6.0
+    seconds = (
+        float(arguments[arguments.index("--seconds") + 1]) if "--seconds" in arguments else 6.0
+    )
     console = Console(width=None if sys.stdout.isatty() else 220)
     console.print(calls_table(seconds))
     console.print(bytes_table())

@@ -1,7 +1,8 @@
-"""The call path against hand-written OpenTelemetry code that records the very same attributes, events and metrics.
+"""The call path against hand-written OpenTelemetry code that records the very same attributes,
+events and metrics.
 
-What the governed call records is read from one captured call, so the comparison can't drift apart: the hand-written
-code sets the same names with values of the same kinds, around the same function.
+What the governed call records is read from one captured call, so the comparison can't drift apart:
+the hand-written code sets the same names with values of the same kinds, around the same function.
 """
 
 from __future__ import annotations
@@ -36,7 +37,12 @@ FACTS: dict[str, Any] = {
     "write_effects": ["none"],
     "tool_kind": "retrieval",
 }
-CONTEXT: dict[str, Any] = {"actor": "agent:bench", "tenant": "t", "roles": ["reader"], "session_id": "s-1"}
+CONTEXT: dict[str, Any] = {
+    "actor": "agent:bench",
+    "tenant": "t",
+    "roles": ["reader"],
+    "session_id": "s-1",
+}
 SMALL, LARGE = "x" * 200, "x" * 20_000
 START = ("gen_ai.", "agenttool.schema_version", "agenttool.tool.", "agenttool.session.", "agenttool.actor.",
          "agenttool.tenant.", "agenttool.invocation.id")  # fmt: skip
@@ -65,7 +71,9 @@ def large(query: str, limit: int = 5) -> str:
     return LARGE
 
 
-def _recorded() -> tuple[dict[str, Any], dict[str, Any], list[tuple[str, dict[str, Any]]], list[Any]]:
+def _recorded() -> tuple[
+    dict[str, Any], dict[str, Any], list[tuple[str, dict[str, Any]]], list[Any]
+]:
     """Capture one governed call and take apart what it recorded."""
     with capture() as captured, agent_context(**CONTEXT):
         captured.governor.govern(small, **FACTS)("q")
@@ -93,13 +101,22 @@ def hand_written(
     start, final, events, metrics = _recorded()
     tracer, meter = tracer_provider.get_tracer("hand"), meter_provider.get_meter("hand")
     instruments = [
-        (meter.create_histogram(name).record if kind == "histogram" else meter.create_counter(name).add, labels, value)
+        (
+            meter.create_histogram(name).record
+            if kind == "histogram"
+            else meter.create_counter(name).add,
+            labels,
+            value,
+        )
         for kind, name, labels, value in metrics
     ]
 
     def call() -> Any:
         with tracer.start_as_current_span(
-            "execute_tool lookup", attributes=start, record_exception=False, set_status_on_exception=False
+            "execute_tool lookup",
+            attributes=start,
+            record_exception=False,
+            set_status_on_exception=False,
         ) as span:
             recording = span.is_recording()
             if recording:
@@ -116,7 +133,9 @@ def hand_written(
     return call
 
 
-def governed(function: Callable[..., Any], *, sampled: bool, cache: bool, sinks: tuple[Any, ...] = ()) -> Any:
+def governed(
+    function: Callable[..., Any], *, sampled: bool, cache: bool, sinks: tuple[Any, ...] = ()
+) -> Any:
     """Return the same function governed, its records sent to these sinks, too."""
     tracer, meter = _providers(sampled=sampled)
     telemetry = TelemetrySettings(tracer_provider=tracer, meter_provider=meter, sinks=sinks)
@@ -139,7 +158,9 @@ def measure(rounds: int = 40) -> list[tuple[str, float, float, str]]:
         "fresh": governed(small, sampled=True, cache=False),
         "cached 20 KB": governed(large, sampled=True, cache=True),
         "unsampled": governed(small, sampled=False, cache=True),
-        "slow sink": governed(small, sampled=True, cache=True, sinks=(CallbackSink(lambda line: time.sleep(0.1)),)),
+        "slow sink": governed(
+            small, sampled=True, cache=True, sinks=(CallbackSink(lambda line: time.sleep(0.1)),)
+        ),
     }
     with agent_context(**CONTEXT):
         times = interleaved(contestants, rounds=rounds)

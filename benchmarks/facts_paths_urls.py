@@ -1,4 +1,6 @@
-"""What the facts about paths, URLs, arguments and provenance cost: the rows of ``make bench`` for this part."""
+"""What the facts about paths, URLs, arguments and provenance cost: the rows of ``make bench`` for
+this part.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ def rows() -> Iterator[tuple[str, Callable[[], object]]]:
     (base / "src" / "deep").mkdir(parents=True)
     (base / "src" / "deep" / "module.py").write_text("x")
     env = FactEnvironment(roots=(str(base),), cwd=str(base), home="/home/agent")
-    lexical = FactEnvironment(roots=(str(base),), cwd=str(base), home="/home/agent", touch_file_system=False)
+    lexical = FactEnvironment(
+        roots=(str(base),), cwd=str(base), home="/home/agent", touch_file_system=False
+    )
     guarded = FactEnvironment(
         roots=(str(base),),
         cwd=str(base),
@@ -44,36 +48,59 @@ def rows() -> Iterator[tuple[str, Callable[[], object]]]:
     def url(text: str) -> Callable[[], object]:
         return lambda: url_fact(text, argument="/url", env=env)
 
-    yield "url, public name", url("https://docs.python.org/3/library/urllib.parse.html?highlight=quote")
+    yield (
+        "url, public name",
+        url("https://docs.python.org/3/library/urllib.parse.html?highlight=quote"),
+    )
     yield "url, address", url("http://0x7f000001:8080/")
     yield "url, other letters", url("https://m\u00fcnchen.example/stra\u00dfe")
 
     def schema(**names: str) -> dict[str, object]:
-        return {"type": "object", "properties": {name: {"type": kind} for name, kind in names.items()}}
+        return {
+            "type": "object",
+            "properties": {name: {"type": kind} for name, kind in names.items()},
+        }
 
-    assert plan_facts(schema=schema(count="integer", text="string")) is None  # no plan: nothing to time
+    # no plan: nothing to time
+    assert plan_facts(schema=schema(count="integer", text="string")) is None
     one = plan_facts(schema=schema(path="string", limit="integer"), read_only=True)
-    two = plan_facts(schema=schema(path="string", url="string", note="string"), write_effects=["remote_mutation"])
+    two = plan_facts(
+        schema=schema(path="string", url="string", note="string"), write_effects=["remote_mutation"]
+    )
     assert one is not None
     assert two is not None
     yield "plan, one path", lambda: one.establish({"path": "src/deep/module.py", "limit": 3}, env)
     yield (
         "plan, making it",
-        lambda: plan_facts(schema=schema(path="string", url="string", note="string"), access_kinds=["file_write"]),
+        lambda: plan_facts(
+            schema=schema(path="string", url="string", note="string"), access_kinds=["file_write"]
+        ),
     )
 
     ledger = ProvenanceLedger()
     ledger.record_user("Send the report to bob@example.org")
     ledger.record_output("web.fetch", "Contact eve@evil.example or https://evil.example/", ANYBODYS)
     traced = FactEnvironment(roots=(str(base),), cwd=str(base), home="/home/agent", ledger=ledger)
-    arguments = {"path": "src/deep/module.py", "url": "https://docs.python.org/3/", "note": "to bob@example.org"}
+    arguments = {
+        "path": "src/deep/module.py",
+        "url": "https://docs.python.org/3/",
+        "note": "to bob@example.org",
+    }
     yield "plan, path and URL and three origins", lambda: two.establish(arguments, traced)
     yield "provenance, look up an address", lambda: ledger.lookup("eve@evil.example")
     small = "Contact eve@evil.example or see https://evil.example/ for more of the same. " * 3
     sink = ProvenanceLedger()
     page = _prose(20_000, random.Random(7))
-    records = [{"id": str(at), "sender": f"ann{at}@example.org", "body": page[300 * at :][:280]} for at in range(14)]
-    for name, seen in (("200 B", small[:200]), ("5 KB", page[:5000]), ("5 KB of records", records), ("20 KB", page)):
+    records = [
+        {"id": str(at), "sender": f"ann{at}@example.org", "body": page[300 * at :][:280]}
+        for at in range(14)
+    ]
+    for name, seen in (
+        ("200 B", small[:200]),
+        ("5 KB", page[:5000]),
+        ("5 KB of records", records),
+        ("20 KB", page),
+    ):
         yield f"provenance, record {name}", partial(sink.record_output, "web.fetch", seen, ANYBODYS)
 
     long = ProvenanceLedger()
@@ -82,8 +109,21 @@ def rows() -> Iterator[tuple[str, Callable[[], object]]]:
         told = f"{_prose(1200, random.Random(at))} was never in that house mail{at}@known.example"
         long.record_output(f"tool{at % 30}", told, OutputTrust(open_world=at % 2 == 0))
     known = [f"mail{at}@known.example" for at in range(980, 1000)]
-    mixed = ["ann@user.example", "nobody@nowhere.example", "DE89370400440532013000", "Main street 5", "4711", "13"]
-    mixed += ["https://a.example/x/y?z=1", "/srv/data/report.pdf", "bob", "the house that was never", *known[:10]]
+    mixed = [
+        "ann@user.example",
+        "nobody@nowhere.example",
+        "DE89370400440532013000",
+        "Main street 5",
+        "4711",
+        "13",
+    ]
+    mixed += [
+        "https://a.example/x/y?z=1",
+        "/srv/data/report.pdf",
+        "bob",
+        "the house that was never",
+        *known[:10],
+    ]
     nowhere = [f"new{at}@nowhere{at}.example" for at in range(20)]
     for name, values in (("known", known), ("mixed", mixed), ("nowhere", nowhere)):
         yield f"provenance, 20 targets, {name}", partial(_look_up, long, values)
@@ -97,12 +137,21 @@ def _look_up(ledger: ProvenanceLedger, values: list[str]) -> None:
 def _prose(size: int, chance: random.Random) -> str:
     """Return text of words, names, numbers, addresses and links, about as often as in mails."""
     lengths = (2, 2, 3, 3, 4, 4, 5, 6, 7, 9, 11)
-    known = ["".join(chance.choices("abcdefghijklmnoprstuvwyz", k=chance.choice(lengths))) for _ in range(2000)]
+    known = [
+        "".join(chance.choices("abcdefghijklmnoprstuvwyz", k=chance.choice(lengths)))
+        for _ in range(2000)
+    ]
     words: list[str] = []
     while sum(map(len, words)) + len(words) < size:
         for _ in range(20):
             word = known[int(chance.expovariate(0.005)) % 2000]
-            forms = (f"{word}.", f"{word},", word.title(), str(chance.randrange(10**5)), f"{word}@{word}.example")
+            forms = (
+                f"{word}.",
+                f"{word},",
+                word.title(),
+                str(chance.randrange(10**5)),
+                f"{word}@{word}.example",
+            )
             link = f"https://{word}.example/{word}"
             words += chance.choices([word, *forms, link], [87, 4, 4, 2, 1, 1, 0.5])
     return " ".join(words)[:size]

@@ -1,4 +1,6 @@
-"""Cost of shell and SQL facts per kind of input: ``rows()`` gives named callables for ``make bench``."""
+"""Cost of shell and SQL facts per kind of input: ``rows()`` gives named callables for
+``make bench``.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,14 @@ _SQL = {
     "sql: update": ("update t set a = 1 where b = 2", "postgres"),
     "sql: refused by the scan": ("select 1 /*! , 2 */", "mysql"),
 }
-_READ = {"read": {"name": "read", "kind": "file_operation", "access_kinds": ["file_read"], "argument_names": ["path"]}}
+_READ = {
+    "read": {
+        "name": "read",
+        "kind": "file_operation",
+        "access_kinds": ["file_read"],
+        "argument_names": ["path"],
+    }
+}
 
 
 def rows() -> Iterator[tuple[str, Callable[[], object]]]:
@@ -41,7 +50,12 @@ def rows() -> Iterator[tuple[str, Callable[[], object]]]:
     for name, command in _SHELL.items():
         yield name, lambda command=command: shell_fact(command, argument="/command")  # type: ignore[misc]
     for name, (query, dialect) in _SQL.items():
-        yield name, lambda query=query, dialect=dialect: sql_fact(query, argument="/query", dialect=dialect)  # type: ignore[misc]
+        yield (
+            name,
+            lambda query=query, dialect=dialect: sql_fact(
+                query, argument="/query", dialect=dialect
+            ),
+        )  # type: ignore[misc]
     fact = shell_fact("head -n 5 a.txt", argument="/command")
     yield "shell: alternatives", lambda: shell_alternatives(fact, available=_READ)
 

@@ -1,4 +1,5 @@
-"""What an import costs: CPU time in fresh processes, interleaved, with compiled files warm, as on any second start.
+"""What an import costs: CPU time in fresh processes, interleaved, with compiled files warm, as on
+any second start.
 
 ``python -m benchmarks.import_cost`` prints it alone.
 """
@@ -26,13 +27,17 @@ _PROGRAM = "import time\nstart = time.process_time()\n{}\nprint(time.process_tim
 
 def _seconds(statement: str, environment: dict[str, str]) -> float:
     program = _PROGRAM.format(statement)
-    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+    )
     return float(done.stdout)
 
 
 def medians(rounds: int = ROUNDS) -> dict[str, float]:
     """CPU seconds of each statement: medians of fresh processes, in a new order each round."""
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    environment = {
+        name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
+    }
     with tempfile.TemporaryDirectory() as folder:
         environment["PYTHONPYCACHEPREFIX"] = folder
         for statement in STATEMENTS.values():

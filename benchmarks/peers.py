@@ -1,8 +1,9 @@
 """What other packages' decorators cost for the same function, each in an environment of its own.
 
-Times of different environments can't be compared on a noisy machine, so each worker also measures a bare
-``start_as_current_span`` and hand-written code (a span, 12 attributes, 3 events), and the ratio to the latter is what
-is shown. A peer that can't be installed is skipped with the reason. None of the peers decides anything.
+Times of different environments can't be compared on a noisy machine, so each worker also measures a
+bare ``start_as_current_span`` and hand-written code (a span, 12 attributes, 3 events), and the
+ratio to the latter is what is shown. A peer that can't be installed is skipped with the reason.
+None of the peers decides anything.
 """
 
 from __future__ import annotations
@@ -101,7 +102,8 @@ def measure_peer(name: str) -> tuple[float, float] | str:
         name: its name in PEERS.
 
     Returns:
-        Its time in microseconds and the ratio to hand-written code of the same environment; or why there is none.
+        Its time in microseconds and the ratio to hand-written code of the same environment; or why
+        there is none.
     """
     requirements, setup = PEERS[name]
     folder = CACHE / "".join(letter for letter in name if letter.isalnum())
@@ -116,7 +118,13 @@ def measure_peer(name: str) -> tuple[float, float] | str:
         except (subprocess.SubprocessError, OSError) as error:
             return f"not installable: {type(error).__name__}"
         (folder / ".ready").touch()
-    done = subprocess.run([str(python), "-c", WORKER % setup], capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(
+        [str(python), "-c", WORKER % setup],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
     line = next((line for line in done.stdout.splitlines() if line.startswith("RESULT ")), None)
     if line is None:
         return "did not run: " + (done.stderr.strip().splitlines() or ["no output"])[-1][:120]

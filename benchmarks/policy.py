@@ -1,7 +1,8 @@
 """Rows for the decision layer: each a name and something to call.
 
-``rows()`` needs nothing but the package; the server rows appear when an OPA program is at hand. Compare
-``embedded fresh`` with ``embedded cached``, and ``opa server decision`` with ``opa bare round trip``.
+``rows()`` needs nothing but the package; the server rows appear when an OPA program is at hand.
+Compare ``embedded fresh`` with ``embedded cached``, and ``opa server decision`` with ``opa bare
+round trip``.
 """
 
 from __future__ import annotations
@@ -35,7 +36,13 @@ DECISION = "data.agenttool.permission.decision"
 def sample_document() -> Any:
     """A read of one file inside the workspace, which the stock bundle allows."""
     fact = default_of(PathFact)
-    fact.update(argument="/path", raw="notes.txt", access="read", lexical="/w/notes.txt", resolved="/w/notes.txt")
+    fact.update(
+        argument="/path",
+        raw="notes.txt",
+        access="read",
+        lexical="/w/notes.txt",
+        resolved="/w/notes.txt",
+    )
     fact.update(roots=["/w"], inside=True, certain=True)
     return make_document({"facts.paths": [fact], "input": {"path": "notes.txt"}})
 
@@ -72,7 +79,10 @@ def rows() -> Iterator[tuple[str, Callable[[], object]]]:
     package = engine.client
     yield "opa bare round trip", round_trip
     yield "opa server decision", lambda: engine.evaluate(DECISION, document, timeout=5)
-    yield "opa-python-client query_rule", lambda: package.query_rule(document, "agenttool.permission", "decision")
+    yield (
+        "opa-python-client query_rule",
+        lambda: package.query_rule(document, "agenttool.permission", "decision"),
+    )
 
 
 def main() -> None:
@@ -88,7 +98,9 @@ def main() -> None:
             call()
             times[name].append(time.perf_counter() - started)
     for name, values in times.items():
-        print(f"{name:32} median {statistics.median(values) * 1e6:9.1f} us   best {min(values) * 1e6:9.1f} us")
+        print(
+            f"{name:32} median {statistics.median(values) * 1e6:9.1f} us   best {min(values) * 1e6:9.1f} us"
+        )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""What redaction costs, and how well it finds: the rows of ``make bench`` for this part, and the corpus figures.
+"""What redaction costs, and how well it finds: the rows of ``make bench`` for this part, and the
+corpus figures.
 
 ``python benchmarks/redaction.py`` prints both.
 """
@@ -18,7 +19,8 @@ from typing import Any, NamedTuple
 from agenttool_otel.redaction import RedactionSettings, Redactor
 
 _LINE = (
-    "2026-01-02T03:04:05Z INFO worker-7 GET /api/items/4821 status=200 user alice took 35ms trace 4bf92f3577b34da6\n"
+    "2026-01-02T03:04:05Z INFO worker-7 GET /api/items/4821 status=200 user alice took 35ms"
+    " trace 4bf92f3577b34da6\n"
 )
 _TOKEN = "gh" + "p_" + "CoIF7uUxugFDwg5Y" + "p8yIB2Enus0HMI4fS9z6"
 
@@ -67,7 +69,9 @@ def rows() -> Iterator[tuple[str, Callable[[], object]]]:
     small = {"path": "notes/today.txt", "query": "weather in Paris tomorrow", "limit": 10}
     hit = {"user": "bob", "password": "hunter2", "note": "see you"}
     plain, few = log_text(), log_text(secrets=5)
-    document = json.dumps([{"id": i, "name": f"item {i}", "tags": ["a", "b"]} for i in range(2000)])[:100_000]
+    document = json.dumps(
+        [{"id": i, "name": f"item {i}", "tags": ["a", "b"]} for i in range(2000)]
+    )[:100_000]
     noise = base64.b64encode(random.Random(1).randbytes(750_000)).decode()
     keys = "password=x " * (1_000_000 // 11)
     yield "redact, 3 fields, nothing found", lambda: redactor.redact(small)
@@ -90,8 +94,15 @@ def rows() -> Iterator[tuple[str, Callable[[], object]]]:
 def corpus() -> list[dict[str, Any]]:
     """The rows of ``secrets.jsonl``; empty when the corpora are not here."""
     repository = Path(__file__).resolve().parents[1]
-    path = Path(os.environ.get("AGENTTOOL_CORPORA", repository.parent / "shared" / "corpora")) / "secrets.jsonl"
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.is_file() else []
+    path = (
+        Path(os.environ.get("AGENTTOOL_CORPORA", repository.parent / "shared" / "corpora"))
+        / "secrets.jsonl"
+    )
+    return (
+        [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+        if path.is_file()
+        else []
+    )
 
 
 def figures(cases: Iterable[dict[str, Any]] | None = None) -> Iterator[Figures]:
@@ -168,13 +179,16 @@ def _detect_secrets() -> Engine:
     from detect_secrets.core.scan import scan_line
     from detect_secrets.settings import default_settings
 
-    # the context has to be kept: its settings are emptied when it is collected, and then nothing is found
+    # the context has to be kept: its settings are emptied when it is collected, and then nothing is
+    # found
     context = default_settings()
     context.__enter__()
 
     def run(text: str) -> list[str]:
         assert context is not None
-        return [secret.secret_value or "" for line in text.splitlines() for secret in scan_line(line)]
+        return [
+            secret.secret_value or "" for line in text.splitlines() for secret in scan_line(line)
+        ]
 
     return run
 
@@ -199,7 +213,10 @@ def _presidio() -> Engine:
 
     def run(text: str) -> list[str]:
         data = text.encode()
-        return [data[span.start : span.end].decode("utf-8", "replace") for span in detector.find(data, data.lower())]
+        return [
+            data[span.start : span.end].decode("utf-8", "replace")
+            for span in detector.find(data, data.lower())
+        ]
 
     return run
 

@@ -1,12 +1,15 @@
-"""What real programs pay: their recorded calls, ungoverned, traced by hand, and governed, in one interleaved run.
+"""What real programs pay: their recorded calls, ungoverned, traced by hand, and governed, in one
+interleaved run.
 
-Two programs: a coding agent's shell tool, given the commands of a corpus one after the other (where that is not at
-hand, nothing of it is measured), and a support agent's tools in LangGraph's ``ToolNode``, whose ``invoke`` runs each
-call in a thread of its own. The hand-written code records what a governed call of the same tool records (its span with
-all attributes, its events, its metrics), decides nothing, keeps nothing and redacts nothing.
+Two programs: a coding agent's shell tool, given the commands of a corpus one after the other (where
+that is not at hand, nothing of it is measured), and a support agent's tools in LangGraph's
+``ToolNode``, whose ``invoke`` runs each call in a thread of its own. The hand-written code records
+what a governed call of the same tool records (its span with all attributes, its events, its
+metrics), decides nothing, keeps nothing and redacts nothing.
 
-``python -m benchmarks.replays`` prints medians and 99th percentiles of the CPU time of the whole process for each call,
-the part of the decisions that the cache had, and how often the compiled form answered.
+``python -m benchmarks.replays`` prints medians and 99th percentiles of the CPU time of the whole
+process for each call, the part of the decisions that the cache had, and how often the compiled form
+answered.
 """
 
 from __future__ import annotations
@@ -50,7 +53,9 @@ _SUPPORT: dict[str, dict[str, Any]] = {
     "note": {**_WRITES, "access_kinds": ["file_write"], "write_effects": ["remote_mutation"]},
     "reply": {**_WRITES, "access_kinds": ["external_send"], "write_effects": ["remote_mutation"]},
 }
-_SETTINGS = {"agenttool": {"settings": {"approval": {"always_allow": ["bench.note", "bench.reply"]}}}}
+_SETTINGS = {
+    "agenttool": {"settings": {"approval": {"always_allow": ["bench.note", "bench.reply"]}}}
+}
 
 
 def customer(email: str) -> str:
@@ -70,7 +75,10 @@ def order(order_id: str) -> str:
 
 def search(query: str) -> str:
     """Search the help pages."""
-    return "Parcels are traced for five days. A replacement is sent when the carrier has confirmed the loss. " * 6
+    return (
+        "Parcels are traced for five days. A replacement is sent when the carrier has confirmed the loss. "
+        * 6
+    )
 
 
 def note(order_id: str, text: str) -> str:
@@ -101,13 +109,17 @@ def support() -> tuple[dict[str, list[_Step]], Governor]:
     functions = (customer, orders, order, search, note, reply)
     tracers, meters = _providers()
     governor = Governor(
-        policy_data=_SETTINGS, telemetry=TelemetrySettings(tracer_provider=tracers, meter_provider=meters)
+        policy_data=_SETTINGS,
+        telemetry=TelemetrySettings(tracer_provider=tracers, meter_provider=meters),
     )
     example = {name: arguments for talk in conversations() for name, arguments in talk}
 
     def by_hand(function: Callable[..., str]) -> Any:
         name = function.__name__
-        with capture(policy_data=_SETTINGS) as captured, agent_context(actor="agent:support", session_id="s"):
+        with (
+            capture(policy_data=_SETTINGS) as captured,
+            agent_context(actor="agent:support", session_id="s"),
+        ):
             captured.governor.govern(function, **_SUPPORT[name])(**example[name])
             record = recording(captured)
 
@@ -128,11 +140,18 @@ def support() -> tuple[dict[str, list[_Step]], Governor]:
     graphs = {
         "ungoverned": graph([tool(function) for function in functions]),
         "hand-written": graph([by_hand(function) for function in functions]),
-        "governed": graph([governor.govern(tool(one), **_SUPPORT[one.__name__]) for one in functions]),
+        "governed": graph(
+            [governor.govern(tool(one), **_SUPPORT[one.__name__]) for one in functions]
+        ),
     }
 
     def step(compiled: Any, session: int, name: str, arguments: dict[str, Any]) -> _Step:
-        call = {"name": name, "args": arguments, "id": f"call-{session}-{random.randrange(10**9)}", "type": "tool_call"}
+        call = {
+            "name": name,
+            "args": arguments,
+            "id": f"call-{session}-{random.randrange(10**9)}",
+            "type": "tool_call",
+        }
         message = AIMessage(content="", tool_calls=[call])
 
         def taken() -> Any:
@@ -162,7 +181,10 @@ def commands(path: Path, limit: int) -> tuple[dict[str, list[_Step]], Governor]:
         telemetry=TelemetrySettings(tracer_provider=tracers, meter_provider=meters),
     )
     governed = governor.govern(run, **_SHELL)
-    with capture() as captured, agent_context(actor="agent:bench", session_id="s", roots=["/srv"], cwd="/srv"):
+    with (
+        capture() as captured,
+        agent_context(actor="agent:bench", session_id="s", roots=["/srv"], cwd="/srv"),
+    ):
         captured.governor.govern(run, **_SHELL)("ls -la")
         record = recording(captured)
     given = list(corpus(path).elements())[:: max(1, sum(corpus(path).values()) // limit)][:limit]
@@ -179,12 +201,16 @@ def commands(path: Path, limit: int) -> tuple[dict[str, list[_Step]], Governor]:
 
     return {
         "ungoverned": [(lambda command=command: run(command)) for _, command in given],
-        "hand-written": [(lambda command=command: record(lambda: run(command))) for _, command in given],
+        "hand-written": [
+            (lambda command=command: record(lambda: run(command))) for _, command in given
+        ],
         "governed": [step(cwd, command) for cwd, command in given],
     }, governor
 
 
-def measure(steps: dict[str, list[_Step]], governor: Governor, rounds: int) -> dict[str, tuple[float, float]]:
+def measure(
+    steps: dict[str, list[_Step]], governor: Governor, rounds: int
+) -> dict[str, tuple[float, float]]:
     """Median and 99th percentile, in microseconds, of each contestant's calls.
 
     Each round is the whole replay, with an empty decision cache.
@@ -201,20 +227,32 @@ def measure(steps: dict[str, list[_Step]], governor: Governor, rounds: int) -> d
                 started = time.process_time_ns()
                 step()
                 found[name].append((time.process_time_ns() - started) / 1000)
-    return {name: (statistics.median(times), statistics.quantiles(times, n=100)[98]) for name, times in found.items()}
+    return {
+        name: (statistics.median(times), statistics.quantiles(times, n=100)[98])
+        for name, times in found.items()
+    }
 
 
 def table(rounds: int = 3, limit: int = 400) -> Table:
     """Both replays."""
     shown = Table(title="Replays: µs of CPU time for each call (median / 99th percentile)")
-    for heading in ("program", "ungoverned", "hand-written", "governed", "decisions from the cache"):
+    for heading in (
+        "program",
+        "ungoverned",
+        "hand-written",
+        "governed",
+        "decisions from the cache",
+    ):
         shown.add_column(heading)
-    programs: dict[str, tuple[dict[str, list[_Step]], Governor]] = {"support conversations, LangGraph": support()}
+    programs: dict[str, tuple[dict[str, list[_Step]], Governor]] = {
+        "support conversations, LangGraph": support()
+    }
     path = Path(os.environ.get("AGENTTOOL_AGENT_COMMANDS") or _COMMANDS)
     if path.exists():
         programs["a coding agent's commands"] = commands(path, limit)
     for name, (steps, governor) in programs.items():
-        for step in steps["governed"]:  # the replay as it happens once: what the cache knows is from this program alone
+        # the replay as it happens once: what the cache knows is from this program alone
+        for step in steps["governed"]:
             step()
         counted = governor.decider.describe()["cache"]
         asked = counted["hits"] + counted["misses"] + counted["uncacheable"]

@@ -1,4 +1,5 @@
-"""What results cost: values, digests, sizes, content, previews, errors and stores; ``rows()`` is for ``make bench``.
+"""What results cost: values, digests, sizes, content, previews, errors and stores; ``rows()`` is
+for ``make bench``.
 
 ``python benchmarks/results.py`` prints them.
 """
@@ -33,7 +34,10 @@ def rows() -> Iterator[tuple[str, Callable[[], object]]]:
     folder = Path(tempfile.mkdtemp(prefix="results-bench-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     small = {"path": "notes.txt", "limit": 20, "flag": True}
-    nested = {"query": {"terms": ["a", "b"], "range": {"from": 1, "to": 2.5}}, "note": "gr\u00fc\u00dfe"}
+    nested = {
+        "query": {"terms": ["a", "b"], "range": {"from": 1, "to": 2.5}},
+        "note": "gr\u00fc\u00dfe",
+    }
     short, medium = "x" * 200, "line of text\n" * 1600
     wide = "\u00e9" * 20_000
     table = [{"id": number, "name": "row", "tags": ["a", "b"]} for number in range(1000)]

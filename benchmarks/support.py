@@ -1,8 +1,8 @@
 """A support agent's conversations: nine customers, each with texts, ids and questions of their own.
 
-Each line is one call as a model made it, in order: the tool, then its arguments. Nothing but the tools' own facts
-repeats between conversations, and every text is different, so that a decision is found again only where its rules do
-not depend on the text.
+Each line is one call as a model made it, in order: the tool, then its arguments. Nothing but the
+tools' own facts repeats between conversations, and every text is different, so that a decision is
+found again only where its rules do not depend on the text.
 """
 
 from __future__ import annotations

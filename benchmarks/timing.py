@@ -1,4 +1,6 @@
-"""Interleaved timing: every contestant runs in every round, in a new order, so that noise is noise for all."""
+"""Interleaved timing: every contestant runs in every round, in a new order, so that noise is noise
+for all.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,8 @@ def interleaved(
 ) -> dict[str, float]:
     """Return the median CPU time per call in microseconds.
 
-    CPU time of this thread, not wall time: other programs on the machine don't count. Garbage collection is off while
-    a batch runs and done between batches.
+    CPU time of this thread, not wall time: other programs on the machine don't count. Garbage
+    collection is off while a batch runs and done between batches.
 
     Args:
         contestants: what to run, by name.

@@ -1,8 +1,10 @@
-"""How well and how fast the catalog's search finds tools: ``python -m benchmarks.tool_search [FOLDER]``.
+"""How well and how fast the catalog's search finds tools: ``python -m benchmarks.tool_search
+[FOLDER]``.
 
-FOLDER holds BFCL v4 (github.com/ShishirPatil/gorilla, berkeley-function-call-leaderboard/bfcl_eval/data): its files
-simple_python, multiple, live_simple and live_multiple, with their possible_answer. Without it only speed and size are
-measured, with made-up declarations.
+FOLDER holds BFCL v4 (github.com/ShishirPatil/gorilla,
+berkeley-function-call-leaderboard/bfcl_eval/data): its files simple_python, multiple, live_simple
+and live_multiple, with their possible_answer. Without it only speed and size are measured, with
+made-up declarations.
 """
 
 from __future__ import annotations
@@ -20,7 +22,14 @@ from pathlib import Path
 from typing import Any
 
 from agenttool_otel import Governor, agent_context
-from agenttool_otel.catalog.search import Backend, Fts5Backend, TantivyBackend, ToolIndex, text_of, words_of
+from agenttool_otel.catalog.search import (
+    Backend,
+    Fts5Backend,
+    TantivyBackend,
+    ToolIndex,
+    text_of,
+    words_of,
+)
 
 FILES = ("simple_python", "live_simple", "multiple", "live_multiple")
 HELD_OUT = ("multiple", "live_multiple")
@@ -29,7 +38,9 @@ MANY = 100_000
 
 
 def bfcl(folder: Path) -> tuple[dict[str, dict[str, Any]], list[tuple[str, str, str]]]:
-    """Return the pool of functions as declarations by name, and (file, question, right name) of each question."""
+    """Return the pool of functions as declarations by name, and (file, question, right name) of
+    each question.
+    """
     pool: dict[tuple[str, str], dict[str, Any]] = {}
     questions = []
     for file in FILES:
@@ -48,9 +59,13 @@ def bfcl(folder: Path) -> tuple[dict[str, dict[str, Any]], list[tuple[str, str, 
                     },
                 )
             if entry["id"] in answers:
-                said = " ".join(turn["content"] for turn in entry["question"][0] if turn["role"] == "user")
+                said = " ".join(
+                    turn["content"] for turn in entry["question"][0] if turn["role"] == "user"
+                )
                 questions.append((file, said, answers[entry["id"]]))
-    return {f"t{number}": declaration for number, declaration in enumerate(pool.values())}, questions
+    return {
+        f"t{number}": declaration for number, declaration in enumerate(pool.values())
+    }, questions
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
@@ -71,7 +86,9 @@ def recall(name: str, folder: Path) -> None:
     every = [rank for file in FILES for rank in ranks[file]]
     held_out = [rank for file in HELD_OUT for rank in ranks[file]]
     for label, of in (("all four files", every), ("multiple and live_multiple", held_out)):
-        shares = " ".join(f"@{top} {sum(rank <= top for rank in of) / len(of):.3f}" for top in (1, 5, 10))
+        shares = " ".join(
+            f"@{top} {sum(rank <= top for rank in of) / len(of):.3f}" for top in (1, 5, 10)
+        )
         print(f"{name:8} {label:27} {len(of)} questions, {len(pool)} tools: {shares}")
     print(f"{name:8} one letter missing in a name: top 5 {misspelt(index, pool):.3f}")
 
@@ -97,7 +114,9 @@ def made_up(count: int, seed: int = 1) -> Iterator[dict[str, Any]]:
     chance = random.Random(seed)
     letters = "bcdfghklmnprstvz"
     words = [
-        "".join(chance.choice(letters) + chance.choice("aeiou") for _ in range(chance.randint(2, 4)))
+        "".join(
+            chance.choice(letters) + chance.choice("aeiou") for _ in range(chance.randint(2, 4))
+        )
         for _ in range(20_000)
     ]
     weights = list(itertools.accumulate(1 / (rank + 3) for rank in range(len(words))))
@@ -114,7 +133,12 @@ def made_up(count: int, seed: int = 1) -> Iterator[dict[str, Any]]:
             "input_contract": {
                 "model_input_schema": {
                     "type": "object",
-                    "properties": {said[27]: {"type": "string", "description": f"{said[28]} {said[29]} {said[30]}"}},
+                    "properties": {
+                        said[27]: {
+                            "type": "string",
+                            "description": f"{said[28]} {said[29]} {said[30]}",
+                        }
+                    },
                 }
             },
         }
@@ -137,11 +161,15 @@ def speed(name: str) -> None:
             started = time.perf_counter()
             index.search(query, 20)
             times.append((time.perf_counter() - started) * 1000)
-        print(f"{name:8} {count} words: median {statistics.median(times):.2f} ms, p95 {sorted(times)[285]:.2f} ms")
+        print(
+            f"{name:8} {count} words: median {statistics.median(times):.2f} ms, p95 {sorted(times)[285]:.2f} ms"
+        )
 
 
 def whole(count: int = MANY) -> None:
-    """Print what a catalog of a Governor takes, and a search that puts what it finds before the policy."""
+    """Print what a catalog of a Governor takes, and a search that puts what it finds before the
+    policy.
+    """
     governor, before, names = Governor(), _memory(), []
     taken = 0.0
     for first in range(0, count, 1000):
@@ -156,7 +184,9 @@ def whole(count: int = MANY) -> None:
     started = time.process_time()
     governor.catalog.rank("anything", 1)
     indexed = time.process_time() - started
-    print(f"catalog  {count} tools: {taken:.1f} s and {indexed:.1f} s of CPU, {_memory() - before:.0f} MB with index")
+    print(
+        f"catalog  {count} tools: {taken:.1f} s and {indexed:.1f} s of CPU, {_memory() - before:.0f} MB with index"
+    )
     chance = random.Random(3)
     queries = {
         "3 words": [" ".join(chance.sample(said, 3)) for _, said in names[:300]],
@@ -180,7 +210,9 @@ def whole(count: int = MANY) -> None:
 def _memory() -> float:
     """The process's resident megabytes (Linux)."""
     gc.collect()
-    return int(Path("/proc/self/statm").read_text("utf-8").split()[1]) * resource.getpagesize() / 2**20
+    return (
+        int(Path("/proc/self/statm").read_text("utf-8").split()[1]) * resource.getpagesize() / 2**20
+    )
 
 
 def main(arguments: list[str]) -> None:

@@ -1,7 +1,7 @@
 """One process asks and ends, a second one approves, a third one runs exactly what was approved, once.
 
-python approvals_across_processes.py            # all three, one after the other
-python approvals_across_processes.py ask|approve|resume FOLDER [INVOCATION]
+python approvals_across_processes.py            # all three, one after the other python
+approvals_across_processes.py ask|approve|resume FOLDER [INVOCATION]
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ def pay(recipient: str, amount: int) -> str:
 
 
 def ask() -> None:
-    """Call the tool: the policy asks, nobody is there to answer, and the request is stored, sealed."""
+    """Call the tool: the policy asks, nobody is there to answer, and the request is stored,
+    sealed.
+    """
     with agent_context(actor="agent:example", session_id="s-1"):
         try:
             pay("Ada", 20)
@@ -36,7 +38,9 @@ def approve() -> None:
     """Answer what waits; on the command line: agenttool approvals approve REQUEST."""
     store = governor.approvals.store
     for request in store.list():
-        store.answer(request.request_id, ApprovalAnswer(approved=True, answered_by="user:treasurer"))
+        store.answer(
+            request.request_id, ApprovalAnswer(approved=True, answered_by="user:treasurer")
+        )
         print("approved:", request.tool_name, request.arguments_preview)
 
 

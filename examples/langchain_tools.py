@@ -1,4 +1,6 @@
-"""LangChain tools under governance: the tool object stays a tool, and a denial is a message that the model can read."""
+"""LangChain tools under governance: the tool object stays a tool, and a denial is a message that
+the model can read.
+"""
 
 from __future__ import annotations
 
@@ -49,8 +51,12 @@ def main() -> None:
     by_name = {governed.name: governed for governed in TOOLS}
     with agent_context(actor="agent:example", session_id="s-1", roots=["."]):
         for number, (name, args) in enumerate(calls):
-            message = by_name[name].invoke({"type": "tool_call", "id": f"call-{number}", "name": name, "args": args})
-            print(f"{name} {args}: {message.status}: {str(message.content).splitlines()[0].strip()}")
+            message = by_name[name].invoke(
+                {"type": "tool_call", "id": f"call-{number}", "name": name, "args": args}
+            )
+            print(
+                f"{name} {args}: {message.status}: {str(message.content).splitlines()[0].strip()}"
+            )
 
 
 if __name__ == "__main__":

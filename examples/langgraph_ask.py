@@ -1,4 +1,6 @@
-"""An ask pauses a LangGraph run: a person answers with an edit, and the run goes on with the edited call."""
+"""An ask pauses a LangGraph run: a person answers with an edit, and the run goes on with the edited
+call.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,11 @@ from langgraph.types import Command
 from agenttool_otel import AgentToolMiddleware, agent_context
 
 FACTS = {
-    "write_file": {"tool_kind": "file_operation", "access_kinds": ["file_write"], "write_effects": ["local_persistent"]}
+    "write_file": {
+        "tool_kind": "file_operation",
+        "access_kinds": ["file_write"],
+        "write_effects": ["local_persistent"],
+    }
 }
 
 
@@ -33,9 +39,15 @@ class OneCall(BaseChatModel):
     def bind_tools(self, tools: Any, **kwargs: Any) -> OneCall:
         return self
 
-    def _generate(self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
+    def _generate(
+        self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any
+    ) -> ChatResult:
         called = any(isinstance(message, AIMessage) for message in messages)
-        message = AIMessage("done") if called else AIMessage("", tool_calls=[{**self.call, "id": "call-1"}])
+        message = (
+            AIMessage("done")
+            if called
+            else AIMessage("", tool_calls=[{**self.call, "id": "call-1"}])
+        )
         return ChatResult(generations=[ChatGeneration(message=message)])
 
 
@@ -50,7 +62,10 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp()).resolve()
     call = {"name": "write_file", "args": {"path": str(folder / "draft.md"), "text": "first try"}}
     agent = create_agent(
-        OneCall(call=call), [write_file], middleware=[AgentToolMiddleware(facts=FACTS)], checkpointer=InMemorySaver()
+        OneCall(call=call),
+        [write_file],
+        middleware=[AgentToolMiddleware(facts=FACTS)],
+        checkpointer=InMemorySaver(),
     )
     config: Any = {"configurable": {"thread_id": "t-1", "agenttool_answered_by": "user:ada"}}
     with agent_context(actor="agent:example", session_id="s-1", roots=[str(folder)]):
@@ -58,7 +73,10 @@ def main() -> None:
         [asked] = paused["__interrupt__"]
         print("asked:", asked.value["name"], "-", asked.value["description"])
 
-        edited = {"name": "write_file", "args": {"path": str(folder / "draft.md"), "text": "as a person wants it"}}
+        edited = {
+            "name": "write_file",
+            "args": {"path": str(folder / "draft.md"), "text": "as a person wants it"},
+        }
         agent.invoke(Command(resume={"type": "edit", "edited_action": edited}), config)
     print("written:", (folder / "draft.md").read_text(encoding="utf-8"))
 

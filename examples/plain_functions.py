@@ -26,7 +26,9 @@ def main() -> None:
     (folder / "notes.txt").write_text("two points are open\n", encoding="utf-8")
     (folder / ".env").write_text("TOKEN=example\n", encoding="utf-8")
 
-    with agent_context(actor="agent:example", session_id="s-1", roots=[str(folder)], cwd=str(folder)):
+    with agent_context(
+        actor="agent:example", session_id="s-1", roots=[str(folder)], cwd=str(folder)
+    ):
         print("allowed:", read_file(str(folder / "notes.txt")).strip())
         try:
             read_file(str(folder / ".env"))

@@ -45,7 +45,9 @@ class Scripted(BaseChatModel):
         self.shown.append([tool.name for tool in tools])
         return self
 
-    def _generate(self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
+    def _generate(
+        self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any
+    ) -> ChatResult:
         script = [
             ("weather_old_tower", {"day": "tomorrow"}),
             ("tool_search", {"query": "temprature at the old tower", "limit": 1}),  # with a slip
@@ -63,7 +65,13 @@ class Scripted(BaseChatModel):
 def main() -> None:
     governor = Governor()
     tools = [
-        governor.govern(make_tool(matter, said, city), defer=True, read_only=True, risk_level="low", access_kinds=[])
+        governor.govern(
+            make_tool(matter, said, city),
+            defer=True,
+            read_only=True,
+            risk_level="low",
+            access_kinds=[],
+        )
         for city in CITIES
         for matter, said in MATTERS.items()
     ]
@@ -71,7 +79,9 @@ def main() -> None:
     with agent_context(actor="agent:guide", session_id="s-1"):
         middleware = AgentToolMiddleware(governor, surface=governor.surface())
         agent = create_agent(model, tools, middleware=[middleware])
-        answer: Any = agent.invoke({"messages": [("user", "Will it rain at the old tower tomorrow?")]})
+        answer: Any = agent.invoke(
+            {"messages": [("user", "Will it rain at the old tower tomorrow?")]}
+        )
     print(f"{len(tools)} tools")
     for names in model.shown:
         print("the model sees", ", ".join(names))

@@ -1,4 +1,6 @@
-"""What all tests share: property tests without time limits per example, and repeatable where they decide a landing."""
+"""What all tests share: property tests without time limits per example, and repeatable where they
+decide a landing.
+"""
 
 from __future__ import annotations
 

@@ -21,7 +21,9 @@ class FunctionEngine:
     def evaluate(self, entry_point: str, document: PolicyInput, *, timeout: float) -> EngineAnswer:
         return EngineAnswer(self._decide(document), self.revision)
 
-    async def aevaluate(self, entry_point: str, document: PolicyInput, *, timeout: float) -> EngineAnswer:
+    async def aevaluate(
+        self, entry_point: str, document: PolicyInput, *, timeout: float
+    ) -> EngineAnswer:
         return self.evaluate(entry_point, document, timeout=timeout)
 
     def close(self) -> None:

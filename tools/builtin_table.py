@@ -4,9 +4,9 @@ Run with a real OPA at hand (``AGENTTOOL_OPA`` or ``--opa``)::
 
     python tools/builtin_table.py
 
-It evaluates the probes below on both, and writes ``policy/engines/builtin_probes.json`` of the package (what it is
-checked against when it loads a bundle) and the table in ``docs/engines.md``. ``--check`` writes nothing and fails when
-the files are stale.
+It evaluates the probes below on both, and writes ``policy/engines/builtin_probes.json`` of the
+package (what it is checked against when it loads a bundle) and the table in ``docs/engines.md``.
+``--check`` writes nothing and fails when the files are stale.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ PROBES_FILE = ROOT / "src" / "agenttool_otel" / "policy" / "engines" / "builtin_
 DOCS = ROOT / "docs" / "engines.md"
 BEGIN, END = "<!-- builtins: begin -->", "<!-- builtins: end -->"
 
-# Expressions by builtin. One that starts with "~" is a known difference in a corner: it is listed in the docs and does
-# not take the builtin away. "ERR" in the results means: an error under strict builtin errors, or undefined.
+# Expressions by builtin. One that starts with "~" is a known difference in a corner: it is listed
+# in the docs and does not take the builtin away. "ERR" in the results means: an error under strict
+# builtin errors, or undefined.
 PROBES: dict[str, list[str]] = {
     "abs": ["abs(-3)", "abs(2.5)"],
     "all": ["all([true, true])", "all([true, false])", "all([])"],
@@ -35,7 +36,11 @@ PROBES: dict[str, list[str]] = {
     "array.concat": ["array.concat([1], [2, 3])"],
     "array.flatten": ["array.flatten([1, [2, [3]]])"],
     "array.reverse": ["array.reverse([1, 2, 3])"],
-    "array.slice": ["array.slice([1, 2, 3], 1, 2)", "array.slice([1, 2, 3], 2, 1)", "array.slice([1], -1, 9)"],
+    "array.slice": [
+        "array.slice([1, 2, 3], 1, 2)",
+        "array.slice([1, 2, 3], 2, 1)",
+        "array.slice([1], -1, 9)",
+    ],
     "base64.decode": ['base64.decode("aGk=")', 'base64.decode("?")'],
     "base64.encode": ['base64.encode("hi")'],
     "base64.is_valid": ['base64.is_valid("aGk=")', 'base64.is_valid("?")'],
@@ -120,7 +125,11 @@ PROBES: dict[str, list[str]] = {
     "net.cidr_contains_matches": ['net.cidr_contains_matches("10.0.0.0/8", "10.1.2.3")'],
     "net.cidr_expand": ['net.cidr_expand("10.0.0.0/30")'],
     "net.cidr_intersects": ['net.cidr_intersects("10.0.0.0/8", "10.1.0.0/16")'],
-    "net.cidr_is_valid": ['net.cidr_is_valid("10.0.0.0/8")', 'net.cidr_is_valid("x")', 'net.cidr_is_valid("::/0")'],
+    "net.cidr_is_valid": [
+        'net.cidr_is_valid("10.0.0.0/8")',
+        'net.cidr_is_valid("x")',
+        'net.cidr_is_valid("::/0")',
+    ],
     "net.cidr_merge": ['net.cidr_merge(["10.0.0.0/9", "10.128.0.0/9"])'],
     "numbers.range": ["numbers.range(1, 4)", "numbers.range(3, 1)"],
     "numbers.range_step": ["numbers.range_step(1, 7, 3)"],
@@ -134,7 +143,10 @@ PROBES: dict[str, list[str]] = {
     ],
     "object.keys": ['object.keys({"b": 1, "a": 2})'],
     "object.remove": ['object.remove({"a": 1, "b": 2}, ["a"])'],
-    "object.subset": ['object.subset({"a": {"b": 1, "c": 2}}, {"a": {"b": 1}})', "object.subset([1, 2, 3], [2, 3])"],
+    "object.subset": [
+        'object.subset({"a": {"b": 1, "c": 2}}, {"a": {"b": 1}})',
+        "object.subset([1, 2, 3], [2, 3])",
+    ],
     "object.union": ['object.union({"a": {"b": 1}}, {"a": {"c": 2}})'],
     "object.union_n": ['object.union_n([{"a": 1}, {"b": 2}, {"a": 3}])'],
     "product": ["product([2, 3])", "product([])"],
@@ -181,7 +193,12 @@ PROBES: dict[str, list[str]] = {
         '~sprintf("%d", ["a"])',
         r'~sprintf("%v", [["\u0014"]])',
     ],
-    "startswith": ['startswith("abc", "ab")', 'startswith("abc", "")', 'startswith("abc", "b")', 'startswith(1, "b")'],
+    "startswith": [
+        'startswith("abc", "ab")',
+        'startswith("abc", "")',
+        'startswith("abc", "b")',
+        'startswith(1, "b")',
+    ],
     "strings.any_prefix_match": [
         'strings.any_prefix_match("abc", ["x", "ab"])',
         'strings.any_prefix_match(["abc"], "ab")',
@@ -204,7 +221,10 @@ PROBES: dict[str, list[str]] = {
     ],
     "sum": ["sum([1, 2.5])", "sum([])", "sum({1, 2})"],
     "time.add_date": ["time.add_date(1700000000000000000, 1, 1, 1)"],
-    "time.clock": ["time.clock(1700000000000000000)", 'time.clock([1700000000000000000, "Europe/Berlin"])'],
+    "time.clock": [
+        "time.clock(1700000000000000000)",
+        'time.clock([1700000000000000000, "Europe/Berlin"])',
+    ],
     "time.date": ["time.date(1700000000000000000)"],
     "time.diff": ["time.diff(1700000000000000000, 1600000000000000000)"],
     "time.format": ["time.format(1700000000000000000)"],
@@ -216,7 +236,13 @@ PROBES: dict[str, list[str]] = {
         'time.parse_rfc3339_ns("x")',
     ],
     "time.weekday": ["time.weekday(1700000000000000000)"],
-    "to_number": ['to_number("12")', 'to_number("1.5")', 'to_number("x")', "to_number(true)", "to_number(null)"],
+    "to_number": [
+        'to_number("12")',
+        'to_number("1.5")',
+        'to_number("x")',
+        "to_number(true)",
+        "to_number(null)",
+    ],
     "trim": ['trim("..a..", ".")'],
     "trim_left": ['trim_left("..a..", ".")'],
     "trim_prefix": ['trim_prefix("abc", "ab")', 'trim_prefix("abc", "x")'],
@@ -277,7 +303,13 @@ PROBES: dict[str, list[str]] = {
     "print": [],
     "trace": [],
 }
-INTENTIONALLY_REFUSED = {"http.send", "net.lookup_ip_addr", "opa.runtime", "io.jwt.decode_verify", "rego.parse_module"}
+INTENTIONALLY_REFUSED = {
+    "http.send",
+    "net.lookup_ip_addr",
+    "opa.runtime",
+    "io.jwt.decode_verify",
+    "rego.parse_module",
+}
 
 
 def opa_program(given: str | None) -> str:
@@ -302,7 +334,16 @@ def opa_answers(opa: str, expressions: list[str]) -> list[Any]:
             module = Path(folder) / "probe.rego"
             module.write_text(f"package probe\n\nresult := {_body(expression)}\n")
             done = subprocess.run(
-                [opa, "eval", "--format", "json", "--strict-builtin-errors", "-d", str(module), "data.probe.result"],
+                [
+                    opa,
+                    "eval",
+                    "--format",
+                    "json",
+                    "--strict-builtin-errors",
+                    "-d",
+                    str(module),
+                    "data.probe.result",
+                ],
                 capture_output=True,
                 text=True,
                 timeout=60,
@@ -348,10 +389,16 @@ def main() -> int:
     capabilities = json.loads(
         subprocess.run([opa, "capabilities", "--current"], capture_output=True, check=True).stdout
     )
-    version = subprocess.run([opa, "version"], capture_output=True, text=True, check=True).stdout.split()[1]
-    declared = {item["name"]: bool(item.get("nondeterministic")) for item in capabilities["builtins"]}
+    version = subprocess.run(
+        [opa, "version"], capture_output=True, text=True, check=True
+    ).stdout.split()[1]
+    declared = {
+        item["name"]: bool(item.get("nondeterministic")) for item in capabilities["builtins"]
+    }
     flat = [(name, expression) for name, items in PROBES.items() for expression in items]
-    expected = dict(zip(flat, opa_answers(opa, [expression for _, expression in flat]), strict=True))
+    expected = dict(
+        zip(flat, opa_answers(opa, [expression for _, expression in flat]), strict=True)
+    )
     table: dict[str, dict[str, Any]] = {}
     for name, nondeterministic in sorted(declared.items()):
         agreed, differs, corners, lacks = [], [], [], False
@@ -361,7 +408,9 @@ def main() -> int:
             if got == want:
                 agreed.append([expression.removeprefix("~"), want])
             else:
-                (corners if expression.startswith("~") else differs).append(expression.removeprefix("~"))
+                (corners if expression.startswith("~") else differs).append(
+                    expression.removeprefix("~")
+                )
         if name in INTENTIONALLY_REFUSED:
             state = "refused"
         elif name in PROBES and not PROBES[name]:
@@ -383,7 +432,9 @@ def main() -> int:
         notes = [f"`{item}`".replace("|", "\\|") for item in row["differs"] + row["corners"]]
         note = ("differs: " + ", ".join(notes)) if notes else ""
         if row["nondeterministic"]:
-            note = ("not cached" + ("; " + note if note else "")) if row["state"] == "agrees" else note
+            note = (
+                ("not cached" + ("; " + note if note else "")) if row["state"] == "agrees" else note
+            )
         rows.append(f"| `{name}` | {row['state']} | {note} |")
     counts = {
         state: sum(row["state"] == state for row in table.values())

@@ -1,4 +1,6 @@
-"""Check that every link of the Markdown pages leads to a file that is there, and to a heading that it has."""
+"""Check that every link of the Markdown pages leads to a file that is there, and to a heading that
+it has.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ def anchors(page: str) -> set[str]:
         page: its Markdown.
     """
     found = _HEADING.findall(re.sub(r"^```.*?^```$", "", page, flags=re.MULTILINE | re.DOTALL))
-    return {re.sub(r"[\s]+", "-", re.sub(r"[^\w\s-]", "", heading.lower()).strip()) for heading in found}
+    return {
+        re.sub(r"[\s]+", "-", re.sub(r"[^\w\s-]", "", heading.lower()).strip()) for heading in found
+    }
 
 
 def problems(page: Path) -> list[str]:
@@ -38,7 +42,11 @@ def problems(page: Path) -> list[str]:
         target = (page.parent / path).resolve() if path else page
         if not target.exists():
             found.append(f"{page.relative_to(ROOT)}: {link} is not there")
-        elif anchor and target.suffix == ".md" and anchor not in anchors(target.read_text(encoding="utf-8")):
+        elif (
+            anchor
+            and target.suffix == ".md"
+            and anchor not in anchors(target.read_text(encoding="utf-8"))
+        ):
             found.append(f"{page.relative_to(ROOT)}: {link}: there is no such heading")
     return found
 

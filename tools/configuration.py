@@ -1,4 +1,6 @@
-"""Write docs/configuration.md from the settings themselves: names, variables, defaults and what they mean."""
+"""Write docs/configuration.md from the settings themselves: names, variables, defaults and what
+they mean.
+"""
 
 from __future__ import annotations
 
@@ -82,9 +84,13 @@ def configuration() -> str:
     for spec in fields(Settings):
         if spec.name not in variables:
             continue  # what was found out about the others
-        meaning = _MENTIONED.sub(lambda match: f" ({match[1]})" if match[1] else "", told[spec.name])
+        meaning = _MENTIONED.sub(
+            lambda match: f" ({match[1]})" if match[1] else "", told[spec.name]
+        )
         meaning = meaning.replace("``", "`").replace("|", "\\|").rstrip(".")
-        rows.append(f"| `{variables[spec.name]}` | `{spec.name}` | {shown(spec.default)} | {meaning} |")
+        rows.append(
+            f"| `{variables[spec.name]}` | `{spec.name}` | {shown(spec.default)} | {meaning} |"
+        )
     return HEAD + "\n".join(rows) + "\n" + TAIL
 
 

@@ -1,8 +1,9 @@
-"""Write docs/coverage.md: every object, field and word of the standard with its place and the test that shows it.
+"""Write docs/coverage.md: every object, field and word of the standard with its place and the test
+that shows it.
 
-``python tools/coverage_table.py`` writes the page; with ``--run`` it first runs the acceptance scenarios and notes in
-tests/conformance/evidence.json which of them showed which field and word. Rows that a review wrote by hand are in
-tests/conformance/rows.tsv.
+``python tools/coverage_table.py`` writes the page; with ``--run`` it first runs the acceptance
+scenarios and notes in tests/conformance/evidence.json which of them showed which field and word.
+Rows that a review wrote by hand are in tests/conformance/rows.tsv.
 """
 
 from __future__ import annotations
@@ -66,16 +67,40 @@ WORDS: dict[str, type[StrEnum]] = {
 }
 EVENTS = [
     *("declared", "surface.created", "surface.updated", "deferred.discovered", "deferred.loaded"),
-    *("invocation.planned", "invocation.selected", "invocation.arguments_ready", "invocation.validation_failed"),
-    *("hook.pre.started", "hook.pre.completed", "permission.requested", "permission.decided", "invocation.queued"),
-    *("invocation.started", "invocation.progress", "invocation.partial_result", "hook.post.started"),
-    *("hook.post.completed", "result.persisted", "invocation.yielded", "invocation.succeeded", "invocation.failed"),
+    *(
+        "invocation.planned",
+        "invocation.selected",
+        "invocation.arguments_ready",
+        "invocation.validation_failed",
+    ),
+    *(
+        "hook.pre.started",
+        "hook.pre.completed",
+        "permission.requested",
+        "permission.decided",
+        "invocation.queued",
+    ),
+    *(
+        "invocation.started",
+        "invocation.progress",
+        "invocation.partial_result",
+        "hook.post.started",
+    ),
+    *(
+        "hook.post.completed",
+        "result.persisted",
+        "invocation.yielded",
+        "invocation.succeeded",
+        "invocation.failed",
+    ),
     *("invocation.canceled", "invocation.timed_out", "result.created", "result.redacted"),
 ]
 """The standard's 27 event classes, without ``tool.``."""
 
 
-EVIDENCE: dict[str, dict[str, Any]] = json.loads((DATA / "evidence.json").read_text(encoding="utf-8"))
+EVIDENCE: dict[str, dict[str, Any]] = json.loads(
+    (DATA / "evidence.json").read_text(encoding="utf-8")
+)
 """Which scenario showed what, and for the rest which test was found to look at it."""
 
 
@@ -91,14 +116,28 @@ class Row(NamedTuple):
 
 @cache
 def _texts() -> dict[str, str]:
-    folders = ("conformance", "records", "surfaces", "batch", "hooks", "results", "approvals", "core", "langchain")
-    files = [path for folder in folders for path in sorted((ROOT / "tests" / folder).glob("test_*.py"))]
+    folders = (
+        "conformance",
+        "records",
+        "surfaces",
+        "batch",
+        "hooks",
+        "results",
+        "approvals",
+        "core",
+        "langchain",
+    )
+    files = [
+        path for folder in folders for path in sorted((ROOT / "tests" / folder).glob("test_*.py"))
+    ]
     files += [path for path in sorted((ROOT / "tests").glob("*/test_*.py")) if path not in files]
     return {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in files}
 
 
 def looks_at(text: str, word: str, *, field: bool) -> bool:
-    """Tell whether a test looks at a field, or names a word as text or as the member of its vocabulary."""
+    """Tell whether a test looks at a field, or names a word as text or as the member of its
+    vocabulary.
+    """
     as_field = rf'(?:\.{word}\b|["\']{word}["\']|\b{word}=)'
     as_word = rf'(?:["\'/.]{re.escape(word)}["\'(]|\b{word.upper()}\b)'
     return re.search(as_field if field else as_word, text) is not None
@@ -155,8 +194,19 @@ def page() -> str:
     for row in found:
         if row.chapter != chapter:
             chapter = row.chapter
-            lines += ["", f"## {chapter}", "", "| requirement | where | test | remark |", "|---|---|---|---|"]
-        cells = (row.requirement.replace("|", "\\|"), f"`{row.where}`" if row.where else "", row.test, row.reason)
+            lines += [
+                "",
+                f"## {chapter}",
+                "",
+                "| requirement | where | test | remark |",
+                "|---|---|---|---|",
+            ]
+        cells = (
+            row.requirement.replace("|", "\\|"),
+            f"`{row.where}`" if row.where else "",
+            row.test,
+            row.reason,
+        )
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join([*lines, ""])
 
@@ -176,12 +226,17 @@ def seen() -> dict[str, int]:
 
 
 def _shown(kind: str, record: dict[str, Any]) -> Iterator[str]:
-    yield from (f"{kind}.{field}" for field, value in record.items() if value not in (None, "", [], {}))
+    yield from (
+        f"{kind}.{field}" for field, value in record.items() if value not in (None, "", [], {})
+    )
     match kind:
         case "tool_event":
             yield f"event {record['event_type']}"
         case "tool_invocation":
-            yield from (f"invocation state {step['status']}" for step in record.get("status_transitions", ()))
+            yield from (
+                f"invocation state {step['status']}"
+                for step in record.get("status_transitions", ())
+            )
         case "tool_result":
             yield f"result status {record['status']}"
             yield f"error class {(record.get('error') or {}).get('error_class')}"
@@ -203,7 +258,9 @@ def main() -> int:
     if "--run" in sys.argv:
         EVIDENCE["scenarios"] = seen()
     PAGE.write_text(page(), encoding="utf-8")
-    (DATA / "evidence.json").write_text(json.dumps(EVIDENCE, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    (DATA / "evidence.json").write_text(
+        json.dumps(EVIDENCE, indent=1, sort_keys=True) + "\n", encoding="utf-8"
+    )
     for row in rows():
         if not row.test and not row.reason:
             print("no test and no reason:", row.requirement)

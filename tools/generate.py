@@ -1,4 +1,6 @@
-"""Regenerate every committed file that is derived from another: ``make docs``; tests fail when one is stale."""
+"""Regenerate every committed file that is derived from another: ``make docs``; tests fail when one
+is stale.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,10 @@ def main() -> int:
     for step in STEPS:
         done = subprocess.run([sys.executable, *step], cwd=ROOT, check=False)
         failed |= done.returncode
-        print("ok  " if done.returncode == 0 else "FAIL", step[0] if step[0] != "-c" else "policies/schemas")
+        print(
+            "ok  " if done.returncode == 0 else "FAIL",
+            step[0] if step[0] != "-c" else "policies/schemas",
+        )
     return failed
 
 

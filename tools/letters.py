@@ -1,7 +1,8 @@
 """Count which letters follow which in names and words, and write ``redaction/letters.toml``.
 
-The words are those of Python's own standard library, so that anyone can count again; another Python version moves a few
-entries by one step. Not a step of ``make docs``: the table is data, and is meant to stay as it was measured.
+The words are those of Python's own standard library, so that anyone can count again; another Python
+version moves a few entries by one step. Not a step of ``make docs``: the table is data, and is
+meant to stay as it was measured.
 """
 
 from __future__ import annotations
@@ -44,8 +45,13 @@ def table(counts: dict[str, int]) -> dict[str, str]:
     rows = {}
     for first in string.ascii_lowercase:
         whole = sum(pairs[first + second] for second in string.ascii_lowercase)
-        ratios = [(pairs[first + second] / whole + 0.0005) / 1.013 * 26 for second in string.ascii_lowercase]
-        rows[first] = "".join(str(round(max(-4.0, min(4.0, math.log2(ratio)))) + 4) for ratio in ratios)
+        ratios = [
+            (pairs[first + second] / whole + 0.0005) / 1.013 * 26
+            for second in string.ascii_lowercase
+        ]
+        rows[first] = "".join(
+            str(round(max(-4.0, min(4.0, math.log2(ratio)))) + 4) for ratio in ratios
+        )
     return rows
 
 

@@ -1,4 +1,6 @@
-"""Writes dashboards/grafana/boards/*.json, or with ``check`` tells whether they are what the code gives."""
+"""Writes dashboards/grafana/boards/*.json, or with ``check`` tells whether they are what the code
+gives.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ def main(arguments: list[str]) -> int:
     if arguments == ["check"]:
         old = {path.name: path.read_text("utf-8") for path in FOLDER.glob("*.json")}
         if old != made:
-            print("dashboards/grafana/boards is not what tools/boards gives: run python tools/make_boards.py")
+            print(
+                "dashboards/grafana/boards is not what tools/boards gives: run python tools/make_boards.py"
+            )
         return int(old != made)
     FOLDER.mkdir(parents=True, exist_ok=True)
     for stale in FOLDER.glob("*.json"):

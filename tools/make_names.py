@@ -1,7 +1,9 @@
-"""Write the constants of attributes, events and metrics in names.py from ``semconv/``; ``check`` only compares.
+"""Write the constants of attributes, events and metrics in names.py from ``semconv/``; ``check``
+only compares.
 
-A constant is called as its name says without the prefix (``agenttool.tool.kind`` is ``Attr.TOOL_KIND``); where the
-registry has ``annotations: {python: Label.STORE}`` it is called that.
+A constant is called as its name says without the prefix (``agenttool.tool.kind`` is
+``Attr.TOOL_KIND``); where the registry has ``annotations: {python: Label.STORE}`` it is called
+that.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ PREFIXES: Final = {"gen_ai.": "GenAI", "error.": "GenAI", "exception.": "Exc", "
 
 def _attribute(name: str) -> str:
     prefix = next(prefix for prefix in PREFIXES if name.startswith(prefix))
-    return f"{PREFIXES[prefix]}.{_constant(name if prefix == 'error.' else name.removeprefix(prefix))}"
+    return (
+        f"{PREFIXES[prefix]}.{_constant(name if prefix == 'error.' else name.removeprefix(prefix))}"
+    )
 
 
 def _constant(name: str) -> str:
@@ -41,7 +45,10 @@ def _all(registry: semconv.Registry) -> Iterator[tuple[str, str]]:
     for event in registry.events.values():
         yield event.python or f"Event.{_constant(event.name.removeprefix('tool.'))}", event.name
     for metric in registry.metrics.values():
-        yield metric.python or f"Metric.{_constant(metric.name.removeprefix('agenttool.'))}", metric.name
+        yield (
+            metric.python or f"Metric.{_constant(metric.name.removeprefix('agenttool.'))}",
+            metric.name,
+        )
 
 
 def constants(registry: semconv.Registry) -> str:

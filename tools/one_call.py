@@ -1,7 +1,9 @@
-"""The way of one call: which files and functions of the package an allowed call with a cached decision passes.
+"""The way of one call: which files and functions of the package an allowed call with a cached
+decision passes.
 
-Usage: ``python tools/one_call.py`` prints the figures of a tool without path facts and of a file tool; with ``way`` it
-prints each step too. Only functions of this package count; each resumption of a generator counts as a call.
+Usage: ``python tools/one_call.py`` prints the figures of a tool without path facts and of a file
+tool; with ``way`` it prints each step too. Only functions of this package count; each resumption of
+a generator counts as a call.
 """
 
 from __future__ import annotations
@@ -77,7 +79,10 @@ def calls() -> dict[str, Callable[[], Any]]:
     folder = Path(tempfile.mkdtemp(prefix="one-call-"))
     (folder / "notes.txt").write_text("notes\n", "utf-8")
 
-    return {"no facts": partial(count_words, "one two three"), "file": partial(read_file, str(folder / "notes.txt"))}
+    return {
+        "no facts": partial(count_words, "one two three"),
+        "file": partial(read_file, str(folder / "notes.txt")),
+    }
 
 
 def main(arguments: list[str]) -> int:
@@ -91,7 +96,9 @@ def main(arguments: list[str]) -> int:
         files, functions, count = figures(steps)
         max_files, max_calls = LIMITS[kind]
         broken |= files > max_files or count > max_calls
-        print(f"{kind}: {files} files (of {max_files}), {functions} functions, {count} calls (at most {max_calls})")
+        print(
+            f"{kind}: {files} files (of {max_files}), {functions} functions, {count} calls (at most {max_calls})"
+        )
         if "way" in arguments:
             print("\n".join(f"{'  ' * depth}{function}  {file}" for depth, file, function in steps))
     return 1 if broken and "check" in arguments else 0

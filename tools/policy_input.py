@@ -1,4 +1,5 @@
-"""Write the described schema of the policy input, and docs/policy-input.md, from the contract's types and comments.
+"""Write the described schema of the policy input, and docs/policy-input.md, from the contract's
+types and comments.
 
 What a member is stands beside it in the code: a comment behind it, or the comment lines above it.
 """
@@ -49,7 +50,8 @@ _PRIMITIVES: Final[dict[Any, dict[str, Any]]] = {
 
 
 def schema_of(annotation: Any) -> dict[str, Any]:
-    """Return the JSON Schema of one annotation of the contract, inlined: OPA's type checker reads a subset of it.
+    """Return the JSON Schema of one annotation of the contract, inlined: OPA's type checker reads a
+    subset of it.
 
     Args:
         annotation: a type; pydantic refuses ``typing.TypedDict`` below Python 3.12.
@@ -75,7 +77,11 @@ def schema_of(annotation: Any) -> dict[str, Any]:
         return {"type": "array", "items": schema_of(args[0])}
     if origin is dict and args[0] is str:
         # OPA takes an object schema with neither properties nor constraints for "any object"
-        return {"type": "object"} if args[1] is Any else {"type": "object", "additionalProperties": schema_of(args[1])}
+        return (
+            {"type": "object"}
+            if args[1] is Any
+            else {"type": "object", "additionalProperties": schema_of(args[1])}
+        )
     if origin in (Union, types.UnionType):
         # anyOf, not a list of types: OPA's checker would take only the first of a list
         return {"anyOf": [schema_of(arg) for arg in args]}
@@ -93,7 +99,9 @@ def comments(kind: type) -> dict[str, str]:
         r"\w+", source.partition("(")[2].partition(")")[0]
     )  # before Python 3.12 no class tells its bases
     bases = (vars(sys.modules[kind.__module__]).get(name) for name in named)
-    found = {name: text for base in bases if is_typeddict(base) for name, text in comments(base).items()}
+    found = {
+        name: text for base in bases if is_typeddict(base) for name, text in comments(base).items()
+    }
     above: list[str] = []
     for line in source.splitlines():
         member = _MEMBER.match(line)
@@ -133,7 +141,10 @@ def _table_of_types() -> str:
 def described() -> dict[str, Any]:
     """Return the schema with a description of every member."""
     said = {kind.__name__: comments(kind) for kind in kinds()}
-    draft = {"$schema": "http://json-schema.org/draft-07/schema#", "$id": "urn:agenttool-otel:policy-input:0.2.0"}
+    draft = {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "$id": "urn:agenttool-otel:policy-input:0.2.0",
+    }
     schema = {**draft, **schema_of(PolicyInput)}
     waiting: list[Any] = [schema]
     while waiting:
@@ -162,7 +173,9 @@ def page() -> str:
     """Return the page."""
     schema = described()
     for name in ("input", "resources"):  # the table below says it
-        schema["properties"][name]["description"] = comments(PolicyInput)[name] + " (see the types below)"
+        schema["properties"][name]["description"] = (
+            comments(PolicyInput)[name] + " (see the types below)"
+        )
     parts, waiting, seen = [HEAD], [("input", schema)], set[str]()
     while waiting:
         path, node = waiting.pop(0)
@@ -179,18 +192,29 @@ def page() -> str:
                 f"| `{name}` | {_type(member)} | {member['description'].replace('|', chr(92) + '|')} |"
                 for name, member in inner["properties"].items()
             ]
-            parts.append(f"\n## `{path}`\n\n| member | type | what it is |\n|---|---|---|\n" + "\n".join(rows) + "\n")
+            parts.append(
+                f"\n## `{path}`\n\n| member | type | what it is |\n|---|---|---|\n"
+                + "\n".join(rows)
+                + "\n"
+            )
             waiting += [(f"{path}.{name}", member) for name, member in inner["properties"].items()]
     return "".join([*parts, _table_of_types()])
 
 
 def main() -> int:
     """Write both."""
-    lacking = [f"{kind.__name__}.{name}" for kind in kinds() for name, text in comments(kind).items() if not text]
+    lacking = [
+        f"{kind.__name__}.{name}"
+        for kind in kinds()
+        for name, text in comments(kind).items()
+        if not text
+    ]
     if lacking:
         print("no comment says what this is:", ", ".join(lacking), file=sys.stderr)
         return 1
-    SCHEMA.write_text(json.dumps(described(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    SCHEMA.write_text(
+        json.dumps(described(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
+    )
     PAGE.write_text(page(), encoding="utf-8")
     return 0
 

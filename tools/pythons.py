@@ -1,7 +1,8 @@
-"""Run a smoke part of the tests on every CPython from 3.11 on that this machine has: ``make test-pythons``.
+"""Run a smoke part of the tests on every CPython from 3.11 on that this machine has: ``make
+test-pythons``.
 
-Each gets a virtual environment of its own in ``.venvs``, from requirements.lock. The version that runs this file is
-left out, because ``make test`` is for it.
+Each gets a virtual environment of its own in ``.venvs``, from requirements.lock. The version that
+runs this file is left out, because ``make test`` is for it.
 """
 
 from __future__ import annotations
@@ -30,12 +31,17 @@ def _candidates() -> Iterator[str]:
         found = shutil.which(f"python3.{minor}")
         if found is not None:
             yield found
-        for pattern in (".pyenv/versions/*/bin/python3.{}", ".local/share/uv/python/*/bin/python3.{}"):
+        for pattern in (
+            ".pyenv/versions/*/bin/python3.{}",
+            ".local/share/uv/python/*/bin/python3.{}",
+        ):
             yield from map(str, sorted(Path.home().glob(pattern.format(minor))))
 
 
 def pythons() -> dict[int, str]:
-    """The programs by minor version: the first that really is a CPython of that version (a shim may lead nowhere)."""
+    """The programs by minor version: the first that really is a CPython of that version (a shim may
+    lead nowhere).
+    """
     found: dict[int, str] = {}
     for program in _candidates():
         done = subprocess.run([program, "-c", _WHAT], capture_output=True, text=True, check=False)
@@ -71,12 +77,18 @@ def main() -> int:
     own = sys.version_info.minor
     others = {minor: program for minor, program in sorted(pythons().items()) if minor != own}
     if not others:
-        print(f"skipped: CPython 3.{own} is the only one from 3.{OLDEST_MINOR} on that this machine has")
+        print(
+            f"skipped: CPython 3.{own} is the only one from 3.{OLDEST_MINOR} on that this machine has"
+        )
         return 0
     failed = 0
     for minor, program in others.items():
         python = _installed(program, minor)
-        code = 1 if python is None else _run(str(python), "-m", "pytest", "-m", LEFT_OUT, *AT_ONCE, *SMOKE)
+        code = (
+            1
+            if python is None
+            else _run(str(python), "-m", "pytest", "-m", LEFT_OUT, *AT_ONCE, *SMOKE)
+        )
         outcome = "could not be installed" if python is None else "FAILED" if code else "ok"
         print(f"CPython 3.{minor} ({program}): {outcome}")
         failed |= code

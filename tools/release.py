@@ -1,7 +1,9 @@
-"""Build wheel and sdist and check them: contents, metadata, bare installs with each extra, a list of parts (SBOM).
+"""Build wheel and sdist and check them: contents, metadata, bare installs with each extra, a list
+of parts (SBOM).
 
-``python tools/release.py build`` makes and checks both files in ``dist`` and needs no network; ``install`` goes on with
-a bare environment for the base, one for each extra and one for all, and writes ``dist/sbom.json`` (CycloneDX).
+``python tools/release.py build`` makes and checks both files in ``dist`` and needs no network;
+``install`` goes on with a bare environment for the base, one for each extra and one for all, and
+writes ``dist/sbom.json`` (CycloneDX).
 """
 
 from __future__ import annotations
@@ -74,11 +76,17 @@ def problems(wheel: Path, sdist: Path) -> list[str]:
     wanted = {f"agenttool_otel/{path.relative_to(PACKAGE)}" for path in _files(PACKAGE)}
     for name, folder in (("_policies", ROOT / "policies"), ("_demo", ROOT / "examples" / "demo")):
         wanted |= {f"agenttool_otel/{name}/{path.relative_to(folder)}" for path in _files(folder)}
-    info = {f"{STEM}.dist-info/{name}" for name in ("METADATA", "WHEEL", "RECORD", "entry_points.txt")}
+    info = {
+        f"{STEM}.dist-info/{name}" for name in ("METADATA", "WHEEL", "RECORD", "entry_points.txt")
+    }
     info.add(f"{STEM}.dist-info/licenses/LICENSE")
     found += [f"the wheel lacks {name}" for name in sorted((wanted | info) - inside)]
     found += [f"the wheel has {name}" for name in sorted(inside - wanted - info)]
-    for line in (f"Name: {PROJECT['name']}", f"Version: {PROJECT['version']}", "License-Expression: Apache-2.0"):
+    for line in (
+        f"Name: {PROJECT['name']}",
+        f"Version: {PROJECT['version']}",
+        "License-Expression: Apache-2.0",
+    ):
         if line not in metadata.splitlines():
             found.append(f"the metadata lack {line}")
     extras = set(re.findall(r"^Provides-Extra: (.+)$", metadata, re.MULTILINE))
@@ -86,7 +94,13 @@ def problems(wheel: Path, sdist: Path) -> list[str]:
         found.append(f"the metadata have the extras {sorted(extras)}")
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    needed = {"LICENSE", "README.md", "pyproject.toml", "src/agenttool_otel/py.typed", "policies/.manifest"}
+    needed = {
+        "LICENSE",
+        "README.md",
+        "pyproject.toml",
+        "src/agenttool_otel/py.typed",
+        "policies/.manifest",
+    }
     found += [f"the sdist lacks {name}" for name in sorted(needed - names)]
     foreign = re.compile(r"(^|/)\.(venv|git|servers)(/|$)|\.db$")
     found += [f"the sdist has {name}" for name in sorted(names) if foreign.search(name)]
@@ -94,7 +108,9 @@ def problems(wheel: Path, sdist: Path) -> list[str]:
 
 
 def _files(folder: Path) -> list[Path]:
-    return [path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+    return [
+        path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts
+    ]
 
 
 def installs(wheel: Path) -> list[dict[str, Any]]:
@@ -110,21 +126,33 @@ def installs(wheel: Path) -> list[dict[str, Any]]:
             venv.create(folder, with_pip=True)
             python = str(Path(folder) / "bin" / "python")
             target = f"{wheel}[{wanted}]" if wanted else str(wheel)
-            subprocess.run([python, "-m", "pip", "install", "-q", "--only-binary", ":all:", target], check=True)
+            subprocess.run(
+                [python, "-m", "pip", "install", "-q", "--only-binary", ":all:", target], check=True
+            )
             subprocess.run([python, "-m", "pip", "check"], check=True, stdout=subprocess.DEVNULL)
             subprocess.run([python, "-c", _TRY], check=True, cwd=folder)
             command = [str(Path(folder) / "bin" / "agenttool"), "--help"]
             status = subprocess.run(command, capture_output=True, text=True, check=False)
-            if (status.returncode == 0) is not ("cli" in wanted) or (status.returncode and "cli" not in status.stderr):
+            if (status.returncode == 0) is not ("cli" in wanted) or (
+                status.returncode and "cli" not in status.stderr
+            ):
                 raise SystemExit(f"agenttool --help with {wanted or 'no extra'}: {status.stderr}")
             if not wanted:
                 removed = [python, "-m", "pip", "uninstall", "-q", "-y", "gordon-to-regorus"]
                 subprocess.run(removed, check=True)
-                subprocess.run([python, "-P", str(ROOT / "tools" / "without_engine.py")], check=True, cwd=folder)
+                subprocess.run(
+                    [python, "-P", str(ROOT / "tools" / "without_engine.py")],
+                    check=True,
+                    cwd=folder,
+                )
                 print("decides by an OPA server without gordon-to-regorus", flush=True)
-            told = subprocess.run([python, "-c", _LIST], check=True, capture_output=True, text=True).stdout
+            told = subprocess.run(
+                [python, "-c", _LIST], check=True, capture_output=True, text=True
+            ).stdout
             parts = json.loads(told)
-            print(f"installs and decides: {wanted or 'base'} ({len(parts)} distributions)", flush=True)
+            print(
+                f"installs and decides: {wanted or 'base'} ({len(parts)} distributions)", flush=True
+            )
     return parts
 
 
@@ -137,7 +165,12 @@ def main(words: list[str]) -> int:
     if found or "install" not in words:
         return 1 if found else 0
     part = {"type": "application", "name": PROJECT["name"], "version": PROJECT["version"]}
-    sbom = {"bomFormat": "CycloneDX", "specVersion": "1.6", "version": 1, "metadata": {"component": part}}
+    sbom = {
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        "version": 1,
+        "metadata": {"component": part},
+    }
     sbom["components"] = [item for item in installs(wheel) if item["name"] != PROJECT["name"]]
     (folder / "sbom.json").write_text(json.dumps(sbom, indent=1) + "\n", encoding="utf-8")
     return 0

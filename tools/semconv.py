@@ -1,7 +1,7 @@
 """The registry in ``semconv/`` as Python objects, and the page that is generated from it.
 
-Usage: ``python tools/semconv.py`` (or ``docs``) writes docs/semconv.md; ``python tools/semconv.py check`` fails when
-the page is not what the registry gives.
+Usage: ``python tools/semconv.py`` (or ``docs``) writes docs/semconv.md; ``python tools/semconv.py
+check`` fails when the page is not what the registry gives.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ REPOSITORY: Final = Path(__file__).resolve().parent.parent
 FOLDER: Final = REPOSITORY / "semconv"
 PAGE: Final = REPOSITORY / "docs" / "semconv.md"
 
-PRIMITIVES: Final = frozenset({"string", "int", "double", "boolean", "string[]", "int[]", "double[]", "boolean[]"})
+PRIMITIVES: Final = frozenset(
+    {"string", "int", "double", "boolean", "string[]", "int[]", "double[]", "boolean[]"}
+)
 STABILITIES: Final = frozenset({"development", "alpha", "beta", "release_candidate", "stable"})
 INSTRUMENTS: Final = frozenset({"counter", "updowncounter", "gauge", "histogram"})
 LEVELS: Final = frozenset({"required", "recommended", "opt_in", "conditionally_required"})
@@ -39,7 +41,9 @@ GROUP_KEYS: Final = frozenset(
         "annotations",
     ]
 )
-ATTRIBUTE_KEYS: Final = frozenset(["id", "type", "stability", "brief", "note", "examples", "annotations"])
+ATTRIBUTE_KEYS: Final = frozenset(
+    ["id", "type", "stability", "brief", "note", "examples", "annotations"]
+)
 REFERENCE_KEYS: Final = frozenset(["ref", "requirement_level", "sampling_relevant", "note"])
 
 
@@ -49,8 +53,9 @@ class RegistryError(ValueError):
 
 @dataclass(frozen=True)
 class Attribute:
-    """One attribute: ``type`` is a primitive of weaver's; ``members`` are an enumeration's values; ``python`` is its
-    constant in names.py where that does not follow from the name."""
+    """One attribute: ``type`` is a primitive of weaver's; ``members`` are an enumeration's values;
+    ``python`` is its constant in names.py where that does not follow from the name.
+    """
 
     name: str
     type: str
@@ -134,14 +139,22 @@ def _add_attributes(registry: Registry, group: Mapping[str, Any]) -> None:
     registry.groups[group["id"]] = group.get("display_name", group["id"])
     for item in group["attributes"]:
         name, kind = item["id"], item["type"]
-        _require(set(item) <= ATTRIBUTE_KEYS, group, f"{name}: unknown keys {sorted(set(item) - ATTRIBUTE_KEYS)}")
+        _require(
+            set(item) <= ATTRIBUTE_KEYS,
+            group,
+            f"{name}: unknown keys {sorted(set(item) - ATTRIBUTE_KEYS)}",
+        )
         _require(name not in registry.attributes, group, f"{name} is defined twice")
         _require(item.get("stability") in STABILITIES, group, f"{name}: unknown stability")
         _require(bool(item.get("brief")), group, f"{name}: no brief")
         members: tuple[str, ...] = ()
         if isinstance(kind, dict):
             members = tuple(member["value"] for member in kind["members"])
-            _require(all(isinstance(value, str) for value in members), group, f"{name}: members are no strings")
+            _require(
+                all(isinstance(value, str) for value in members),
+                group,
+                f"{name}: members are no strings",
+            )
             _require(len(set(members)) == len(members), group, f"{name}: a member is listed twice")
             kind = "string"
         else:
@@ -154,7 +167,9 @@ def _add_attributes(registry: Registry, group: Mapping[str, Any]) -> None:
 
 
 def _python(item: Mapping[str, Any]) -> str:
-    """Return the constant of names.py that an annotation states; the others follow from the name."""
+    """Return the constant of names.py that an annotation states; the others follow from the
+    name.
+    """
     return str(item.get("annotations", {}).get("python", ""))
 
 
@@ -177,22 +192,31 @@ def _add_signal(registry: Registry, group: Mapping[str, Any]) -> None:
         "brief": group["brief"], "note": group.get("note", ""), "attributes": levels, "python": _python(group),
     }  # fmt: skip
     if kind == "span":
-        _require(group.get("span_kind") in {"internal", "client", "server"}, group, "unknown span kind")
+        _require(
+            group.get("span_kind") in {"internal", "client", "server"}, group, "unknown span kind"
+        )
         name = group["id"].removeprefix("span.")
-        registry.spans[name] = Signal("span", group["id"], name, sampling_relevant=frozenset(sampling), **shared)
+        registry.spans[name] = Signal(
+            "span", group["id"], name, sampling_relevant=frozenset(sampling), **shared
+        )
     elif kind == "event":
         registry.events[group["name"]] = Signal("event", group["id"], group["name"], **shared)
     elif kind == "metric":
         _require(group.get("instrument") in INSTRUMENTS, group, "unknown instrument")
         name = group["metric_name"]
         registry.metrics[name] = Signal(
-            "metric", group["id"], name, instrument=group["instrument"], unit=group["unit"], **shared
+            "metric",
+            group["id"],
+            name,
+            instrument=group["instrument"],
+            unit=group["unit"],
+            **shared,
         )
     else:
         raise RegistryError(f"{group['id']}: unknown type {kind}")
 
 
-# --- the page -------------------------------------------------------------------------------------------------------
+# --- the page -------------------------------------------------------------------------------------
 
 
 def page(registry: Registry) -> str:
@@ -231,7 +255,9 @@ def page(registry: Registry) -> str:
         for item in registry.attributes.values():
             if item.group == group:
                 meaning = " ".join(part for part in (item.brief, item.note, _values(item)) if part)
-                lines.append(f"| `{item.name}` | {'enum' if item.members else item.type} | {meaning} |")
+                lines.append(
+                    f"| `{item.name}` | {'enum' if item.members else item.type} | {meaning} |"
+                )
         lines.append("")
     return "\n".join(lines).rstrip() + "\n"
 
@@ -240,7 +266,9 @@ def _table(registry: Registry, signal: Signal) -> list[str]:
     rows = ["| attribute | level | meaning |", "| --- | --- | --- |"]
     for name, level in signal.attributes.items():
         start = ", set at start" if name in signal.sampling_relevant else ""
-        rows.append(f"| `{name}` | {level.replace('_', ' ')}{start} | {registry.attributes[name].brief} |")
+        rows.append(
+            f"| `{name}` | {level.replace('_', ' ')}{start} | {registry.attributes[name].brief} |"
+        )
     return rows
 
 

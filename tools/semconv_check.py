@@ -1,6 +1,8 @@
-"""Checks exported spans, log records and metrics against the registry: every name, every type, every enumerated value.
+"""Checks exported spans, log records and metrics against the registry: every name, every type,
+every enumerated value.
 
-For tests: ``problems = check_spans(exporter.get_finished_spans())`` is empty when all is registered.
+For tests: ``problems = check_spans(exporter.get_finished_spans())`` is empty when all is
+registered.
 """
 
 from __future__ import annotations
@@ -18,11 +20,21 @@ if TYPE_CHECKING:
 __all__ = ["check_attributes", "check_logs", "check_metrics", "check_spans"]
 
 SCOPE = "agenttool_otel"
-_TYPES: dict[str, type | tuple[type, ...]] = {"string": str, "int": int, "double": (int, float), "boolean": bool}
+_TYPES: dict[str, type | tuple[type, ...]] = {
+    "string": str,
+    "int": int,
+    "double": (int, float),
+    "boolean": bool,
+}
 
 
 def check_attributes(
-    registry: Registry, signal: Signal, attributes: Mapping[str, Any], where: str, *, complete: bool = True
+    registry: Registry,
+    signal: Signal,
+    attributes: Mapping[str, Any],
+    where: str,
+    *,
+    complete: bool = True,
 ) -> list[str]:
     """Compare attributes with what the registry lets this signal carry.
 
@@ -45,11 +57,19 @@ def check_attributes(
         if name not in signal.attributes:
             found.append(f"{where}: the registry does not give it {name}")
         if not _fits(known.type, value):
-            found.append(f"{where}: {name} is {type(value).__name__}, the registry says {known.type}")
+            found.append(
+                f"{where}: {name} is {type(value).__name__}, the registry says {known.type}"
+            )
         elif known.members and value not in known.members:
-            found.append(f"{where}: {name} has the value {value!r}, which the registry does not list")
+            found.append(
+                f"{where}: {name} has the value {value!r}, which the registry does not list"
+            )
     if complete:
-        missing = [name for name, level in signal.attributes.items() if level == "required" and name not in attributes]
+        missing = [
+            name
+            for name, level in signal.attributes.items()
+            if level == "required" and name not in attributes
+        ]
         found.extend(f"{where}: required {name} is missing" for name in missing)
     return found
 
@@ -62,7 +82,9 @@ def _fits(kind: str, value: Any) -> bool:
     return isinstance(value, _TYPES[kind])
 
 
-def check_spans(spans: Iterable[ReadableSpan], registry: Registry | None = None, *, scope: str = SCOPE) -> list[str]:
+def check_spans(
+    spans: Iterable[ReadableSpan], registry: Registry | None = None, *, scope: str = SCOPE
+) -> list[str]:
     """Check spans that this package made, and their events.
 
     Args:
@@ -84,11 +106,15 @@ def check_spans(spans: Iterable[ReadableSpan], registry: Registry | None = None,
         if span.name != expected:
             found.append(f"{where}: the name should be {expected!r}")
         for event in span.events:
-            found += _check_event(registry, event.name, event.attributes or {}, f"{where}, event {event.name!r}")
+            found += _check_event(
+                registry, event.name, event.attributes or {}, f"{where}, event {event.name!r}"
+            )
     return found
 
 
-def _check_event(registry: Registry, name: str, attributes: Mapping[str, Any], where: str) -> list[str]:
+def _check_event(
+    registry: Registry, name: str, attributes: Mapping[str, Any], where: str
+) -> list[str]:
     signal = registry.events.get(name)
     if signal is None:
         return [f"{where}: the registry knows no such event"]
@@ -111,11 +137,15 @@ def check_logs(
         if record.instrumentation_scope is None or record.instrumentation_scope.name != scope:
             continue
         name = record.log_record.event_name or ""
-        found += _check_event(registry, name, record.log_record.attributes or {}, f"log event {name!r}")
+        found += _check_event(
+            registry, name, record.log_record.attributes or {}, f"log event {name!r}"
+        )
     return found
 
 
-def check_metrics(data: MetricsData | None, registry: Registry | None = None, *, scope: str = SCOPE) -> list[str]:
+def check_metrics(
+    data: MetricsData | None, registry: Registry | None = None, *, scope: str = SCOPE
+) -> list[str]:
     """Check metrics: name, instrument, unit and labels.
 
     Args:
@@ -136,9 +166,13 @@ def check_metrics(data: MetricsData | None, registry: Registry | None = None, *,
                     continue
                 where = f"metric {metric.name}"
                 if (metric.unit or "") != signal.unit:
-                    found.append(f"{where}: unit {metric.unit!r}, the registry says {signal.unit!r}")
+                    found.append(
+                        f"{where}: unit {metric.unit!r}, the registry says {signal.unit!r}"
+                    )
                 if _instrument(metric.data) != signal.instrument:
-                    found.append(f"{where}: a {_instrument(metric.data)}, the registry says {signal.instrument}")
+                    found.append(
+                        f"{where}: a {_instrument(metric.data)}, the registry says {signal.instrument}"
+                    )
                 points: Sequence[Any] = metric.data.data_points
                 for point in points:
                     found += check_attributes(registry, signal, point.attributes or {}, where)
@@ -149,4 +183,6 @@ def _instrument(data: Any) -> str:
     name = type(data).__name__
     if name == "Sum":
         return "counter" if data.is_monotonic else "updowncounter"
-    return {"Gauge": "gauge", "Histogram": "histogram", "ExponentialHistogram": "histogram"}.get(name, name)
+    return {"Gauge": "gauge", "Histogram": "histogram", "ExponentialHistogram": "histogram"}.get(
+        name, name
+    )

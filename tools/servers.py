@@ -1,4 +1,5 @@
-"""Builds the real servers that tests and benchmarks run against, once, into a cache outside the repository.
+"""Builds the real servers that tests and benchmarks run against, once, into a cache outside the
+repository.
 
 Usage::
 
@@ -7,11 +8,12 @@ Usage::
     python tools/servers.py path NAME          # prints the program's path, exit 1 and the reason when it isn't there
     python tools/servers.py list
 
-The cache is ``AGENTTOOL_SERVERS_DIR`` or ``~/.cache/agenttool``; ``.servers/NAME`` in the repository links into it.
-Servers are built from Go modules at pinned versions and checked against the checksums that Go knows for them: Jaeger
-and the Collector's builder are compiled as their own main module, with the go.sum that they ship. Prometheus and its
-promtool come from the distribution (``apt-get install prometheus``), the query grammars from npm. Phoenix, a trace
-store with a web page, is large and only built when named.
+The cache is ``AGENTTOOL_SERVERS_DIR`` or ``~/.cache/agenttool``; ``.servers/NAME`` in the
+repository links into it. Servers are built from Go modules at pinned versions and checked against
+the checksums that Go knows for them: Jaeger and the Collector's builder are compiled as their own
+main module, with the go.sum that they ship. Prometheus and its promtool come from the distribution
+(``apt-get install prometheus``), the query grammars from npm. Phoenix, a trace store with a web
+page, is large and only built when named.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ REPOSITORY: Final = Path(__file__).resolve().parent.parent
 LINKS: Final = REPOSITORY / ".servers"
 
 OPA_VERSION: Final = "v1.20.2"
-# Jaeger v2.13.0 carries this tag too: its module path has no /v2, so Go can name no newer release of it
+# Jaeger v2.13.0 carries this tag too: its module path has no /v2, so Go can name no newer release
+# of it
 JAEGER_VERSION: Final = "v1.76.0"
 COLLECTOR_VERSION: Final = "v0.159.0"
 COLLECTOR_STABLE_VERSION: Final = "v1.65.0"
@@ -169,17 +172,23 @@ def _go(*arguments: str, folder: Path | None = None, **environment: str) -> str:
         raise ServerUnavailable("Go is not installed, so the real servers can't be built")
     settings = {**os.environ, "GOTOOLCHAIN": "local", "CGO_ENABLED": "0", **environment}
     command = ["nice", "-n", "10", go, *arguments] if shutil.which("nice") else [go, *arguments]
-    done = subprocess.run(command, cwd=folder, env=settings, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=folder, env=settings, capture_output=True, text=True, check=False
+    )
     if done.returncode:
         raise ServerUnavailable(f"go {arguments[0]} failed: {done.stderr.strip()[-2000:]}")
     return done.stdout
 
 
 def _build_main(module: str, version: str, package: str, target: Path) -> None:
-    """Compile a module as its own main module: its replaces and go.sum hold, which ``go install`` ignores."""
+    """Compile a module as its own main module: its replaces and go.sum hold, which ``go install``
+    ignores.
+    """
     with tempfile.TemporaryDirectory(prefix="agenttool-build-") as scratch:
         (Path(scratch) / "empty").mkdir()
-        source = json.loads(_go("mod", "download", "-json", f"{module}@{version}", folder=Path(scratch, "empty")))
+        source = json.loads(
+            _go("mod", "download", "-json", f"{module}@{version}", folder=Path(scratch, "empty"))
+        )
         folder = Path(scratch) / "source"
         shutil.copytree(source["Dir"], folder)
         for entry in [folder, *folder.rglob("*")]:
@@ -190,7 +199,9 @@ def _build_main(module: str, version: str, package: str, target: Path) -> None:
 def _build_opa(target: Path) -> None:
     present = cache() / "bin" / "opa"
     if present.exists():
-        told = subprocess.run([present, "version"], capture_output=True, text=True, check=False).stdout
+        told = subprocess.run(
+            [present, "version"], capture_output=True, text=True, check=False
+        ).stdout
         if f"Version: {OPA_VERSION.removeprefix('v')}\n" in told:
             target.unlink(missing_ok=True)
             target.symlink_to(present)
@@ -263,7 +274,9 @@ def _build_builder(target: Path) -> None:
 
 
 def _build_collector(target: Path) -> None:
-    """Let the Collector's own builder write a distribution with the parts that the dashboards need."""
+    """Let the Collector's own builder write a distribution with the parts that the
+    dashboards need.
+    """
     builder = SERVERS["ocb"].target
     if not builder.exists():
         builder.parent.mkdir(parents=True, exist_ok=True)
@@ -278,7 +291,9 @@ def _build_collector(target: Path) -> None:
                 "version": COLLECTOR_VERSION.removeprefix("v"),
                 "output_path": str(output),
             },
-            **{kind: [{"gomod": part} for part in parts] for kind, parts in COLLECTOR_PARTS.items()},
+            **{
+                kind: [{"gomod": part} for part in parts] for kind, parts in COLLECTOR_PARTS.items()
+            },
         }
         # JSON is YAML, so this needs no YAML library
         written = Path(scratch) / "manifest.yaml"
@@ -287,7 +302,9 @@ def _build_collector(target: Path) -> None:
         command = [str(builder), f"--config={written}", "--skip-compilation"]
         done = subprocess.run(command, env=settings, capture_output=True, text=True, check=False)
         if done.returncode:
-            raise ServerUnavailable(f"the Collector's builder failed: {done.stderr.strip()[-2000:]}")
+            raise ServerUnavailable(
+                f"the Collector's builder failed: {done.stderr.strip()[-2000:]}"
+            )
         _go("build", "-trimpath", "-ldflags", "-s -w", "-o", str(target), ".", folder=output)
 
 
@@ -313,14 +330,22 @@ def main(arguments: list[str]) -> int:
     arguments = [argument for argument in arguments if argument != "--available"]
     command, names = (arguments[0], arguments[1:]) if arguments else ("", [])
     unknown = [name for name in names if name not in SERVERS]
-    if command not in {"build", "path", "list"} or unknown or (command == "path" and len(names) != 1):
+    if (
+        command not in {"build", "path", "list"}
+        or unknown
+        or (command == "path" and len(names) != 1)
+    ):
         print(__doc__)
         return 2
     failed = 0
     for name in names or [name for name, server in SERVERS.items() if not server.optional]:
         try:
             found = build(name) if command == "build" else path(name)
-            print(found if command == "path" else f"{name} {SERVERS[name].version or '(installed)'}: {found}")
+            print(
+                found
+                if command == "path"
+                else f"{name} {SERVERS[name].version or '(installed)'}: {found}"
+            )
         except ServerUnavailable as reason:
             failed += 1
             print(f"{name}: {reason}", file=sys.stderr)

@@ -1,7 +1,7 @@
 """Starts the real servers on loopback with the repository's own configuration files, and stops them.
 
-For tests and for looking at the boards' data without Docker: ``python tools/servers_run.py`` runs Collector, Jaeger
-and Prometheus until it is interrupted, and prints where they are.
+For tests and for looking at the boards' data without Docker: ``python tools/servers_run.py`` runs
+Collector, Jaeger and Prometheus until it is interrupted, and prints where they are.
 """
 
 from __future__ import annotations
@@ -48,7 +48,12 @@ def free_ports(count: int) -> list[int]:
 
 @contextlib.contextmanager
 def running(
-    command: list[str], log: Path, ready: str, *, environment: Mapping[str, str] | None = None, seconds: float = 60
+    command: list[str],
+    log: Path,
+    ready: str,
+    *,
+    environment: Mapping[str, str] | None = None,
+    seconds: float = 60,
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Run a program until the block ends.
 
@@ -64,21 +69,27 @@ def running(
     """
     with log.open("wb") as output:
         process = subprocess.Popen(
-            command, stdout=output, stderr=subprocess.STDOUT, env={**os.environ, **(environment or {})}
+            command,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **(environment or {})},
         )
     try:
         deadline = time.monotonic() + seconds
         while not _answers(ready):
             if process.poll() is not None or time.monotonic() > deadline:
                 end = log.read_text("utf-8", "replace")[-3000:]
-                raise RuntimeError(f"{Path(command[0]).name} did not start (exit {process.poll()}):\n{end}")
+                raise RuntimeError(
+                    f"{Path(command[0]).name} did not start (exit {process.poll()}):\n{end}"
+                )
             time.sleep(0.1)
         yield process
     finally:
         if process.poll() is None:
             process.terminate()
             try:
-                process.wait(3)  # Jaeger waits for idle connections much longer; it keeps nothing that could be lost
+                # Jaeger waits for idle connections much longer; it keeps nothing that could be lost
+                process.wait(3)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
@@ -94,7 +105,9 @@ def _answers(url: str) -> bool:
 
 @contextlib.contextmanager
 def jaeger(folder: Path) -> Iterator[tuple[str, str]]:
-    """Run Jaeger with dashboards/jaeger; gives its HTTP URL and the address of its OTLP gRPC receiver."""
+    """Run Jaeger with dashboards/jaeger; gives its HTTP URL and the address of its OTLP
+    gRPC receiver.
+    """
     http, grpc, otlp, health = (f"127.0.0.1:{port}" for port in free_ports(4))
     environment = {
         "JAEGER_UI_CONFIG": str(DASHBOARDS / "jaeger" / "ui-config.json"),
@@ -104,15 +117,19 @@ def jaeger(folder: Path) -> Iterator[tuple[str, str]]:
         "JAEGER_HEALTH_ENDPOINT": health,
     }
     command = [str(servers.path("jaeger")), "--config", str(DASHBOARDS / "jaeger" / "config.yaml")]
-    with running(command, folder / "jaeger.log", f"http://{http}/api/services", environment=environment):
+    with running(
+        command, folder / "jaeger.log", f"http://{http}/api/services", environment=environment
+    ):
         yield f"http://{http}", otlp
 
 
 @contextlib.contextmanager
 def collector(folder: Path, jaeger_otlp: str) -> Iterator[tuple[str, str, str]]:
-    """Run the Collector with dashboards/collector; gives its OTLP HTTP URL, OTLP gRPC address and exposition URL.
+    """Run the Collector with dashboards/collector; gives its OTLP HTTP URL, OTLP gRPC address and
+    exposition URL.
 
-    Tempo is taken out of the pipeline, because it can't be built here; everything else is the file as it is.
+    Tempo is taken out of the pipeline, because it can't be built here; everything else is the file
+    as it is.
     """
     http, grpc, exposition, health = (f"127.0.0.1:{port}" for port in free_ports(4))
     environment = {
@@ -125,7 +142,11 @@ def collector(folder: Path, jaeger_otlp: str) -> Iterator[tuple[str, str, str]]:
         "SPAN_METRICS_INTERVAL": "1s",
     }
     without_tempo = "yaml:service::pipelines::traces::exporters: [otlp_grpc/jaeger, span_metrics]"
-    command = [str(servers.path("otelcol")), "--config", str(DASHBOARDS / "collector" / "config.yaml")]
+    command = [
+        str(servers.path("otelcol")),
+        "--config",
+        str(DASHBOARDS / "collector" / "config.yaml"),
+    ]
     command += ["--config", without_tempo]
     with running(command, folder / "collector.log", f"http://{health}", environment=environment):
         yield f"http://{http}", grpc, f"http://{exposition}/metrics"
@@ -133,7 +154,9 @@ def collector(folder: Path, jaeger_otlp: str) -> Iterator[tuple[str, str, str]]:
 
 @contextlib.contextmanager
 def prometheus(folder: Path, exposition: str) -> Iterator[str]:
-    """Run Prometheus with dashboards/prometheus and the alert rules, once a second; gives its URL."""
+    """Run Prometheus with dashboards/prometheus and the alert rules, once a second; gives
+    its URL.
+    """
     (port,) = free_ports(1)
     text = (DASHBOARDS / "prometheus" / "prometheus.yml").read_text("utf-8")
     for old, new in (
@@ -159,7 +182,9 @@ def prometheus(folder: Path, exposition: str) -> Iterator[str]:
 
 @contextlib.contextmanager
 def phoenix(folder: Path) -> Iterator[str]:
-    """Run Phoenix, which shows traces on a web page; gives its URL. Its extras stay off, and it stays on loopback."""
+    """Run Phoenix, which shows traces on a web page; gives its URL. Its extras stay off, and it
+    stays on loopback.
+    """
     http, grpc = free_ports(2)
     environment = {
         "PHOENIX_HOST": "127.0.0.1",
@@ -172,7 +197,9 @@ def phoenix(folder: Path) -> Iterator[str]:
     (folder / "phoenix").mkdir(exist_ok=True)
     url = f"http://127.0.0.1:{http}"
     command = [str(servers.path("phoenix")), "serve"]
-    with running(command, folder / "phoenix.log", f"{url}/healthz", environment=environment, seconds=150):
+    with running(
+        command, folder / "phoenix.log", f"{url}/healthz", environment=environment, seconds=150
+    ):
         yield url
 
 
@@ -196,7 +223,10 @@ def stack(folder: Path) -> Iterator[Stack]:
 def main() -> int:
     """Run until interrupted."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    with tempfile.TemporaryDirectory(prefix="agenttool-servers-") as scratch, stack(Path(scratch)) as addresses:
+    with (
+        tempfile.TemporaryDirectory(prefix="agenttool-servers-") as scratch,
+        stack(Path(scratch)) as addresses,
+    ):
         print(f"OTLP over HTTP  {addresses.otlp_http}   (OTEL_EXPORTER_OTLP_ENDPOINT)")
         print(f"Jaeger API      {addresses.jaeger}")
         print(f"Prometheus      {addresses.prometheus}", flush=True)

@@ -1,8 +1,9 @@
 """Run a tutorial as its reader does: write its files, give its commands, compare what they print.
 
-In a page, a block with ``title="name"`` is a file, and in a ``console`` block each ``$ command`` is followed by what it
-prints: ``...`` on a line of its own stands for any lines, ``…`` for any text of a line, ``# exit 3`` after a command
-for its exit code. ``python tools/tutorials.py`` runs all with the interpreter that runs it, and prints the times.
+In a page, a block with ``title="name"`` is a file, and in a ``console`` block each ``$ command`` is
+followed by what it prints: ``...`` on a line of its own stands for any lines, ``…`` for any text of
+a line, ``# exit 3`` after a command for its exit code. ``python tools/tutorials.py`` runs all with
+the interpreter that runs it, and prints the times.
 """
 
 from __future__ import annotations
@@ -108,7 +109,13 @@ def run(page: Path, folder: Path) -> float:
             exports += f"{step.text}; "
         words = ["bash", "-c", exports + step.text]
         done = subprocess.run(
-            words, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=200
+            words,
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=200,
         )
         printed = (done.stdout + done.stderr).splitlines()
         if done.returncode != step.status or not fits(step.shown, printed):

@@ -1,4 +1,6 @@
-"""Decide by an OPA server where the native engine is not installed, or, with the word ``hide``, as if it were not."""
+"""Decide by an OPA server where the native engine is not installed, or, with the word ``hide``, as
+if it were not.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ class Opa(BaseHTTPRequestHandler):
         document = json.loads(self.rfile.read(int(self.headers["content-length"])))
         behavior = "allow" if document["input"]["tool"]["name"] == "good" else "deny"
         reason = {"type": "rule", "rule_ref": f"opa.{behavior}", "message": "m"}
-        answer = json.dumps({"result": {"behavior": behavior, "reason": reason, "rule_refs": []}}).encode()
+        answer = json.dumps(
+            {"result": {"behavior": behavior, "reason": reason, "rule_refs": []}}
+        ).encode()
         self.send_response(200)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(answer)))
@@ -50,7 +54,9 @@ def main() -> None:
     threading.Thread(target=server.serve_forever, daemon=True).start()
     from agenttool_otel import ConfigurationError, Governor, ToolDenied
 
-    governor = Governor(policy_engine="opa_server", opa_url=f"http://127.0.0.1:{server.server_port}")
+    governor = Governor(
+        policy_engine="opa_server", opa_url=f"http://127.0.0.1:{server.server_port}"
+    )
     if governor.govern(lambda x: x, name="good")(3) != 3:
         raise SystemExit("it did not run")
     try:

@@ -1,4 +1,6 @@
-"""Rules of one's own beside the stock policy: a role for large payments, and a limit that nobody may pass."""
+"""Rules of one's own beside the stock policy: a role for large payments, and a limit that nobody
+may pass.
+"""
 
 from __future__ import annotations
 

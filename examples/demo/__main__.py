@@ -1,6 +1,8 @@
-"""A scripted agent does a small job with real tools: each call as it ends, the figures, whether all went as expected.
+"""A scripted agent does a small job with real tools: each call as it ends, the figures, whether all
+went as expected.
 
-``agenttool demo``, or ``python examples/demo``; it needs the extras cli and langchain, but no key and no network.
+``agenttool demo``, or ``python examples/demo``; it needs the extras cli and langchain, but no key
+and no network.
 """
 
 from __future__ import annotations
@@ -72,13 +74,17 @@ class _ScriptedApprover:
         self._console.print(
             f"  [yellow]?[/] {request.tool_name}: {request.message} [dim]-- the scripted approver {word}[/]"
         )
-        return ApprovalAnswer(approved, answered_by="user:demo", reason="" if approved else "not part of the job")
+        return ApprovalAnswer(
+            approved, answered_by="user:demo", reason="" if approved else "not part of the job"
+        )
 
 
 def run_demo(console: Console, *, interactive: bool, save: Path | None = None) -> bool:
     """Run the demo."""
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="agenttool-demo-"))).resolve()
+        folder = Path(
+            stack.enter_context(tempfile.TemporaryDirectory(prefix="agenttool-demo-"))
+        ).resolve()
         root = folder / "workspace"
         root.mkdir()
         world = stack.enter_context(open_world(root))
@@ -88,14 +94,22 @@ def run_demo(console: Console, *, interactive: bool, save: Path | None = None) -
         stack.callback(tracer.shutdown)
         stack.callback(meter.shutdown)
         governor = Governor(
-            approver=ConsoleApprover(console=console) if interactive else _ScriptedApprover(console),
+            approver=ConsoleApprover(console=console)
+            if interactive
+            else _ScriptedApprover(console),
             policy_data={"agenttool": {"settings": {"network": {"allowed_hosts": ["127.0.0.1"]}}}},
-            telemetry=TelemetrySettings(tracer_provider=tracer, meter_provider=meter, capture="SPAN_ONLY"),
+            telemetry=TelemetrySettings(
+                tracer_provider=tracer, meter_provider=meter, capture="SPAN_ONLY"
+            ),
             results_dir=str(folder / "results"),
         )
         stack.callback(governor.close)
-        console.rule("[bold]agenttool demo[/]: an agent's tools, decided by Rego, traced by OpenTelemetry")
-        console.print(f"[dim]workspace {root.name}, policy {governor.decider.revision}, no key, no network[/]")
+        console.rule(
+            "[bold]agenttool demo[/]: an agent's tools, decided by Rego, traced by OpenTelemetry"
+        )
+        console.print(
+            f"[dim]workspace {root.name}, policy {governor.decider.revision}, no key, no network[/]"
+        )
         tools = [governor.govern(tool, **FACTS[tool.name]) for tool in make_tools(root)]
         agent = create_agent(ScriptedModel(steps=steps), tools)
         with (
@@ -105,7 +119,9 @@ def run_demo(console: Console, *, interactive: bool, save: Path | None = None) -
             ),
             tracer.get_tracer("agenttool-demo").start_as_current_span("invoke_agent demo"),
         ):  # fmt: skip
-            agent.invoke({"messages": [HumanMessage("Do what the notes say.")]}, {"recursion_limit": 100})
+            agent.invoke(
+                {"messages": [HumanMessage("Do what the notes say.")]}, {"recursion_limit": 100}
+            )
         tracer.force_flush()
         problems = [] if interactive else _problems(live.views, steps, world)
         console.print()
@@ -118,7 +134,9 @@ def run_demo(console: Console, *, interactive: bool, save: Path | None = None) -
 
 
 def _otlp(spans: Sequence[ReadableSpan]) -> dict[str, Any]:
-    """The spans as an OTLP document; its JSON form has ids in hexadecimal, where protobuf's has base64."""
+    """The spans as an OTLP document; its JSON form has ids in hexadecimal, where protobuf's has
+    base64.
+    """
     from google.protobuf.json_format import MessageToDict  # type: ignore[import-untyped]
     from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 
@@ -149,7 +167,9 @@ def _providers(live: _Live) -> tuple[TracerProvider, MeterProvider]:
 
 
 def _problems(views: Sequence[SpanView], steps: Sequence[Step], world: World) -> list[str]:
-    """Compare what happened with the script; also look for the secret in every span, and for the written file."""
+    """Compare what happened with the script; also look for the secret in every span, and for the
+    written file.
+    """
     found: list[str] = []
     by_call = {str(view.get(GenAI.TOOL_CALL_ID)): view for view in views}
     for number, step in enumerate(steps, 1):
@@ -163,7 +183,9 @@ def _problems(views: Sequence[SpanView], steps: Sequence[Step], world: World) ->
         asked = any(event.name == "tool.approval.requested" for event in view.events)
         behavior = "ask" if asked else seen[0]
         if (behavior, seen[1]) != (step.behavior, step.status):
-            found.append(f"{name}: expected {step.behavior or 'no decision'}, {step.status}; got {behavior}, {seen[1]}")
+            found.append(
+                f"{name}: expected {step.behavior or 'no decision'}, {step.status}; got {behavior}, {seen[1]}"
+            )
         if step.persisted and view.get(Attr.RESULT_PERSISTENCE) != "preview_and_persist":
             found.append(f"{name}: the large result was not kept outside")
         if step.redacted and not view.get(Attr.REDACTION_COUNT):

@@ -1,4 +1,6 @@
-"""What the scripted agent does, step by step, and how each call has to end for the demo to count as passed."""
+"""What the scripted agent does, step by step, and how each call has to end for the demo to count as
+passed.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,10 @@ def steps_for(world: World) -> list[Step]:
     """Return the script."""
     steps = [Step(**row) for row in _SCRIPT["steps"]]
     page = {"url": world.page_url}
-    return [replace(step, arguments=page) if "$page_url" in step.arguments.values() else step for step in steps]
+    return [
+        replace(step, arguments=page) if "$page_url" in step.arguments.values() else step
+        for step in steps
+    ]
 
 
 class ScriptedModel(BaseChatModel):
@@ -63,9 +68,15 @@ class ScriptedModel(BaseChatModel):
     ) -> ChatResult:
         if self.position < len(self.steps):
             step = self.steps[self.position]
-            call = {"name": step.tool, "args": step.arguments, "id": f"call-{self.position + 1:02d}"}
+            call = {
+                "name": step.tool,
+                "args": step.arguments,
+                "id": f"call-{self.position + 1:02d}",
+            }
             message = AIMessage(content="", tool_calls=[call])
         else:
-            message = AIMessage(content="The summary is written; everything else was explained to me.")
+            message = AIMessage(
+                content="The summary is written; everything else was explained to me."
+            )
         self.position += 1
         return ChatResult(generations=[ChatGeneration(message=message)])

@@ -1,4 +1,6 @@
-"""The demo's world: a folder with real files, a web server on loopback, and tools that know nothing of governance."""
+"""The demo's world: a folder with real files, a web server on loopback, and tools that know nothing
+of governance.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def open_world(root: Path) -> Iterator[World]:
         "Quarterly review\n- TODO: compare prices with the supplier\n- TODO: write summary.md\n- done: inventory\n",
         encoding="utf-8",
     )
-    rows = "".join(f"item-{number:05d},{number % 97},{number * 3 % 1009}\n" for number in range(12_000))
+    rows = "".join(
+        f"item-{number:05d},{number % 97},{number * 3 % 1009}\n" for number in range(12_000)
+    )
     (root / "inventory.csv").write_text("sku,count,price\n" + rows, encoding="utf-8")
     (root / ".env").write_text(f"SUPPLIER_TOKEN={secret}\n", encoding="utf-8")
     with tempfile.TemporaryDirectory(prefix="agenttool-demo-page-") as folder:
@@ -46,7 +50,9 @@ def open_world(root: Path) -> Iterator[World]:
             encoding="utf-8",
         )
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(_Page, directory=folder))
-        threading.Thread(target=server.serve_forever, name="agenttool-demo-page", daemon=True).start()
+        threading.Thread(
+            target=server.serve_forever, name="agenttool-demo-page", daemon=True
+        ).start()
         try:
             yield World(root, f"http://127.0.0.1:{server.server_address[1]}/prices", secret)
         finally:
@@ -87,7 +93,9 @@ def make_tools(root: Path) -> list[BaseTool]:
     @tool
     def run_shell(command: str) -> str:
         """Run a shell command in the workspace."""
-        done = subprocess.run(command, shell=True, cwd=root, capture_output=True, text=True, timeout=20, check=False)
+        done = subprocess.run(
+            command, shell=True, cwd=root, capture_output=True, text=True, timeout=20, check=False
+        )
         return done.stdout + done.stderr
 
     @tool

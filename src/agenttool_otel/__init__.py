@@ -16,7 +16,13 @@ if TYPE_CHECKING:
     from agenttool_otel.call.scheduling.batch import BatchCall
     from agenttool_otel.call.scheduling.modifiers import ContextModifier
     from agenttool_otel.call.tool import GovernedTool
-    from agenttool_otel.context.context import AgentContext, agent_context, carry_context, current_context, native_call
+    from agenttool_otel.context.context import (
+        AgentContext,
+        agent_context,
+        carry_context,
+        current_context,
+        native_call,
+    )
     from agenttool_otel.context.settings import Settings
     from agenttool_otel.errors import (
         AgentToolError,
@@ -41,15 +47,24 @@ if TYPE_CHECKING:
     from agenttool_otel.govern.default import aresume, configure, default_governor, resume
     from agenttool_otel.govern.governor import Governor
     from agenttool_otel.hooks import Hooks
-    from agenttool_otel.integrations.langchain.agents import AgentToolMiddleware as AgentToolMiddleware
+    from agenttool_otel.integrations.langchain.agents import (
+        AgentToolMiddleware as AgentToolMiddleware,
+    )
     from agenttool_otel.names import SCHEMA_VERSION, Behavior, ErrorClass
     from agenttool_otel.policy.bundles.load import load_bundle
     from agenttool_otel.policy.preflight import Preflight
-    from agenttool_otel.records import PermissionDecision, SchedulerPolicy, ToolDeclaration, ToolError, ToolResult
+    from agenttool_otel.records import (
+        PermissionDecision,
+        SchedulerPolicy,
+        ToolDeclaration,
+        ToolError,
+        ToolResult,
+    )
     from agenttool_otel.telemetry import TelemetrySettings
 
 importlib.import_module(f"{__name__}.govern")
-globals().pop("govern")  # a package's first import sets its name here: from now on it is that of the function
+# a package's first import sets its name here: from now on it is that of the function
+globals().pop("govern")
 
 _MODULES = {
     name: module
@@ -83,28 +98,75 @@ _MODULES = {
     }.items()
     for name in names.split()
 }
-"""Where each public name is: a module is imported when somebody asks for one of its names, so that a program pays for
-what it uses alone."""
+"""Where each public name is: a module is imported when somebody asks for one of its names, so that
+a program pays for what it uses alone.
+"""
 
 __all__ = [
-    "SCHEMA_VERSION", "AgentContext", "AgentToolError", "ApprovalAnswer", "ApprovalConflict", "ApprovalRejected",
-    "ApprovalRequest", "ApprovalRequired", "ApprovalStore", "BatchCall", "Behavior", "CallHandle",
-    "CallbackApprover", "CancelState", "ConfigurationError", "ConsoleApprover", "ContextModifier", "ErrorClass",
-    "GovernedOutcome", "GovernedTool", "Governor", "Hooks", "InstanceMissing", "PermissionDecision", "PolicyError",
-    "PolicyLoadError", "Preflight", "ResultRequired", "SchedulerPolicy", "Settings", "TelemetrySettings",
-    "ToolBlocked", "ToolCanceled", "ToolDeclaration", "ToolDenied", "ToolError", "ToolInputInvalid", "ToolResult",
-    "ToolTimeout", "ToolUnavailable", "UnknownTool", "agent_context", "aresume", "carry_context", "configure",
+    "SCHEMA_VERSION",
+    "AgentContext",
+    "AgentToolError",
+    "ApprovalAnswer",
+    "ApprovalConflict",
+    "ApprovalRejected",
+    "ApprovalRequest",
+    "ApprovalRequired",
+    "ApprovalStore",
+    "BatchCall",
+    "Behavior",
+    "CallHandle",
+    "CallbackApprover",
+    "CancelState",
+    "ConfigurationError",
+    "ConsoleApprover",
+    "ContextModifier",
+    "ErrorClass",
+    "GovernedOutcome",
+    "GovernedTool",
+    "Governor",
+    "Hooks",
+    "InstanceMissing",
+    "PermissionDecision",
+    "PolicyError",
+    "PolicyLoadError",
+    "Preflight",
+    "ResultRequired",
+    "SchedulerPolicy",
+    "Settings",
+    "TelemetrySettings",
+    "ToolBlocked",
+    "ToolCanceled",
+    "ToolDeclaration",
+    "ToolDenied",
+    "ToolError",
+    "ToolInputInvalid",
+    "ToolResult",
+    "ToolTimeout",
+    "ToolUnavailable",
+    "UnknownTool",
+    "agent_context",
+    "aresume",
+    "carry_context",
+    "configure",
     "current_call",
-    "current_context", "default_governor", "govern", "load_bundle", "mcp_progress", "native_call", "progress_to",
-    "report_progress", "resume",
-]  # fmt: skip
+    "current_context",
+    "default_governor",
+    "govern",
+    "load_bundle",
+    "mcp_progress",
+    "native_call",
+    "progress_to",
+    "report_progress",
+    "resume",
+]
 
 
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     collecting = gc.isenabled()
-    gc.disable()  # while classes are made, of which none goes, the collector would take a tenth of the time
+    # while classes are made, of which none goes, the collector would take a tenth of the time
+    gc.disable()
     try:
         value = getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
     finally:

@@ -1,9 +1,11 @@
-"""Typed outcomes; the standard's error taxonomy stands in ``records/taxonomy.py`` and is handed on from here.
+"""Typed outcomes; the standard's error taxonomy stands in ``records/taxonomy.py`` and is handed on
+from here.
 
-A governed outcome is a type, never a string to compare: ``ToolDenied`` (a ``PermissionError``), ``ApprovalRequired``
-(a pause, not a failure), ``ToolInputInvalid`` and so on. Each carries the ``ToolResult`` that the standard asks for,
-so that a program which catches it knows as much as one that called ``.tool.invoke``. A tool's own exception is never
-one of these: it is re-raised as it was.
+A governed outcome is a type, never a string to compare: ``ToolDenied`` (a ``PermissionError``),
+``ApprovalRequired`` (a pause, not a failure), ``ToolInputInvalid`` and so on. Each carries the
+``ToolResult`` that the standard asks for, so that a program which catches it knows as much as one
+that called ``.tool.invoke``. A tool's own exception is never one of these: it is re-raised as it
+was.
 """
 
 from __future__ import annotations
@@ -29,14 +31,17 @@ class ConfigurationError(AgentToolError, ValueError):
 
 
 class UnsupportedEventLoop(ConfigurationError):
-    """An asynchronous call was awaited where no asyncio loop runs, under trio for example; nothing ran."""
+    """An asynchronous call was awaited where no asyncio loop runs, under trio for example; nothing
+    ran.
+    """
 
 
 class GovernedOutcome(AgentToolError):
     """A call that ended without running, as an exception for callers of the plain function.
 
     Attributes:
-        result: the terminal (or, for a pause, pending) tool_result record; made when first read, of what was then.
+        result: the terminal (or, for a pause, pending) tool_result record; made when first read, of
+          what was then.
         decision: the permission decision behind it, if the call got that far; likewise.
         error_class: the standard's error class; ``None`` for a pause, which is no error.
         invocation_id: the invocation's id.
@@ -48,7 +53,10 @@ class GovernedOutcome(AgentToolError):
         *,
         error_class: ErrorClass | None = None,
         invocation_id: str = "",
-        records: Callable[[], tuple[ToolResult | None, PermissionDecision | None]] = lambda: (None, None),
+        records: Callable[[], tuple[ToolResult | None, PermissionDecision | None]] = lambda: (
+            None,
+            None,
+        ),
     ) -> None:
         super().__init__(message)
         self._records = records
@@ -69,7 +77,9 @@ class GovernedOutcome(AgentToolError):
         return (_rebuild_outcome, (type(self), str(self), state))
 
 
-def _rebuild_outcome(cls: type[GovernedOutcome], message: str, state: dict[str, Any]) -> GovernedOutcome:
+def _rebuild_outcome(
+    cls: type[GovernedOutcome], message: str, state: dict[str, Any]
+) -> GovernedOutcome:
     outcome = cls(message)
     outcome.__dict__.update(state)
     return outcome
@@ -100,19 +110,24 @@ class ApprovalRequired(GovernedOutcome):
 
 
 class ResultRequired(GovernedOutcome):
-    """A custom tool was permitted and runs elsewhere; ``Governor.complete(invocation_id, result)`` ends its call.
+    """A custom tool was permitted and runs elsewhere; ``Governor.complete(invocation_id, result)``
+    ends its call.
 
     Attributes:
         arguments: the JSON arguments it was permitted with.
     """
 
-    def __init__(self, message: str, *, arguments: dict[str, Any] | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self, message: str, *, arguments: dict[str, Any] | None = None, **kwargs: Any
+    ) -> None:
         super().__init__(message, **kwargs)
         self.arguments = arguments or {}
 
 
 class ToolInputInvalid(GovernedOutcome, TypeError, ValueError):
-    """The arguments don't fit the tool's schema or signature; both ``except TypeError`` and ``ValueError`` see it."""
+    """The arguments don't fit the tool's schema or signature; both ``except TypeError`` and
+    ``ValueError`` see it.
+    """
 
 
 class ToolTimeout(GovernedOutcome, TimeoutError):
@@ -120,7 +135,9 @@ class ToolTimeout(GovernedOutcome, TimeoutError):
 
 
 class ToolUnavailable(GovernedOutcome):
-    """What the call needs was not to be had, such as its lock: it did not run, and may be sent again later."""
+    """What the call needs was not to be had, such as its lock: it did not run, and may be sent
+    again later.
+    """
 
 
 class ToolCanceled(GovernedOutcome):
@@ -132,10 +149,11 @@ class UnknownTool(GovernedOutcome, LookupError):
 
 
 class InstanceMissing(AgentToolError, TypeError):
-    """A method was to run without its instance, so that each argument would stand for the one before it; nothing ran.
+    """A method was to run without its instance, so that each argument would stand for the one
+    before it; nothing ran.
 
-    Call it through the instance (``files.copy.tool.invoke(...)``), and resume its paused calls in the process that
-    asked, while that remembers the instance. An approval stays unused.
+    Call it through the instance (``files.copy.tool.invoke(...)``), and resume its paused calls in
+    the process that asked, while that remembers the instance. An approval stays unused.
     """
 
 
@@ -156,7 +174,9 @@ class ResultInvalid(AgentToolError, ValueError):
 
 
 class ToolChanged(AgentToolError):
-    """Another process permitted the call of a tool that is declared otherwise here; the call waits on."""
+    """Another process permitted the call of a tool that is declared otherwise here; the
+    call waits on.
+    """
 
 
 class PolicyError(AgentToolError):
@@ -175,7 +195,9 @@ class PolicyError(AgentToolError):
 
 
 class PolicyLoadError(PolicyError, ConfigurationError):
-    """A bundle can't be loaded: missing, empty, syntax error, bad signature, undefined entry point."""
+    """A bundle can't be loaded: missing, empty, syntax error, bad signature, undefined
+    entry point.
+    """
 
     cause = FailClosedCause.BUNDLE_MISSING
 
@@ -225,11 +247,14 @@ class ApprovalExpired(ApprovalError):
 
 
 class ApprovalStoreError(ApprovalError):
-    """The store can't be read or written: locked, full, corrupt, unreachable, or sealed with another key."""
+    """The store can't be read or written: locked, full, corrupt, unreachable, or sealed with
+    another key.
+    """
 
 
 class ApprovalClockAhead(ApprovalStoreError):
-    """This process's clock is far ahead of the approval store's time, so no answer is taken and nothing runs here.
+    """This process's clock is far ahead of the approval store's time, so no answer is taken and
+    nothing runs here.
 
     Attributes:
         ahead: how far.
@@ -241,7 +266,9 @@ class ApprovalClockAhead(ApprovalStoreError):
 
 
 class SessionStoreError(AgentToolError):
-    """Where sessions are shared can't be reached or used; the call that had to be counted there does not run."""
+    """Where sessions are shared can't be reached or used; the call that had to be counted there
+    does not run.
+    """
 
 
 class PersistenceError(AgentToolError):

@@ -1,10 +1,11 @@
 """Every string that leaves the process, in one module.
 
-Attributes, events, metrics, error classes, states and environment variables: whatever a trace, a metric, a policy
-input, a record or a person's dashboard may match on is spelt here once, and nowhere else. The words come from Agent
-Tool v0.2.0 (the *standard* below), from the OpenTelemetry semantic conventions for generative AI, or, under
-``agenttool.*``, from this package where neither has one. Attributes, events and metrics are written from ``semconv/``,
-which says what each means; the vocabularies are kept here, and a test holds the enumerations of ``semconv/`` to them.
+Attributes, events, metrics, error classes, states and environment variables: whatever a trace, a
+metric, a policy input, a record or a person's dashboard may match on is spelt here once, and
+nowhere else. The words come from Agent Tool v0.2.0 (the *standard* below), from the OpenTelemetry
+semantic conventions for generative AI, or, under ``agenttool.*``, from this package where neither
+has one. Attributes, events and metrics are written from ``semconv/``, which says what each means;
+the vocabularies are kept here, and a test holds the enumerations of ``semconv/`` to them.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ EVENT_SOURCE: Final = "agenttool-otel"
 """Default ``source`` of a tool_event envelope (standard, event schema)."""
 
 
-# --- states and vocabularies of the standard: the section of the same name says what each word means -----------------
+# --- states and vocabularies of the standard: the section of the same name says what each word means ---
 
 
 class Behavior(StrEnum):
@@ -61,10 +62,13 @@ ErrorClass = StrEnum(
     "APPROVAL_REJECTED POLICY_BLOCKED HOOK_BLOCKED CAPABILITY_GAP SETUP_REQUIRED CREDENTIAL_MISSING "
     "SANDBOX_VIOLATION TIMEOUT RATE_LIMITED DEPENDENCY_UNAVAILABLE EXECUTION_FAILED PARTIAL_FAILURE "
     "RESULT_TOO_LARGE RESULT_REDACTED SIBLING_CANCELED STREAMING_FALLBACK_DISCARDED CANCELED "
-    # named by the standard's pipeline contract ("Tool Execution Pipeline") as terminal failures of a phase
+    # named by the standard's pipeline contract ("Tool Execution Pipeline") as terminal failures of
+    # a phase
     "BLOCKED_TOOL INPUT_MUTATION_FAILED HOOK_FAILED RESULT_MAPPING_FAILED POST_HOOK_FAILED",
 )
-"""The standard's error classes ("Errors and retries"), and its pipeline contract's additional terminal failures."""
+"""The standard's error classes ("Errors and retries"), and its pipeline contract's additional
+terminal failures.
+"""
 
 
 Recoverability = StrEnum(
@@ -91,7 +95,9 @@ ResultStatus = StrEnum(
     "SUCCEEDED PARTIAL_SUCCEEDED FAILED DENIED REJECTED REDACTED TOO_LARGE CANCELED TIMED_OUT SYNTHETIC_ERROR "
     "DISCARDED PENDING",
 )
-"""The states of a result (standard, "Result status"); ``pending`` is ours: an ask that nobody answered yet."""
+"""The states of a result (standard, "Result status"); ``pending`` is ours: an ask that nobody
+answered yet.
+"""
 
 ContentType = StrEnum(
     "ContentType",
@@ -104,7 +110,8 @@ RedactionState = StrEnum("RedactionState", "NONE REDACTED DROPPED FAILED")
 
 
 PersistenceStrategy = StrEnum(
-    "PersistenceStrategy", "INLINE PREVIEW_AND_PERSIST REF_ONLY REDACT DROP_WITH_REASON NEVER_PERSIST"
+    "PersistenceStrategy",
+    "INLINE PREVIEW_AND_PERSIST REF_ONLY REDACT DROP_WITH_REASON NEVER_PERSIST",
 )
 
 
@@ -116,7 +123,9 @@ ToolKind = StrEnum(
 )
 
 
-Lifecycle = StrEnum("Lifecycle", "DRAFT AVAILABLE DISABLED REQUIRES_SETUP DEFERRED DEPRECATED RETIRED")
+Lifecycle = StrEnum(
+    "Lifecycle", "DRAFT AVAILABLE DISABLED REQUIRES_SETUP DEFERRED DEPRECATED RETIRED"
+)
 
 
 ExecutionKind = StrEnum(
@@ -129,11 +138,14 @@ RiskLevel = StrEnum("RiskLevel", "LOW MEDIUM HIGH CRITICAL")
 
 
 AccessKind = StrEnum(
-    "AccessKind", "FILE_READ FILE_WRITE NETWORK BROWSER CREDENTIAL PAYMENT EXTERNAL_SEND CODE_EXECUTION"
+    "AccessKind",
+    "FILE_READ FILE_WRITE NETWORK BROWSER CREDENTIAL PAYMENT EXTERNAL_SEND CODE_EXECUTION",
 )
 
 
-WriteEffect = StrEnum("WriteEffect", "NONE LOCAL_DRAFT LOCAL_PERSISTENT REMOTE_MUTATION IRREVERSIBLE")
+WriteEffect = StrEnum(
+    "WriteEffect", "NONE LOCAL_DRAFT LOCAL_PERSISTENT REMOTE_MUTATION IRREVERSIBLE"
+)
 
 
 SchemaVisibility = StrEnum("SchemaVisibility", "LOADED DEFERRED INTERNAL NATIVE_REF")
@@ -158,7 +170,9 @@ NextAction = StrEnum("NextAction", "LOAD_SCHEMA_THEN_CALL CALL RETRY_LATER REFIN
 """What to do after a tool search."""
 
 
-SurfaceScope = StrEnum("SurfaceScope", "TURN TASK SESSION TENANT SKILL PEER_AGENT WORKSPACE ROLE MODEL_REQUEST")
+SurfaceScope = StrEnum(
+    "SurfaceScope", "TURN TASK SESSION TENANT SKILL PEER_AGENT WORKSPACE ROLE MODEL_REQUEST"
+)
 
 
 HookEvent = StrEnum(
@@ -185,11 +199,15 @@ OrderingPolicy = StrEnum("OrderingPolicy", "PRESERVE_TERMINAL_ORDER ALLOW_UNORDE
 """How terminal results of a batch are ordered."""
 
 
-YieldPolicy = StrEnum("YieldPolicy", "PROGRESS_IMMEDIATE_RESULTS_ORDERED ALL_ORDERED UNORDERED_STREAMING")
+YieldPolicy = StrEnum(
+    "YieldPolicy", "PROGRESS_IMMEDIATE_RESULTS_ORDERED ALL_ORDERED UNORDERED_STREAMING"
+)
 """How progress and results of a batch are yielded."""
 
 
-ContextModifierPolicy = StrEnum("ContextModifierPolicy", "ALLOW_SERIAL_ONLY DEFER_UNTIL_BATCH_COMPLETE FORBID")
+ContextModifierPolicy = StrEnum(
+    "ContextModifierPolicy", "ALLOW_SERIAL_ONLY DEFER_UNTIL_BATCH_COMPLETE FORBID"
+)
 """Whether tools may change shared context while others run."""
 
 
@@ -205,7 +223,8 @@ TrustLevel = StrEnum("TrustLevel", "TRUSTED UNTRUSTED")
 
 
 AbortReason = StrEnum(
-    "AbortReason", "USER_INTERRUPTION SIBLING_ERROR TIMEOUT FALLBACK RUNTIME_SHUTDOWN ABANDONED UNKNOWN"
+    "AbortReason",
+    "USER_INTERRUPTION SIBLING_ERROR TIMEOUT FALLBACK RUNTIME_SHUTDOWN ABANDONED UNKNOWN",
 )
 """Why a call was stopped (standard, "Cancellation facts")."""
 
@@ -222,7 +241,9 @@ ContextOrigin = StrEnum("ContextOrigin", "STATED NONE LOST")
 """Whether the facts of who calls were stated."""
 
 
-ApprovalStatus = StrEnum("ApprovalStatus", "PENDING APPROVED REJECTED EXPIRED CANCELED CONSUMED INTERRUPTED")
+ApprovalStatus = StrEnum(
+    "ApprovalStatus", "PENDING APPROVED REJECTED EXPIRED CANCELED CONSUMED INTERRUPTED"
+)
 """States of an approval request; ``consumed`` means that its one run was claimed."""
 
 
@@ -232,7 +253,9 @@ ApprovalConflictReason = StrEnum(
     "CONSUMED CANCELED INTERRUPTED EXPIRED REQUESTER ROLE UNIDENTIFIED INVALID_ANSWER DUPLICATE STILL_OPEN "
     "RATE_LIMITED WRONG_CLAIM CORRUPT",
 )
-"""Why an approval can't be created, answered or used; also the ``reason`` of refusals in the evidence log."""
+"""Why an approval can't be created, answered or used; also the ``reason`` of refusals in the
+evidence log.
+"""
 
 ApprovalLogKind = StrEnum(
     "ApprovalLogKind",
@@ -246,7 +269,7 @@ RequiredStatus = StrEnum("RequiredStatus", "WAITING COMPLETED INTERRUPTED")
 """States of a custom tool's call that the approval store keeps until its result arrives."""
 
 
-# --- policy ---------------------------------------------------------------------------------------------------------
+# --- policy ---------------------------------------------------------------------------------------
 
 
 class EntryPoint(StrEnum):
@@ -269,10 +292,12 @@ FailClosedCause = StrEnum(
     "UNDEFINED MALFORMED UNKNOWN_BEHAVIOR ENGINE_ERROR ENGINE_PANIC TIMEOUT UNAVAILABLE CIRCUIT_OPEN BUNDLE_MISSING "
     "INPUT_INVALID NO_DECISION STORE_UNAVAILABLE INTERNAL",
 )
-"""Why a decision could not be had and the call was denied for that; label of the fail-closed metric."""
+"""Why a decision could not be had and the call was denied for that; label of the
+fail-closed metric.
+"""
 
 
-# --- facts ----------------------------------------------------------------------------------------------------------
+# --- facts ----------------------------------------------------------------------------------------
 
 
 Trust = StrEnum("Trust", "USER TRUSTED RECORD INFERRED FREE_TEXT UNKNOWN")
@@ -284,10 +309,14 @@ ArgumentRole = StrEnum("ArgumentRole", "TARGET BOUNDED CONTENT")
 
 
 PathAccess = StrEnum("PathAccess", "READ WRITE UNKNOWN")
-"""What a call does with a path argument, as far as its declaration tells; ``input.facts.paths[_].access``."""
+"""What a call does with a path argument, as far as its declaration tells;
+``input.facts.paths[_].access``.
+"""
 
 
-PathClass = StrEnum("PathClass", "KEY CREDENTIAL APPROVAL POLICY VCS AGENT_CONFIG SYSTEM CONTENT DOTFILE")
+PathClass = StrEnum(
+    "PathClass", "KEY CREDENTIAL APPROVAL POLICY VCS AGENT_CONFIG SYSTEM CONTENT DOTFILE"
+)
 """Kinds of places that deserve care; ``input.facts.paths[_].sensitive``."""
 
 PathRejection = StrEnum(
@@ -296,27 +325,31 @@ PathRejection = StrEnum(
 )
 """Why a value is no usable path; ``input.facts.paths[_].rejected``."""
 
-WindowsForm = StrEnum("WindowsForm", "DRIVE UNC DEVICE STREAM RESERVED_NAME SHORT_NAME TRAILING BACKSLASH")
+WindowsForm = StrEnum(
+    "WindowsForm", "DRIVE UNC DEVICE STREAM RESERVED_NAME SHORT_NAME TRAILING BACKSLASH"
+)
 """Windows spellings that mean another file there than here; ``input.facts.paths[_].windows``."""
 
 AddressClass = StrEnum(
-    "AddressClass", "NAME PUBLIC LOOPBACK PRIVATE LINK_LOCAL METADATA RESERVED MULTICAST UNSPECIFIED UNKNOWN"
+    "AddressClass",
+    "NAME PUBLIC LOOPBACK PRIVATE LINK_LOCAL METADATA RESERVED MULTICAST UNSPECIFIED UNKNOWN",
 )
 """Where an address or host leads; ``input.facts.urls[_].address_class``."""
 
 UrlRejection = StrEnum(
-    "UrlRejection", "NOT_TEXT EMPTY CONTROL SPACE SURROGATE TOO_LONG NO_SCHEME NO_HOST MALFORMED TOO_MANY INTERNAL"
+    "UrlRejection",
+    "NOT_TEXT EMPTY CONTROL SPACE SURROGATE TOO_LONG NO_SCHEME NO_HOST MALFORMED TOO_MANY INTERNAL",
 )
 """Why a value is no usable URL; ``input.facts.urls[_].rejected``."""
 
 
-# --- telemetry ------------------------------------------------------------------------------------------------------
+# --- telemetry ------------------------------------------------------------------------------------
 
 OPERATION_EXECUTE_TOOL: Final = "execute_tool"
 """``gen_ai.operation.name`` and the first word of the span's name."""
 
 
-# --- generated from semconv/ by `make docs`; edit there ---------------------------------------------------------------
+# --- generated from semconv/ by `make docs`; edit there -------------------------------------------
 
 
 class GenAI:
@@ -335,7 +368,9 @@ class GenAI:
 
 
 class Exc:
-    """The event of a tool's own exception (OpenTelemetry, "recording errors"); the message only where captured."""
+    """The event of a tool's own exception (OpenTelemetry, "recording errors"); the message only
+    where captured.
+    """
 
     TYPE: Final = "exception.type"
     MESSAGE: Final = "exception.message"
@@ -343,7 +378,9 @@ class Exc:
 
 
 class Attr:
-    """Attributes of spans and events: flat primitives, because backends can search and group by those alone."""
+    """Attributes of spans and events: flat primitives, because backends can search and group by
+    those alone.
+    """
 
     APPROVAL_STATUS: Final = "agenttool.approval.status"
     APPROVAL_ID: Final = "agenttool.approval.id"
@@ -495,7 +532,7 @@ class Metric:
     TELEMETRY_DROPPED: Final = "agenttool.telemetry.dropped"
 
 
-# --- end of what is generated ----------------------------------------------------------------------------------------
+# --- end of what is generated ---------------------------------------------------------------------
 
 
 class Env:

@@ -1,7 +1,8 @@
-"""Public helpers for the tests of programs that use this package: capture what calls leave, and state decisions.
+"""Public helpers for the tests of programs that use this package: capture what calls leave, and
+state decisions.
 
-``capture()`` gives a Governor that records into memory; it alone needs opentelemetry-sdk (the ``cli`` extra has it).
-``StaticEngine`` answers with the decisions that a test wants, without Rego.
+``capture()`` gives a Governor that records into memory; it alone needs opentelemetry-sdk (the
+``cli`` extra has it). ``StaticEngine`` answers with the decisions that a test wants, without Rego.
 """
 
 from __future__ import annotations
@@ -31,10 +32,20 @@ def decision(behavior: str | Behavior, **fields: Any) -> dict[str, Any]:
 
     Args:
         behavior: allow, ask, deny or passthrough.
-        fields: further members of the document, for example ``obligations={"redact_result": ["*"]}``.
+        fields: further members of the document, for example ``obligations={"redact_result":
+          ["*"]}``.
     """
-    reason = {"type": "rule", "rule_ref": f"test.{behavior}", "message": f"the test says {behavior}"}
-    return {"behavior": str(behavior), "reason": reason, "rule_refs": [f"test.{behavior}"], **fields}
+    reason = {
+        "type": "rule",
+        "rule_ref": f"test.{behavior}",
+        "message": f"the test says {behavior}",
+    }
+    return {
+        "behavior": str(behavior),
+        "reason": reason,
+        "rule_refs": [f"test.{behavior}"],
+        **fields,
+    }
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -53,8 +64,8 @@ class StaticEngine:
     """A policy engine that answers with stated documents.
 
     Args:
-        answers: decision document for every call, or documents by tool name; a tool that is not named is undefined,
-            and so denied.
+        answers: decision document for every call, or documents by tool name; a tool that is not
+            named is undefined, and so denied.
         revision: revision that it reports.
 
     Attributes:
@@ -62,7 +73,9 @@ class StaticEngine:
     """
 
     def __init__(self, answers: Mapping[str, Any] | str, *, revision: str = "test-1") -> None:
-        self._answers: Mapping[str, Any] = decision(answers) if isinstance(answers, str) else answers
+        self._answers: Mapping[str, Any] = (
+            decision(answers) if isinstance(answers, str) else answers
+        )
         self._revision = revision
         self.documents: list[PolicyInput] = []
 
@@ -98,12 +111,18 @@ class StaticEngine:
             PolicyEvaluationError: nothing is stated for this tool.
         """
         self.documents.append(document)
-        answer = self._answers if "behavior" in self._answers else self._answers.get(document["tool"]["name"])
+        answer = (
+            self._answers
+            if "behavior" in self._answers
+            else self._answers.get(document["tool"]["name"])
+        )
         if answer is None or entry_point != EntryPoint.DECISION:
             raise PolicyEvaluationError("undefined", cause=FailClosedCause.UNDEFINED)
         return EngineAnswer(answer, self._revision)
 
-    async def aevaluate(self, entry_point: str, document: PolicyInput, *, timeout: float) -> EngineAnswer:
+    async def aevaluate(
+        self, entry_point: str, document: PolicyInput, *, timeout: float
+    ) -> EngineAnswer:
         """Answer; as ``evaluate``."""
         return self.evaluate(entry_point, document, timeout=timeout)
 
@@ -176,7 +195,9 @@ class Capture:
         found: list[Any] = []
         for resource in data.resource_metrics if data is not None else ():
             for scope in resource.scope_metrics:
-                found += [point for m in scope.metrics if m.name == metric for point in m.data.data_points]
+                found += [
+                    point for m in scope.metrics if m.name == metric for point in m.data.data_points
+                ]
         return found
 
     def clear(self) -> None:
@@ -191,8 +212,8 @@ def capture(*, sampler: Sampler | None = None, **options: Any) -> Iterator[Captu
 
     Args:
         sampler: sampler of the spans; all are sampled where not given.
-        options: arguments of Governor, and the fields of TelemetrySettings ``capture``, ``detail``, ``events``,
-            ``verbose`` and ``span_mode``.
+        options: arguments of Governor, and the fields of TelemetrySettings ``capture``, ``detail``,
+            ``events``, ``verbose`` and ``span_mode``.
     """
     from opentelemetry.sdk.metrics import MeterProvider
     from opentelemetry.sdk.metrics.export import InMemoryMetricReader
@@ -207,7 +228,9 @@ def capture(*, sampler: Sampler | None = None, **options: Any) -> Iterator[Captu
     meter = MeterProvider(metric_readers=[reader])
     names = ("capture", "detail", "events", "verbose", "span_mode")
     fields = {name: options.pop(name) for name in names if name in options}
-    telemetry = TelemetrySettings(tracer_provider=tracer, meter_provider=meter, subscribers=(events.append,), **fields)
+    telemetry = TelemetrySettings(
+        tracer_provider=tracer, meter_provider=meter, subscribers=(events.append,), **fields
+    )
     governor = Governor(telemetry=telemetry, **options)
     try:
         yield Capture(governor, events, tracer, exporter, reader)

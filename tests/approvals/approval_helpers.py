@@ -41,7 +41,9 @@ class FakeClock:
         self.now += timedelta(seconds=seconds)
 
 
-def a_request(arguments: dict[str, Any] | None = None, *, ttl: float | None = 600, **values: Any) -> ApprovalRequest:
+def a_request(
+    arguments: dict[str, Any] | None = None, *, ttl: float | None = 600, **values: Any
+) -> ApprovalRequest:
     created = datetime.now(UTC)
     base: dict[str, Any] = {
         "invocation_id": new_id("inv"),
@@ -64,7 +66,9 @@ def a_request(arguments: dict[str, Any] | None = None, *, ttl: float | None = 60
 
 
 def yes(**values: Any) -> ApprovalAnswer:
-    return ApprovalAnswer(**{"approved": True, "answered_by": "user:ada", "roles": ("operator",), **values})
+    return ApprovalAnswer(
+        **{"approved": True, "answered_by": "user:ada", "roles": ("operator",), **values}
+    )
 
 
 def no(**values: Any) -> ApprovalAnswer:
@@ -86,9 +90,17 @@ def bindings(request: ApprovalRequest, **changes: Any) -> dict[str, Any]:
 def held_by(store: ApprovalStore, owner: str, request_id: str | None = None) -> None:
     """Make another process the holder of the store's claims, as if it had taken them over."""
     with store._db.write() as tx:
-        for row in tx.connection.execute(select(requests).where(requests.c.claim_id.is_not(None))).all():
+        for row in tx.connection.execute(
+            select(requests).where(requests.c.claim_id.is_not(None))
+        ).all():
             if request_id in {None, row.request_id}:
-                tx.update(requests, row, {"claim_owner": owner}, ApprovalLogKind.CLAIM_TAKEN_OVER, row.request_id)
+                tx.update(
+                    requests,
+                    row,
+                    {"claim_owner": owner},
+                    ApprovalLogKind.CLAIM_TAKEN_OVER,
+                    row.request_id,
+                )
 
 
 def postgres_binaries() -> Path | None:
@@ -102,7 +114,9 @@ def _as_unprivileged() -> dict[str, Any]:
         return {}
     import pwd
 
-    user = pwd.getpwnam("postgres" if "postgres" in {entry.pw_name for entry in pwd.getpwall()} else "nobody")
+    user = pwd.getpwnam(
+        "postgres" if "postgres" in {entry.pw_name for entry in pwd.getpwall()} else "nobody"
+    )
     return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
 
 

@@ -1,4 +1,6 @@
-"""A process of its own for the kill and concurrency tests: ``approval_worker.py ROLE URL KEY ...``."""
+"""A process of its own for the kill and concurrency tests: ``approval_worker.py ROLE URL
+KEY ...``.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ def here(step: str) -> None:
 
 
 def die_at(url: str, key: str, step: str, ran: str, invocation: str) -> None:
-    """Walk from the ask to the result, and stop at one step; the "tool" appends a line to a file."""
+    """Walk from the ask to the result, and stop at one step; the "tool" appends a line to a
+    file.
+    """
     store = ApprovalStore(url, key=key, max_pending_per_session=0)
     inside, _, point = step.partition(":")
     if point == "before_commit":
@@ -68,16 +72,26 @@ def die_at(url: str, key: str, step: str, ran: str, invocation: str) -> None:
 
 
 def work(url: str, key: str, seed: str, count: str, ran: str) -> None:
-    """Answer requests of everybody in random order and resume whatever is approved, until all are settled."""
+    """Answer requests of everybody in random order and resume whatever is approved, until all are
+    settled.
+    """
     chance = random.Random(int(seed))
     store = ApprovalStore(url, key=key, timeout=30, max_pending_per_session=0)
-    mine = [store.create(a_request(invocation_id=f"inv_{seed}_{n}", ttl=3600), ARGS) for n in range(int(count))]
+    mine = [
+        store.create(a_request(invocation_id=f"inv_{seed}_{n}", ttl=3600), ARGS)
+        for n in range(int(count))
+    ]
     print("asked", flush=True)
     sys.stdin.readline()
-    everything = [request for offset in range(0, 4000, 1000) for request in store.list(limit=1000, offset=offset)]
+    everything = [
+        request
+        for offset in range(0, 4000, 1000)
+        for request in store.list(limit=1000, offset=offset)
+    ]
     chance.shuffle(everything)
     for request in everything:
-        # the number decides, so that every process gives the same answer and any of them may be first
+        # the number decides, so that every process gives the same answer and any of them may be
+        # first
         approved = int(request.invocation_id.rsplit("_", 1)[1]) % 3 != 0
         if store.get(request.request_id).status is Status.PENDING:
             with contextlib.suppress(ApprovalConflict):  # another process was faster

@@ -38,7 +38,9 @@ def postgres_url(postgres_server: str) -> str:
     return f"{postgres_server}/{name}"
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=[pytest.mark.postgres, pytest.mark.slow])])
+@pytest.fixture(
+    params=["sqlite", pytest.param("postgresql", marks=[pytest.mark.postgres, pytest.mark.slow])]
+)
 def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/approvals.db"
@@ -56,7 +58,12 @@ def open_store(store_url: str, clock: FakeClock) -> Iterator[Callable[..., Appro
     stores: list[ApprovalStore] = []
 
     def open_one(**options: Any) -> ApprovalStore:
-        defaults: dict[str, Any] = {"key": KEY, "clock": clock, "ticks": clock.ticks, "timeout": 3.0}
+        defaults: dict[str, Any] = {
+            "key": KEY,
+            "clock": clock,
+            "ticks": clock.ticks,
+            "timeout": 3.0,
+        }
         stores.append(ApprovalStore(store_url, **{**defaults, **options}))
         return stores[-1]
 

@@ -1,4 +1,6 @@
-"""A process of its own for the tests of calls that wait for results: ``required_worker.py ROLE URL KEY ...``."""
+"""A process of its own for the tests of calls that wait for results: ``required_worker.py ROLE URL
+KEY ...``.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ def pick_file(title: str) -> str:
 
 def governed(captured: Capture) -> Any:
     tool = captured.governor.govern(pick_file, name="pick", namespace="ui", ownership="custom")
-    captured.__dict__.setdefault("tools", []).append(tool)  # a Governor knows a tool for as long as somebody holds it
+    # a Governor knows a tool for as long as somebody holds it
+    captured.__dict__.setdefault("tools", []).append(tool)
     return tool
 
 
@@ -45,7 +48,9 @@ def pause(url: str, key: str, behavior: str) -> None:
 
 def race(url: str, key: str, invocation_id: str, name: str) -> None:
     """Complete one call as soon as told; say whether it was ours."""
-    with capture(policy=StaticEngine("deny"), approvals=ApprovalStore(url, key=key, timeout=30)) as captured:
+    with capture(
+        policy=StaticEngine("deny"), approvals=ApprovalStore(url, key=key, timeout=30)
+    ) as captured:
         governed(captured)
         print("ready", flush=True)
         sys.stdin.readline()

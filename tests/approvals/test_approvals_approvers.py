@@ -1,4 +1,6 @@
-"""Approvers: an error, a wrong type, a timeout or no terminal is never a yes and never a person's no."""
+"""Approvers: an error, a wrong type, a timeout or no terminal is never a yes and never a
+person's no.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +29,21 @@ from agenttool_otel.approvals.approvers import (
     StoreWaitingApprover,
 )
 from agenttool_otel.approvals.console import ConsoleApprover
-from agenttool_otel.approvals.display import arguments_text, describe_arguments, merge_edit, parse_edit, visible
+from agenttool_otel.approvals.display import (
+    arguments_text,
+    describe_arguments,
+    merge_edit,
+    parse_edit,
+    visible,
+)
 from agenttool_otel.approvals.store.store import ApprovalStore
-from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest, Approver, AskLimit, AsyncApprover
+from agenttool_otel.approvals.types import (
+    ApprovalAnswer,
+    ApprovalRequest,
+    Approver,
+    AskLimit,
+    AsyncApprover,
+)
 from agenttool_otel.errors import ApprovalConflict
 from agenttool_otel.testing import FixedApprover, StaticEngine, capture
 
@@ -67,7 +81,9 @@ NO_ANSWER = [
 
 
 @pytest.mark.parametrize("callback", NO_ANSWER)
-async def test_a_failing_or_confused_callback_approves_nothing(callback: Any, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_failing_or_confused_callback_approves_nothing(
+    callback: Any, caplog: pytest.LogCaptureFixture
+) -> None:
     approver = CallbackApprover(callback)
     assert approver.ask(REQUEST) is None
     assert await approver.aask(REQUEST) is None
@@ -135,7 +151,11 @@ async def test_waiting_at_the_store_returns_anothers_answer(tmp_path: Path, give
     threading.Timer(0.1, lambda: store.answer(request.request_id, given)).start()
     answer = await StoreWaitingApprover(store, timeout=60, interval=0.02).aask(request)
     assert answer is not None
-    assert (answer.approved, answer.edited_input, answer.stored) == (given.approved, given.edited_input, True)
+    assert (answer.approved, answer.edited_input, answer.stored) == (
+        given.approved,
+        given.edited_input,
+        True,
+    )
     again = StoreWaitingApprover(store, timeout=0).ask(request)
     assert again == answer
 
@@ -176,12 +196,18 @@ def test_every_approver_fits_both_protocols(tmp_path: Path) -> None:
     store = ApprovalStore(tmp_path / "a.db")
     callback = CallbackApprover(says_yes)
     limited = RateLimitedApprover(callback, AskLimit(1))
-    for approver in (callback, QueueApprover(), StoreWaitingApprover(store), ConsoleApprover(), limited):
+    for approver in (
+        callback,
+        QueueApprover(),
+        StoreWaitingApprover(store),
+        ConsoleApprover(),
+        limited,
+    ):
         assert isinstance(approver, Approver)
         assert isinstance(approver, AsyncApprover)
 
 
-# --- the console, in a real terminal --------------------------------------------------------------------------------
+# --- the console, in a real terminal --------------------------------------------------------------
 
 CONSOLE = """
 import sys
@@ -206,7 +232,14 @@ def on_a_terminal(typed: str, environment: dict[str, str] | None = None) -> str:
         stdin=terminal,
         stdout=terminal,
         stderr=terminal,
-        env={**os.environ, "TERM": "xterm", "COLUMNS": "100", "EDITOR": "", "VISUAL": "", **(environment or {})},
+        env={
+            **os.environ,
+            "TERM": "xterm",
+            "COLUMNS": "100",
+            "EDITOR": "",
+            "VISUAL": "",
+            **(environment or {}),
+        },
         close_fds=True,
         start_new_session=True,
     )
@@ -232,7 +265,15 @@ def test_the_console_shows_everything_and_takes_a_yes() -> None:
     assert "approved=True" in output
     assert "answered_by='user:tty'" in output
     assert "Please answer" in output
-    for shown in ("Really?", r"\u{202e}", "[bold]markup[/bold]", "safer_tool", "Remember 1", "characters", "sha256:"):
+    for shown in (
+        "Really?",
+        r"\u{202e}",
+        "[bold]markup[/bold]",
+        "safer_tool",
+        "Remember 1",
+        "characters",
+        "sha256:",
+    ):
         assert shown in output, shown
     assert "\u202e" not in output
     assert "\x1b[2J" not in output
@@ -241,7 +282,10 @@ def test_the_console_shows_everything_and_takes_a_yes() -> None:
 @pytest.mark.parametrize(
     ("typed", "expected"),
     [
-        ("n\nnot now\n", "approved=False, answered_by='user:tty', roles=('operator',), reason='not now'"),
+        (
+            "n\nnot now\n",
+            "approved=False, answered_by='user:tty', roles=('operator',), reason='not now'",
+        ),
         ("r1\n", "remember=0"),
         ("r9\nl\n", "ANSWER None"),
         ("\x04", "ANSWER None"),
@@ -268,7 +312,7 @@ def test_without_a_terminal_the_console_stays_silent(capfd: pytest.CaptureFixtur
     assert capfd.readouterr() == ("", "")
 
 
-# --- showing and editing --------------------------------------------------------------------------------------------
+# --- showing and editing --------------------------------------------------------------------------
 
 HIDDEN = [
     "\u202e",
@@ -325,12 +369,17 @@ PREVIEW = {"user": "ada", "token": "[redacted]", "list": [{"k": "[redacted]"}, 2
         (PREVIEW, ORIGINAL),
         ({**PREVIEW, "user": "bob"}, {**ORIGINAL, "user": "bob"}),
         ({**PREVIEW, "n": True}, {**ORIGINAL, "n": True}),
-        ({**PREVIEW, "list": [{"k": "[redacted]"}, 3]}, {**ORIGINAL, "list": [ORIGINAL["list"][0], 3]}),
+        (
+            {**PREVIEW, "list": [{"k": "[redacted]"}, 3]},
+            {**ORIGINAL, "list": [ORIGINAL["list"][0], 3]},
+        ),
         ({"user": "ada"}, {"user": "ada"}),
         ({**PREVIEW, "token": "typed"}, {**ORIGINAL, "token": "typed"}),
     ],
 )
-def test_what_is_left_as_shown_keeps_its_real_value(edited: dict[str, Any], expected: dict[str, Any]) -> None:
+def test_what_is_left_as_shown_keeps_its_real_value(
+    edited: dict[str, Any], expected: dict[str, Any]
+) -> None:
     merged = merge_edit(PREVIEW, edited, ORIGINAL)
     assert merged == expected
     assert type(merged.get("n")) is type(expected.get("n"))
@@ -350,7 +399,10 @@ def test_a_redacted_value_can_not_be_moved_elsewhere(edited: dict[str, Any]) -> 
         st.text(max_size=5),
         st.recursive(
             st.none() | st.booleans() | st.integers() | st.text(max_size=5),
-            lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+            lambda inner: (
+                st.lists(inner, max_size=3)
+                | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+            ),
             max_leaves=8,
         ),
         max_size=4,

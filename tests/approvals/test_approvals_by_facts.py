@@ -1,4 +1,6 @@
-"""Approvals that are remembered by facts: what is offered, what it covers, and what it never covers."""
+"""Approvals that are remembered by facts: what is offered, what it covers, and what it
+never covers.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from agenttool_otel.testing import capture
 
 
 class Remembering:
-    """Says yes, and remembers the widest grant by facts of a scope that is offered; notes what it was asked."""
+    """Says yes, and remembers the widest grant by facts of a scope that is offered; notes what it
+    was asked.
+    """
 
     def __init__(self, scope: str = "session", widest: bool = True) -> None:
         self.asked: list[ApprovalRequest] = []
@@ -68,9 +72,15 @@ def governed(approver: Any, preset: str = "balanced") -> Iterator[Tools]:
                 destructive="classifier:command_destructive",
             ),
             "write": govern(
-                write_file, tool_kind="file_operation", access_kinds=["file_write"], read_only=False, destructive=False
+                write_file,
+                tool_kind="file_operation",
+                access_kinds=["file_write"],
+                read_only=False,
+                destructive=False,
             ),
-            "fetch": govern(fetch, access_kinds=["network"], read_only=False, destructive=False, open_world=True),
+            "fetch": govern(
+                fetch, access_kinds=["network"], read_only=False, destructive=False, open_world=True
+            ),
         }
 
 
@@ -93,7 +103,9 @@ def here(tmp_path: Path) -> Iterator[Path]:
     (root / "src" / "job.py").write_text("")
     (tmp_path / "other").mkdir()
     (root / "link").symlink_to(tmp_path / "other")
-    with agent_context(actor="agent:a", session_id="s", roots=[str(root)], cwd=str(root), interactive=True):
+    with agent_context(
+        actor="agent:a", session_id="s", roots=[str(root)], cwd=str(root), interactive=True
+    ):
         yield root
 
 
@@ -325,7 +337,9 @@ terraform destroy
 """.strip().splitlines()
 
 
-def test_no_harmful_command_passes_under_honest_grants(here: Path, approver: Remembering, tools: Tools) -> None:
+def test_no_harmful_command_passes_under_honest_grants(
+    here: Path, approver: Remembering, tools: Tools
+) -> None:
     for command in HONEST:
         tools["run"](command)
     again = [command for command in HONEST if asks(approver, tools["run"], command)]
@@ -343,7 +357,9 @@ def test_what_is_offered_is_a_sentence(tools: Tools, approver: Remembering, here
     assert all("this actor in these roots" in one for one in roots)
 
 
-def test_the_word_behind_a_program_is_named(tools: Tools, approver: Remembering, here: Path) -> None:
+def test_the_word_behind_a_program_is_named(
+    tools: Tools, approver: Remembering, here: Path
+) -> None:
     tools["run"]("cargo test --quiet")
     sentence = f"`cargo test` inside {here}, with any words that only choose or show"
     assert approver.offers[1] == f"Also {sentence} for this session, for 1 h"
@@ -357,14 +373,18 @@ def test_a_narrow_grant_ends_at_its_directory(here: Path) -> None:
         assert asks(approver, tools["run"], "echo a > docs/b.py")
 
 
-def test_a_file_tool_writes_where_it_was_agreed_to(tools: Tools, approver: Remembering, here: Path) -> None:
+def test_a_file_tool_writes_where_it_was_agreed_to(
+    tools: Tools, approver: Remembering, here: Path
+) -> None:
     assert asks(approver, tools["write"], "src/a.py", "one")
     assert not asks(approver, tools["write"], str(here / "docs" / "b.md"), "two")
     assert asks(approver, tools["write"], ".git/hooks/pre-commit", "three")
     assert asks(approver, tools["run"], "echo a > src/a.py")  # another tool
 
 
-def test_a_host_is_agreed_to_for_reading_only(tools: Tools, approver: Remembering, here: Path) -> None:
+def test_a_host_is_agreed_to_for_reading_only(
+    tools: Tools, approver: Remembering, here: Path
+) -> None:
     assert asks(approver, tools["fetch"], "https://docs.python.org/3/")
     assert "Also GET https://docs.python.org for this session, for 1 h" in approver.offers
     assert not asks(approver, tools["fetch"], "https://docs.python.org/2/")
@@ -374,7 +394,9 @@ def test_a_host_is_agreed_to_for_reading_only(tools: Tools, approver: Rememberin
     assert asks(approver, tools["fetch"], "https://docs.python.org/3/", method="POST")
 
 
-def test_texts_beside_a_command_are_no_fact(tools: Tools, approver: Remembering, here: Path) -> None:
+def test_texts_beside_a_command_are_no_fact(
+    tools: Tools, approver: Remembering, here: Path
+) -> None:
     assert asks(approver, tools["run"], "git commit -m a")
     assert asks(approver, tools["run"], "git commit -m a", env={"GIT_EDITOR": "x"})
 

@@ -80,7 +80,14 @@ def test_a_request_is_found_by_an_unambiguous_start_of_its_id(store: ApprovalSto
 
 @pytest.mark.parametrize(
     "command",
-    [["list"], ["show", "appr_none"], ["approve", "appr_none", "-y"], ["verify"], ["grants"], ["revoke", "gr_none"]],
+    [
+        ["list"],
+        ["show", "appr_none"],
+        ["approve", "appr_none", "-y"],
+        ["verify"],
+        ["grants"],
+        ["revoke", "gr_none"],
+    ],
 )
 def test_a_store_that_is_not_there_is_told_and_not_made(path: Path, command: list[str]) -> None:
     done = run(*command)
@@ -89,7 +96,9 @@ def test_a_store_that_is_not_there_is_told_and_not_made(path: Path, command: lis
     assert list(path.parent.iterdir()) == []
 
 
-def test_an_id_is_never_broken_over_lines(store: ApprovalStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_id_is_never_broken_over_lines(
+    store: ApprovalStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     request = store.create(a_request(message="a reason " * 20), ARGS)
     for columns in ("80", ""):  # a narrow window, and a pipe
         monkeypatch.setenv("COLUMNS", columns)
@@ -100,23 +109,37 @@ def test_a_request_is_approved_and_rejected(store: ApprovalStore) -> None:
     one, two = (store.create(a_request(), ARGS) for _ in range(2))
     assert run("approve", one.request_id, *AS_ADA).exit_code == 0
     assert (
-        json.loads(run("reject", two.invocation_id, "-r", "no need", *AS_ADA, "--json").output)["status"] == "rejected"
+        json.loads(run("reject", two.invocation_id, "-r", "no need", *AS_ADA, "--json").output)[
+            "status"
+        ]
+        == "rejected"
     )
     assert store.get(one.request_id).answered_by == "user:ada"
     assert store.get(two.request_id).answer_reason == "no need"
 
 
-def test_arguments_are_edited_from_a_file_and_standard_input(store: ApprovalStore, tmp_path: Path) -> None:
+def test_arguments_are_edited_from_a_file_and_standard_input(
+    store: ApprovalStore, tmp_path: Path
+) -> None:
     edited = {"path": "other.txt", "content": "hello"}
     file = tmp_path / "edit.json"
     file.write_text(json.dumps(edited))
     for source, typed in ((str(file), None), ("-", json.dumps(edited))):
         request = store.create(a_request(), ARGS)
-        assert run("approve", request.request_id, "--edit", source, *AS_ADA, input=typed).exit_code == 0
+        assert (
+            run("approve", request.request_id, "--edit", source, *AS_ADA, input=typed).exit_code
+            == 0
+        )
         assert store.stored_call(request.request_id).arguments == edited
     request = store.create(a_request(), ARGS)
-    assert run("approve", request.request_id, "--edit", "-", *AS_ADA, input="[").exit_code == EXIT_CODES["conflict"]
-    assert run("approve", request.request_id, "--edit", "/nowhere", *AS_ADA).exit_code == EXIT_CODES["usage"]
+    assert (
+        run("approve", request.request_id, "--edit", "-", *AS_ADA, input="[").exit_code
+        == EXIT_CODES["conflict"]
+    )
+    assert (
+        run("approve", request.request_id, "--edit", "/nowhere", *AS_ADA).exit_code
+        == EXIT_CODES["usage"]
+    )
     assert store.get(request.request_id).status is Status.PENDING
 
 
@@ -131,9 +154,16 @@ def test_a_suggestion_is_remembered_listed_and_revoked(store: ApprovalStore) -> 
 
 def test_the_exit_code_says_what_went_wrong(store: ApprovalStore, path: Path) -> None:
     request = store.create(a_request(), ARGS)
-    assert run("approve", request.request_id, "--as", "user:ada", "--yes").exit_code == EXIT_CODES["conflict"]
-    assert run("approve", request.request_id, "--as", "agent:support", *AS_ADA[2:]).exit_code == EXIT_CODES["conflict"]
-    assert run("approve", request.request_id).exit_code == EXIT_CODES["usage"]  # no terminal, no --yes
+    assert (
+        run("approve", request.request_id, "--as", "user:ada", "--yes").exit_code
+        == EXIT_CODES["conflict"]
+    )
+    assert (
+        run("approve", request.request_id, "--as", "agent:support", *AS_ADA[2:]).exit_code
+        == EXIT_CODES["conflict"]
+    )
+    # no terminal, no --yes
+    assert run("approve", request.request_id).exit_code == EXIT_CODES["usage"]
     assert run("list", "--url", "mysql://x/y").exit_code == EXIT_CODES["usage"]
     short = store.create(a_request(ttl=0.01), ARGS)
     time.sleep(0.05)  # a fast machine answers before it has expired
@@ -160,7 +190,9 @@ def test_without_a_store_it_says_how_to_name_one(monkeypatch: pytest.MonkeyPatch
         (lambda store, one: None, "timeout"),
     ],
 )
-def test_watching_one_request_tells_its_end_by_the_exit_code(store: ApprovalStore, act: Any, code: str) -> None:
+def test_watching_one_request_tells_its_end_by_the_exit_code(
+    store: ApprovalStore, act: Any, code: str
+) -> None:
     request = store.create(a_request(), ARGS)
     timer = threading.Timer(0.2, act, (store, request))
     timer.start()
@@ -192,7 +224,9 @@ def test_the_evidence_is_verified(store: ApprovalStore) -> None:
     assert request.request_id
 
 
-def test_the_key_is_changed_and_the_log_goes_on_from_its_anchor(store: ApprovalStore, path: Path) -> None:
+def test_the_key_is_changed_and_the_log_goes_on_from_its_anchor(
+    store: ApprovalStore, path: Path
+) -> None:
     request = store.create(a_request(), ARGS)
     result = run("rotate-key")
     assert result.exit_code == 0, result.output
@@ -205,9 +239,18 @@ def test_the_key_is_changed_and_the_log_goes_on_from_its_anchor(store: ApprovalS
     assert run("show", request.request_id).exit_code == 0
 
 
-def test_serve_prints_the_link_and_serves_until_interrupted(store: ApprovalStore, path: Path) -> None:
+def test_serve_prints_the_link_and_serves_until_interrupted(
+    store: ApprovalStore, path: Path
+) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-c", "from agenttool_otel.cli.approvals import app; app()", "serve", "--port", "0"],
+        [
+            sys.executable,
+            "-c",
+            "from agenttool_otel.cli.approvals import app; app()",
+            "serve",
+            "--port",
+            "0",
+        ],
         stderr=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         text=True,

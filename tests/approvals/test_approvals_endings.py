@@ -22,7 +22,9 @@ from agenttool_otel.errors import ApprovalExpired
 from agenttool_otel.testing import StaticEngine, capture
 
 
-def test_a_rejection_on_the_command_line_ends_the_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rejection_on_the_command_line_ends_the_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     url = f"sqlite:///{tmp_path / 'approvals.db'}"
     with capture(policy=StaticEngine("ask"), approvals=url) as captured:
         with pytest.raises(ApprovalRequired) as asked:
@@ -32,8 +34,12 @@ def test_a_rejection_on_the_command_line_ends_the_call(tmp_path: Path, monkeypat
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     real = endings_module.TelemetrySettings
-    monkeypatch.setattr(endings_module, "TelemetrySettings", lambda tracer_provider: real(tracer_provider=provider))
-    done = CliRunner().invoke(app, ["reject", asked.value.request_id, "--url", url, "--yes", "--reason", "no"])
+    monkeypatch.setattr(
+        endings_module, "TelemetrySettings", lambda tracer_provider: real(tracer_provider=provider)
+    )
+    done = CliRunner().invoke(
+        app, ["reject", asked.value.request_id, "--url", url, "--yes", "--reason", "no"]
+    )
     assert done.exit_code == 0, done.output
     (span,) = exporter.get_finished_spans()
     assert span.attributes is not None
@@ -61,7 +67,9 @@ READERS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_an_expired_call_ends_once_whoever_saw_it_first(tmp_path: Path, clock: FakeClock, reader: str) -> None:
+def test_an_expired_call_ends_once_whoever_saw_it_first(
+    tmp_path: Path, clock: FakeClock, reader: str
+) -> None:
     def opened() -> ApprovalStore:
         return ApprovalStore(tmp_path / "approvals.db", clock=clock, ticks=clock.ticks)
 
@@ -92,7 +100,9 @@ def test_what_was_closed_by_name_is_not_closed_again(tmp_path: Path, clock: Fake
 
 
 def test_of_many_tellers_one_tells(tmp_path: Path, clock: FakeClock) -> None:
-    stores = [ApprovalStore(tmp_path / "approvals.db", clock=clock, ticks=clock.ticks) for _ in range(4)]
+    stores = [
+        ApprovalStore(tmp_path / "approvals.db", clock=clock, ticks=clock.ticks) for _ in range(4)
+    ]
     request = stores[0].create(a_request(ttl=60), ARGS)
     assert stores[0].report_expiry(request.request_id) is False  # it has not expired
     clock.move(61)

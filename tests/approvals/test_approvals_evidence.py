@@ -20,7 +20,12 @@ from agenttool_otel.approvals.store import schema
 from agenttool_otel.approvals.store.sealing import Sealer, generate_key, parse_key
 from agenttool_otel.approvals.store.store import ApprovalStore
 from agenttool_otel.approvals.types import Grant, GrantQuery
-from agenttool_otel.errors import ApprovalConflict, ApprovalError, ApprovalStoreError, ConfigurationError
+from agenttool_otel.errors import (
+    ApprovalConflict,
+    ApprovalError,
+    ApprovalStoreError,
+    ConfigurationError,
+)
 from agenttool_otel.names import ApprovalLogKind as Kind
 from agenttool_otel.names import ApprovalStatus as Status
 
@@ -34,32 +39,57 @@ def full_walk(store: ApprovalStore) -> None:
 def test_every_step_leaves_its_entry_in_order(store: ApprovalStore) -> None:
     full_walk(store)
     entries = store.log_entries()
-    assert [entry.kind for entry in entries] == [Kind.CREATED, Kind.ANSWERED, Kind.CLAIMED, Kind.FINISHED]
+    assert [entry.kind for entry in entries] == [
+        Kind.CREATED,
+        Kind.ANSWERED,
+        Kind.CLAIMED,
+        Kind.FINISHED,
+    ]
     assert [entry.seq for entry in entries] == [1, 2, 3, 4]
     report = store.verify_chain()
     assert (report.ok, report.entries, report.head) == (True, 4, entries[-1].hash)
 
 
 TAMPERING: list[tuple[str, Callable[[Any], Any], int]] = [
-    ("a changed fact", lambda log: log.update().where(log.c.seq == 2).values(data='{"status":"rejected"}'), 2),
+    (
+        "a changed fact",
+        lambda log: log.update().where(log.c.seq == 2).values(data='{"status":"rejected"}'),
+        2,
+    ),
     ("a changed time", lambda log: log.update().where(log.c.seq == 3).values(at_us=1), 3),
-    ("a changed request", lambda log: log.update().where(log.c.seq == 3).values(request_id="appr_x"), 3),
+    (
+        "a changed request",
+        lambda log: log.update().where(log.c.seq == 3).values(request_id="appr_x"),
+        3,
+    ),
     ("a removed entry", lambda log: log.delete().where(log.c.seq == 2), 2),
     ("a removed end", lambda log: log.delete().where(log.c.seq == 4), 4),
     ("no JSON", lambda log: log.update().where(log.c.seq == 1).values(data="{"), 1),
-    ("a number that has no canonical form", lambda log: log.update().where(log.c.seq == 1).values(data="[NaN]"), 1),
+    (
+        "a number that has no canonical form",
+        lambda log: log.update().where(log.c.seq == 1).values(data="[NaN]"),
+        1,
+    ),
     ("an unknown kind", lambda log: log.update().where(log.c.seq == 1).values(kind="blessed"), 1),
     (
         "an added entry",
         lambda log: log.insert().values(
-            seq=5, previous="0" * 64, hash="0" * 64, at_us=1, kind="answered", request_id="x", data="{}"
+            seq=5,
+            previous="0" * 64,
+            hash="0" * 64,
+            at_us=1,
+            kind="answered",
+            request_id="x",
+            data="{}",
         ),
         5,
     ),
 ]
 
 
-@pytest.mark.parametrize(("tamper", "where"), [row[1:] for row in TAMPERING], ids=[row[0] for row in TAMPERING])
+@pytest.mark.parametrize(
+    ("tamper", "where"), [row[1:] for row in TAMPERING], ids=[row[0] for row in TAMPERING]
+)
 def test_tampering_with_the_log_is_found_where_it_happened(
     store: ApprovalStore, tamper: Callable[[Any], Any], where: int
 ) -> None:
@@ -84,7 +114,9 @@ def test_no_argument_answer_or_grant_is_readable_in_the_database(tmp_path: Path)
     )
     store = ApprovalStore(path)
     request = store.create(with_secret, arguments, context={"token": secret})
-    store.answer(request.request_id, yes(reason=f"because {secret}", edited_input=arguments, remember=0))
+    store.answer(
+        request.request_id, yes(reason=f"because {secret}", edited_input=arguments, remember=0)
+    )
     assert store.claim(request.invocation_id, **bindings(request)).context == {"token": secret}
     store.close()
     for file in tmp_path.iterdir():
@@ -99,7 +131,7 @@ def test_a_readable_log_holds_nothing_that_a_person_typed(store: ApprovalStore) 
     assert store.get(request.request_id).answer_reason == "the-typed-reason"
 
 
-# --- key ------------------------------------------------------------------------------------------------------------
+# --- key ------------------------------------------------------------------------------------------
 
 
 def test_the_key_file_is_made_once_and_serves_the_next_process(tmp_path: Path) -> None:
@@ -128,7 +160,9 @@ def test_a_key_file_that_others_can_read_is_refused(tmp_path: Path) -> None:
         ApprovalStore(tmp_path / "a.db")
 
 
-def test_the_key_may_come_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_key_may_come_from_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("AGENTTOOL_APPROVALS_KEY", generate_key())
     ApprovalStore(tmp_path / "a.db")
     assert not (tmp_path / "a.db.key").exists()
@@ -141,13 +175,15 @@ def test_a_bad_key_is_refused_without_being_shown(tmp_path: Path, bad: str | byt
     assert not bad or str(bad) not in str(caught.value)
 
 
-@pytest.mark.parametrize("form", [lambda raw: raw, lambda raw: raw.hex(), lambda raw: f" {raw.hex().upper()}\n"])
+@pytest.mark.parametrize(
+    "form", [lambda raw: raw, lambda raw: raw.hex(), lambda raw: f" {raw.hex().upper()}\n"]
+)
 def test_a_key_is_read_in_each_of_its_forms(form: Callable[[bytes], Any]) -> None:
     raw = os.urandom(32)
     assert parse_key(form(raw)) == raw
 
 
-# --- another key ----------------------------------------------------------------------------------------------------
+# --- another key ----------------------------------------------------------------------------------
 
 
 def used_and_open(store: ApprovalStore) -> tuple[Any, Any, Any]:
@@ -161,7 +197,9 @@ def used_and_open(store: ApprovalStore) -> tuple[Any, Any, Any]:
     return used, approved, pending
 
 
-def test_after_a_change_of_the_key_everything_goes_on(open_store: Callable[..., ApprovalStore]) -> None:
+def test_after_a_change_of_the_key_everything_goes_on(
+    open_store: Callable[..., ApprovalStore],
+) -> None:
     store, other, new_key = open_store(), open_store(), generate_key()
     used, approved, pending = used_and_open(store)
     before = store.verify_chain()
@@ -169,7 +207,11 @@ def test_after_a_change_of_the_key_everything_goes_on(open_store: Callable[..., 
     assert store.verify_chain().ok
     last = store.log_entries()[-1]
     assert (last.kind, last.data["previous_head"]) == (Kind.KEY_ROTATED, before.head)
-    for act in (other.list, lambda: other.claim(approved.invocation_id, **bindings(approved)), open_store):
+    for act in (
+        other.list,
+        lambda: other.claim(approved.invocation_id, **bindings(approved)),
+        open_store,
+    ):
         with pytest.raises(ApprovalStoreError, match="another key"):
             act()
     again = open_store(key=new_key)
@@ -218,8 +260,13 @@ def test_an_edited_store_keeps_its_key(store: ApprovalStore) -> None:
 
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(st.characters(exclude_categories=["Cs"])),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.text(st.characters(exclude_categories=["Cs"])),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4)
+    ),
     max_leaves=12,
 )
 
@@ -232,17 +279,23 @@ def test_sealed_values_open_and_any_changed_byte_is_noticed(value: Any, at: int,
     assert sealer.open(data, purpose="call", row="r1") == value
     changed = bytearray(data)
     changed[at % len(data)] ^= flip
-    for forged, purpose, row in ((bytes(changed), "call", "r1"), (data, "answer", "r1"), (data, "call", "r2")):
+    for forged, purpose, row in (
+        (bytes(changed), "call", "r1"),
+        (data, "answer", "r1"),
+        (data, "call", "r2"),
+    ):
         with pytest.raises(ApprovalStoreError):
             sealer.open(forged, purpose=purpose, row=row)
 
 
-# --- opening --------------------------------------------------------------------------------------------------------
+# --- opening --------------------------------------------------------------------------------------
 
 
 def test_a_store_of_an_earlier_package_is_refused(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "a.db") as old:
-        old.execute("CREATE TABLE agenttool_approval_schema (version INTEGER PRIMARY KEY, applied_us BIGINT)")
+        old.execute(
+            "CREATE TABLE agenttool_approval_schema (version INTEGER PRIMARY KEY, applied_us BIGINT)"
+        )
     with pytest.raises(ApprovalStoreError, match="earlier agenttool-otel"):
         ApprovalStore(tmp_path / "a.db", key=generate_key())
 
@@ -263,7 +316,8 @@ def test_sqlite_is_opened_durably(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [b"not a database at all, but long enough to be taken for one" * 40, b"SQLite format 3"]
+    "content",
+    [b"not a database at all, but long enough to be taken for one" * 40, b"SQLite format 3"],
 )
 def test_a_corrupt_file_is_told(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a.db").write_bytes(content)
@@ -272,7 +326,14 @@ def test_a_corrupt_file_is_told(tmp_path: Path, content: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["mysql://u@localhost/x", "nonsense://", "://", "postgresql+asyncpg://u@h/x", "postgresql+nodriver://u@h/x"]
+    "url",
+    [
+        "mysql://u@localhost/x",
+        "nonsense://",
+        "://",
+        "postgresql+asyncpg://u@h/x",
+        "postgresql+nodriver://u@h/x",
+    ],
 )
 def test_other_databases_and_broken_urls_are_refused(url: str) -> None:
     with pytest.raises((ConfigurationError, ApprovalStoreError)):
@@ -287,7 +348,9 @@ def test_an_unreachable_server_is_told_without_its_password() -> None:
     assert caught.value.__cause__ is None
 
 
-def test_a_shared_store_without_a_key_is_refused(postgres_free_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_shared_store_without_a_key_is_refused(
+    postgres_free_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("AGENTTOOL_APPROVALS_KEY", raising=False)
     with pytest.raises((ConfigurationError, ApprovalStoreError)):
         ApprovalStore(postgres_free_url, timeout=0.5)
@@ -298,7 +361,7 @@ def postgres_free_url() -> str:
     return "postgresql://u@127.0.0.1:1/x"
 
 
-# --- grants ---------------------------------------------------------------------------------------------------------
+# --- grants ---------------------------------------------------------------------------------------
 
 
 def remember(store: ApprovalStore, suggestion: dict[str, Any], **values: Any) -> None:
@@ -324,11 +387,18 @@ def covering(store: ApprovalStore, **changes: Any) -> list[Grant]:
     return [grant for grant in store.list_grants() if grant_covers(grant, wanted, digest)]
 
 
-SESSION = {"type": "grant", "scope": "session", "args": {"path": {"equals": "notes.txt"}, "content": {"any": True}}}
+SESSION = {
+    "type": "grant",
+    "scope": "session",
+    "args": {"path": {"equals": "notes.txt"}, "content": {"any": True}},
+}
 ACTOR = {**SESSION, "scope": "actor"}
 TENANT = {**SESSION, "scope": "tenant"}
 EXACT = {"type": "grant"}
-CHOICE = {"type": "grant", "args": {"path": {"one_of": ["a", "notes.txt"]}, "content": {"any": True}}}
+CHOICE = {
+    "type": "grant",
+    "args": {"path": {"one_of": ["a", "notes.txt"]}, "content": {"any": True}},
+}
 
 GRANT_ROWS: list[tuple[str, dict[str, Any], dict[str, Any], bool]] = [
     ("the same call", EXACT, {}, True),
@@ -337,10 +407,20 @@ GRANT_ROWS: list[tuple[str, dict[str, Any], dict[str, Any], bool]] = [
     ("one of", CHOICE, {}, True),
     ("none of", CHOICE, {"arguments": {**ARGS, "path": "b"}}, False),
     ("another path", SESSION, {"arguments": {"path": "/etc/passwd", "content": "x"}}, False),
-    ("a longer path", SESSION, {"arguments": {"path": "notes.txt/../../etc", "content": "x"}}, False),
+    (
+        "a longer path",
+        SESSION,
+        {"arguments": {"path": "notes.txt/../../etc", "content": "x"}},
+        False,
+    ),
     ("an argument more", SESSION, {"arguments": {**ARGS, "mode": "w"}}, False),
     ("an argument less", SESSION, {"arguments": {"path": "notes.txt"}}, False),
-    ("another type", {"type": "grant", "args": {"path": {"any": True}, "content": {"equals": 1}}}, {}, False),
+    (
+        "another type",
+        {"type": "grant", "args": {"path": {"any": True}, "content": {"equals": 1}}},
+        {},
+        False,
+    ),
     ("another session", SESSION, {"session_id": "s-2"}, False),
     ("no session", SESSION, {"session_id": None}, False),
     ("another session, actor scope", ACTOR, {"session_id": "s-2"}, True),
@@ -354,7 +434,9 @@ GRANT_ROWS: list[tuple[str, dict[str, Any], dict[str, Any], bool]] = [
 
 
 @pytest.mark.parametrize(
-    ("suggestion", "changes", "covered"), [row[1:] for row in GRANT_ROWS], ids=[row[0] for row in GRANT_ROWS]
+    ("suggestion", "changes", "covered"),
+    [row[1:] for row in GRANT_ROWS],
+    ids=[row[0] for row in GRANT_ROWS],
 )
 def test_a_grant_covers_what_it_says_and_no_more(
     store: ApprovalStore, suggestion: dict[str, Any], changes: dict[str, Any], covered: bool
@@ -395,7 +477,9 @@ def test_a_grant_ends_by_time_and_by_revocation(store: ApprovalStore, clock: Fak
     ],
     ids=repr,
 )
-def test_a_suggestion_that_is_not_understood_is_not_remembered(tmp_path: Path, suggestion: dict[str, Any]) -> None:
+def test_a_suggestion_that_is_not_understood_is_not_remembered(
+    tmp_path: Path, suggestion: dict[str, Any]
+) -> None:
     store = ApprovalStore(tmp_path / "a.db")
     request = store.create(a_request(suggested_updates=[suggestion]), ARGS)
     with pytest.raises(ApprovalConflict):
@@ -410,7 +494,7 @@ def test_a_scope_the_request_lacks_is_not_remembered(store: ApprovalStore) -> No
             remember(store, {"type": "grant", "scope": scope}, **{missing: None})
 
 
-# --- asynchronous code ----------------------------------------------------------------------------------------------
+# --- asynchronous code ----------------------------------------------------------------------------
 
 
 async def test_the_asynchronous_methods_walk_the_same_way(store: ApprovalStore) -> None:
@@ -441,11 +525,17 @@ async def test_a_claim_whose_task_is_canceled_is_given_back(tmp_path: Path) -> N
             done = True
         except asyncio.CancelledError:
             pass
-        assert store.get(request.request_id).status is (Status.CONSUMED if done else Status.APPROVED)
+        assert store.get(request.request_id).status is (
+            Status.CONSUMED if done else Status.APPROVED
+        )
 
 
-@pytest.mark.parametrize("value", [2**70, -1.5e300, "\ud800", "\x00", "a\u202eb", [[]], {"$int": "0x1"}, True, 1.0])
-def test_a_resumed_call_gets_the_very_value_that_was_asked_about(store: ApprovalStore, value: Any) -> None:
+@pytest.mark.parametrize(
+    "value", [2**70, -1.5e300, "\ud800", "\x00", "a\u202eb", [[]], {"$int": "0x1"}, True, 1.0]
+)
+def test_a_resumed_call_gets_the_very_value_that_was_asked_about(
+    store: ApprovalStore, value: Any
+) -> None:
     arguments = {"v": value}
     request = store.create(a_request(arguments, arguments_preview={}), arguments)
     store.answer(request.request_id, yes())
@@ -453,11 +543,13 @@ def test_a_resumed_call_gets_the_very_value_that_was_asked_about(store: Approval
     assert (back, type(back)) == (value, type(value))
 
 
-# --- digests --------------------------------------------------------------------------------------------------------
+# --- digests --------------------------------------------------------------------------------------
 
 
 @settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
-@given(st.dictionaries(st.text(st.characters(exclude_categories=["Cs"]), max_size=8), JSON, max_size=4))
+@given(
+    st.dictionaries(st.text(st.characters(exclude_categories=["Cs"]), max_size=8), JSON, max_size=4)
+)
 def test_a_digest_does_not_depend_on_the_order_of_keys(value: dict[str, Any]) -> None:
     assert args_digest(dict(reversed(value.items()))) == args_digest(value)
 

@@ -14,7 +14,13 @@ from agenttool_otel.approvals.store.requests import by_id
 from agenttool_otel.approvals.store.schema import requests
 from agenttool_otel.approvals.store.store import ApprovalStore
 from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest, AskLimit
-from agenttool_otel.errors import ApprovalConflict, ApprovalError, ApprovalExpired, ApprovalNotFound, ApprovalStoreError
+from agenttool_otel.errors import (
+    ApprovalConflict,
+    ApprovalError,
+    ApprovalExpired,
+    ApprovalNotFound,
+    ApprovalStoreError,
+)
 from agenttool_otel.names import ApprovalConflictReason as Reason
 from agenttool_otel.names import ApprovalLogKind as Kind
 from agenttool_otel.names import ApprovalStatus as Status
@@ -45,7 +51,9 @@ def approved(store: ApprovalStore, **values: Any) -> ApprovalRequest:
     return store.answer(request.request_id, yes())
 
 
-@pytest.mark.parametrize(("changes", "reason"), [row[1:] for row in WRONG_CLAIMS], ids=[row[0] for row in WRONG_CLAIMS])
+@pytest.mark.parametrize(
+    ("changes", "reason"), [row[1:] for row in WRONG_CLAIMS], ids=[row[0] for row in WRONG_CLAIMS]
+)
 def test_an_approval_is_refused_for_anything_else(
     store: ApprovalStore, changes: dict[str, Any], reason: Reason
 ) -> None:
@@ -54,7 +62,9 @@ def test_an_approval_is_refused_for_anything_else(
         store.claim(request.invocation_id, **bindings(request, **changes))
     assert caught.value.reason is reason
     assert store.get(request.request_id).status is Status.APPROVED
-    assert [entry.data["reason"] for entry in store.log_entries() if entry.kind is Kind.CLAIM_REFUSED] == [reason]
+    assert [
+        entry.data["reason"] for entry in store.log_entries() if entry.kind is Kind.CLAIM_REFUSED
+    ] == [reason]
     # and the right call still runs, once
     assert store.claim(request.invocation_id, **bindings(request)).arguments == ARGS
 
@@ -68,8 +78,12 @@ def test_an_approval_is_used_once(store: ApprovalStore) -> None:
         assert caught.value.reason is Reason.CONSUMED
 
 
-@pytest.mark.parametrize("state", [Status.PENDING, Status.REJECTED, Status.CANCELED, Status.EXPIRED])
-def test_only_an_approved_request_is_claimed(store: ApprovalStore, clock: FakeClock, state: Status) -> None:
+@pytest.mark.parametrize(
+    "state", [Status.PENDING, Status.REJECTED, Status.CANCELED, Status.EXPIRED]
+)
+def test_only_an_approved_request_is_claimed(
+    store: ApprovalStore, clock: FakeClock, state: Status
+) -> None:
     request = asked(store)
     expected: type[ApprovalError] = ApprovalConflict
     if state is Status.REJECTED:
@@ -84,7 +98,9 @@ def test_only_an_approved_request_is_claimed(store: ApprovalStore, clock: FakeCl
     assert store.get(request.request_id).status is state
 
 
-def test_an_approval_that_nobody_used_in_time_expires(store: ApprovalStore, clock: FakeClock) -> None:
+def test_an_approval_that_nobody_used_in_time_expires(
+    store: ApprovalStore, clock: FakeClock
+) -> None:
     request = approved(store)
     clock.move(601)
     with pytest.raises(ApprovalExpired):
@@ -100,7 +116,9 @@ def test_an_answer_after_expiry_is_refused(store: ApprovalStore, clock: FakeCloc
         store.answer(request.request_id, yes())
 
 
-def test_a_clock_set_back_revives_nothing(open_store: Callable[..., ApprovalStore], clock: FakeClock) -> None:
+def test_a_clock_set_back_revives_nothing(
+    open_store: Callable[..., ApprovalStore], clock: FakeClock
+) -> None:
     store = open_store()
     request = approved(store)
     clock.move(601)
@@ -124,7 +142,9 @@ def test_elapsed_time_counts_when_the_wall_clock_is_set_back(
         store.claim(request.invocation_id, **bindings(request))
 
 
-def test_a_clock_that_ran_ahead_shortens_no_later_request(store: ApprovalStore, clock: FakeClock) -> None:
+def test_a_clock_that_ran_ahead_shortens_no_later_request(
+    store: ApprovalStore, clock: FakeClock
+) -> None:
     clock.move(365 * 86_400)
     asked(store)
     clock.move(-365 * 86_400)
@@ -160,7 +180,11 @@ BAD_ANSWERS: list[tuple[str, ApprovalAnswer, Reason]] = [
     ("an edit that is no object", yes(edited_input=["rm"]), Reason.INVALID_ANSWER),
     ("an edit with NaN", yes(edited_input={"path": "a", "n": float("nan")}), Reason.INVALID_ANSWER),
     ("an edit with bytes", yes(edited_input={"path": "a", "n": b"x"}), Reason.INVALID_ANSWER),
-    ("an edit with a key that is no text", yes(edited_input={"path": "a", 1: "x"}), Reason.INVALID_ANSWER),
+    (
+        "an edit with a key that is no text",
+        yes(edited_input={"path": "a", 1: "x"}),
+        Reason.INVALID_ANSWER,
+    ),
     ("an edit with a no", no(edited_input=dict(ARGS)), Reason.INVALID_ANSWER),
     ("an edit that breaks the schema", yes(edited_input={"path": 7}), Reason.INVALID_ANSWER),
     ("a suggestion that is not there", yes(remember=5), Reason.INVALID_ANSWER),
@@ -170,12 +194,16 @@ BAD_ANSWERS: list[tuple[str, ApprovalAnswer, Reason]] = [
 ]
 
 
-@pytest.mark.parametrize(("answer", "reason"), [row[1:] for row in BAD_ANSWERS], ids=[row[0] for row in BAD_ANSWERS])
+@pytest.mark.parametrize(
+    ("answer", "reason"), [row[1:] for row in BAD_ANSWERS], ids=[row[0] for row in BAD_ANSWERS]
+)
 def test_an_answer_that_does_not_fit_leaves_the_request_pending(
     store: ApprovalStore, answer: ApprovalAnswer, reason: Reason
 ) -> None:
     schema = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
-    request = asked(store, input_schema=schema, suggested_updates=[{"type": "grant", "scope": "session"}])
+    request = asked(
+        store, input_schema=schema, suggested_updates=[{"type": "grant", "scope": "session"}]
+    )
     with pytest.raises(ApprovalConflict) as caught:
         store.answer(request.request_id, answer)
     assert caught.value.reason is reason
@@ -220,7 +248,11 @@ def test_a_changed_policy_needs_a_decision_of_its_own(store: ApprovalStore) -> N
         store.claim(request.invocation_id, **changed)
     store.claim(request.invocation_id, **changed, decided_again=True)
     entry = store.log_entries()[-1]
-    assert (entry.kind, entry.data["policy_revision"], entry.data["decided_again"]) == (Kind.CLAIMED, "rev-2", True)
+    assert (entry.kind, entry.data["policy_revision"], entry.data["decided_again"]) == (
+        Kind.CLAIMED,
+        "rev-2",
+        True,
+    )
 
 
 @pytest.mark.parametrize("end", ["open", "approved", "rejected", "consumed"])
@@ -234,7 +266,9 @@ def test_an_answered_invocation_is_not_asked_again(store: ApprovalStore, end: st
         store.finish(store.claim(request.invocation_id, **bindings(request)), "succeeded")
     with pytest.raises(ApprovalConflict) as caught:
         store.create(a_request(invocation_id=request.invocation_id), ARGS)
-    expected = {"rejected": Reason.REJECTED, "consumed": Reason.CONSUMED}.get(end, Reason.STILL_OPEN)
+    expected = {"rejected": Reason.REJECTED, "consumed": Reason.CONSUMED}.get(
+        end, Reason.STILL_OPEN
+    )
     assert caught.value.reason is expected
 
 
@@ -302,7 +336,9 @@ def test_a_request_without_an_expiry_gets_one(store: ApprovalStore) -> None:
     assert (request.expires_at - request.created_at).days == 7
 
 
-def test_only_so_many_requests_wait_for_an_answer_at_once(open_store: Callable[..., ApprovalStore]) -> None:
+def test_only_so_many_requests_wait_for_an_answer_at_once(
+    open_store: Callable[..., ApprovalStore],
+) -> None:
     store = open_store(max_pending=4, max_pending_per_session=2)
     first = asked(store, session_id="s")
     asked(store, session_id="s")
@@ -320,7 +356,9 @@ def test_only_so_many_requests_wait_for_an_answer_at_once(open_store: Callable[.
     asked(store, session_id="s")
 
 
-def test_a_store_in_memory_forgets_what_was_closed_long_ago(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_in_memory_forgets_what_was_closed_long_ago(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(database, "KEPT_IN_MEMORY", 40)
     monkeypatch.setattr(database, "_FORGET_EVERY", 10)
     store = ApprovalStore("sqlite://")
@@ -335,12 +373,14 @@ def test_a_store_in_memory_forgets_what_was_closed_long_ago(monkeypatch: pytest.
     assert store.claim(waiting.invocation_id, **bindings(waiting)).arguments == ARGS
 
 
-# --- tampering ------------------------------------------------------------------------------------------------------
+# --- tampering ------------------------------------------------------------------------------------
 
 
 def _change(store: ApprovalStore, request_id: str, **values: Any) -> None:
     with store._db.write() as tx:
-        tx.connection.execute(requests.update().where(requests.c.request_id == request_id).values(**values))
+        tx.connection.execute(
+            requests.update().where(requests.c.request_id == request_id).values(**values)
+        )
 
 
 def test_a_row_marked_approved_by_hand_does_not_run(store: ApprovalStore) -> None:
@@ -402,7 +442,7 @@ def test_a_list_shows_unreadable_requests_and_readable_ones(store: ApprovalStore
         store.answer(bad.request_id, yes())
 
 
-# --- claims, ends and crashes within one process --------------------------------------------------------------------
+# --- claims, ends and crashes within one process --------------------------------------------------
 
 
 def test_a_run_ends_once_and_only_by_its_own_claim(store: ApprovalStore) -> None:
@@ -436,7 +476,9 @@ def test_a_running_claim_is_not_recovered(store: ApprovalStore, clock: FakeClock
     assert store.recover() == []
 
 
-def test_a_lost_run_is_asked_again_and_never_repeated(store: ApprovalStore, clock: FakeClock) -> None:
+def test_a_lost_run_is_asked_again_and_never_repeated(
+    store: ApprovalStore, clock: FakeClock
+) -> None:
     request = approved(store)
     claim = store.claim(request.invocation_id, **bindings(request))
     store.extend(claim)
@@ -458,7 +500,9 @@ def test_a_lost_run_is_asked_again_and_never_repeated(store: ApprovalStore, cloc
     assert store.claim(request.invocation_id, **bindings(request)).arguments == ARGS
 
 
-def test_a_lost_run_that_ends_after_all_withdraws_the_question(store: ApprovalStore, clock: FakeClock) -> None:
+def test_a_lost_run_that_ends_after_all_withdraws_the_question(
+    store: ApprovalStore, clock: FakeClock
+) -> None:
     request = approved(store)
     claim = store.claim(request.invocation_id, **bindings(request))
     held_by(store, "{}")
@@ -471,7 +515,9 @@ def test_a_lost_run_that_ends_after_all_withdraws_the_question(store: ApprovalSt
         store.claim(request.invocation_id, **bindings(request))
 
 
-def test_a_lost_edited_run_asks_about_arguments_with_a_preview(store: ApprovalStore, clock: FakeClock) -> None:
+def test_a_lost_edited_run_asks_about_arguments_with_a_preview(
+    store: ApprovalStore, clock: FakeClock
+) -> None:
     request = asked(store)
     edited = {"path": "other.txt", "content": "x"}
     store.answer(request.request_id, yes(edited_input=edited))

@@ -1,4 +1,6 @@
-"""A SQLite store knows the file that it has open: what was put in its place is never taken for it."""
+"""A SQLite store knows the file that it has open: what was put in its place is never taken
+for it.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,13 @@ def overwrite(path: Path) -> None:
         file.write(os.urandom(20_000))
 
 
-CHANGES = [replace_by_a_copy, replace_by_an_empty_file, replace_by_a_folder_of_it, remove, overwrite]
+CHANGES = [
+    replace_by_a_copy,
+    replace_by_an_empty_file,
+    replace_by_a_folder_of_it,
+    remove,
+    overwrite,
+]
 
 
 class Prepared:
@@ -71,7 +79,9 @@ class Prepared:
 
     def __init__(self, path: Path) -> None:
         self.store = ApprovalStore(path, key=KEY)
-        self.pending, self.approved, self.running = (self.store.create(a_request(), ARGS) for _ in range(3))
+        self.pending, self.approved, self.running = (
+            self.store.create(a_request(), ARGS) for _ in range(3)
+        )
         for request in (self.approved, self.running):
             self.store.answer(request.request_id, yes())
         self.claim = self.store.claim(self.running.request_id, **bindings(self.running))
@@ -105,7 +115,10 @@ def test_after_a_faithful_copy_the_next_operation_works(tmp_path: Path) -> None:
     with pytest.raises(ApprovalStoreError, match="replaced"):
         OPERATIONS["claim"](prepared)
     OPERATIONS["claim"](prepared)
-    assert ApprovalStore(tmp_path / FILE, key=KEY).get(prepared.approved.request_id).status == "consumed"
+    assert (
+        ApprovalStore(tmp_path / FILE, key=KEY).get(prepared.approved.request_id).status
+        == "consumed"
+    )
 
 
 def test_an_older_copy_stays_refused(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-"""Processes that are killed at any moment: no approval runs twice, nothing runs without a claim, the evidence holds.
+"""Processes that are killed at any moment: no approval runs twice, nothing runs without a claim,
+the evidence holds.
 
 ``AGENTTOOL_TEST_KILLS`` says how often a process is killed on each database.
 """
@@ -69,7 +70,8 @@ def test_kills_at_any_moment_run_nothing_twice(store_url: str, tmp_path: Path) -
     try:
         while not ran.stat().st_size and time.monotonic() < started + 60:
             time.sleep(0.005)
-        pace = time.monotonic() - started  # what this machine takes from a start to a run, as busy as it is
+        # what this machine takes from a start to a run, as busy as it is
+        pace = time.monotonic() - started
         for kill in range(KILLS):
             time.sleep(chance.uniform(0, pace))
             child = children.pop(0)
@@ -87,9 +89,16 @@ def test_kills_at_any_moment_run_nothing_twice(store_url: str, tmp_path: Path) -
     assert report.ok, report.problem
     claimed, position = set(), 0
     while entries := store.log_entries(position):
-        claimed |= {(entry.request_id, entry.data["claim"]) for entry in entries if entry.kind is Kind.CLAIMED}
+        claimed |= {
+            (entry.request_id, entry.data["claim"])
+            for entry in entries
+            if entry.kind is Kind.CLAIMED
+        }
         position = entries[-1].seq
-    runs = [(request, claim) for request, claim in (line.split() for line in ran.read_text().splitlines())]
+    runs = [
+        (request, claim)
+        for request, claim in (line.split() for line in ran.read_text().splitlines())
+    ]
     assert len(runs) > KILLS / 10
     assert set(runs) <= claimed
     assert max(Counter(request for request, _ in runs).values()) == 1

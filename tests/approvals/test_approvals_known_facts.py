@@ -1,4 +1,6 @@
-"""What is known is stored as soon as it can be, no clock ends what is open, and a failing store is no person's no."""
+"""What is known is stored as soon as it can be, no clock ends what is open, and a failing store is
+no person's no.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,7 @@ def store(tmp_path: Path) -> ApprovalStore:
     return ApprovalStore(tmp_path / "a.db", key=KEY, timeout=0.2)
 
 
-# --- what could not be stored ----------------------------------------------------------------------------------------
+# --- what could not be stored ---------------------------------------------------------------------
 
 
 def test_an_outcome_is_stored_once_the_store_can(tmp_path: Path, store: ApprovalStore) -> None:
@@ -66,7 +68,9 @@ def test_an_outcome_is_stored_once_the_store_can(tmp_path: Path, store: Approval
             store.answer(asked.value.request_id, ApprovalAnswer(True, answered_by="user:u"))
             assert captured.governor.resume(asked.value.invocation_id).value == "paid"
             assert len(store.outbox) == 1
-            assert sum(point.value for point in captured.points("agenttool.approvals.unstored")) == 1
+            assert (
+                sum(point.value for point in captured.points("agenttool.approvals.unstored")) == 1
+            )
         assert settled(store)
         assert store.get(asked.value.request_id).outcome == "succeeded"
         assert sum(point.value for point in captured.points("agenttool.approvals.unstored")) == 0
@@ -131,10 +135,12 @@ def test_a_process_that_ends_stores_what_it_kept(tmp_path: Path, store: Approval
     assert store.get(request.request_id).status == "canceled"
 
 
-# --- clocks ----------------------------------------------------------------------------------------------------------
+# --- clocks ---------------------------------------------------------------------------------------
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=[pytest.mark.postgres, pytest.mark.slow])])
+@pytest.fixture(
+    params=["sqlite", pytest.param("postgresql", marks=[pytest.mark.postgres, pytest.mark.slow])]
+)
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/c.db"
@@ -151,7 +157,10 @@ def test_a_clock_far_ahead_ends_nothing(url: str, look: str) -> None:
     requests = [store.create(a_request(), ARGS) for _ in range(2)]
     store.answer(requests[0].request_id, yes())
     getattr(ApprovalStore(url, key=KEY, clock=ahead()), look)()
-    assert {status: count for status, count in store.counts().items() if count} == {"pending": 1, "approved": 1}
+    assert {status: count for status, count in store.counts().items() if count} == {
+        "pending": 1,
+        "approved": 1,
+    }
     store.claim(requests[0].request_id, **bindings(requests[0]))
 
 
@@ -188,10 +197,13 @@ def test_a_clock_that_is_accepted_counts(tmp_path: Path) -> None:
 def test_a_clock_a_little_ahead_is_believed(tmp_path: Path) -> None:
     store = ApprovalStore(tmp_path / "c.db", key=KEY)
     request = store.create(a_request(ttl=60), ARGS)
-    assert ApprovalStore(tmp_path / "c.db", key=KEY, clock=ahead(0.05)).get(request.request_id).status == "expired"
+    assert (
+        ApprovalStore(tmp_path / "c.db", key=KEY, clock=ahead(0.05)).get(request.request_id).status
+        == "expired"
+    )
 
 
-# --- a store's failure -----------------------------------------------------------------------------------------------
+# --- a store's failure ----------------------------------------------------------------------------
 
 
 def test_a_failing_store_has_one_shape_everywhere(tmp_path: Path, store: ApprovalStore) -> None:
@@ -216,8 +228,14 @@ def test_a_failing_store_has_one_shape_everywhere(tmp_path: Path, store: Approva
             assert result.error is not None
             assert result.status == "denied"
             assert str(result.error.error_class) == "policy_blocked"
-            assert (str(result.error.recoverability), result.error.retry.retry_safe) == ("retry_later", True)
-        causes = [(span.attributes or {}).get("agenttool.permission.fail_closed.cause") for span in captured.spans]
+            assert (str(result.error.recoverability), result.error.retry.retry_safe) == (
+                "retry_later",
+                True,
+            )
+        causes = [
+            (span.attributes or {}).get("agenttool.permission.fail_closed.cause")
+            for span in captured.spans
+        ]
         assert causes.count("store_unavailable") == 3
         assert captured.governor.resume(asked.value.invocation_id).value == "done"
 
@@ -225,7 +243,10 @@ def test_a_failing_store_has_one_shape_everywhere(tmp_path: Path, store: Approva
 def test_an_expired_request_is_no_persons_no(tmp_path: Path) -> None:
     clock = FakeClock()
     store = ApprovalStore(tmp_path / "e.db", key=KEY, clock=clock, ticks=clock.ticks)
-    with capture(policy=StaticEngine("ask"), approvals=store, approvals_ttl=60) as captured, agent_context(actor="a"):
+    with (
+        capture(policy=StaticEngine("ask"), approvals=store, approvals_ttl=60) as captured,
+        agent_context(actor="a"),
+    ):
         with pytest.raises(ApprovalRequired) as asked:
             captured.governor.govern(lambda: "done", name="act")()
         clock.move(61)

@@ -1,4 +1,6 @@
-"""A long run is not taken for a lost one: its lease is renewed while it lasts, by a thread that is there only then."""
+"""A long run is not taken for a lost one: its lease is renewed while it lasts, by a thread that is
+there only then.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ def gone(threads: Callable[[], list[threading.Thread]] = renewing) -> bool:
 @pytest.fixture
 def captured(tmp_path: Path) -> Iterator[Capture]:
     store = ApprovalStore(tmp_path / "approvals.db", lease=LEASE)
-    with capture(policy=StaticEngine("ask"), approvals=store, approver=FixedApprover(YES)) as captured:
+    with capture(
+        policy=StaticEngine("ask"), approvals=store, approver=FixedApprover(YES)
+    ) as captured:
         yield captured
 
 
@@ -71,7 +75,9 @@ def test_a_run_longer_than_its_lease_is_not_lost(
     other.close()
 
 
-def test_without_renewal_it_would_be(captured: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_renewal_it_would_be(
+    captured: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     other = elsewhere(tmp_path / "approvals.db", monkeypatch)
     monkeypatch.setattr(captured.governor.approvals, "hold", lambda _: None)
     lost: list[Any] = []
@@ -134,10 +140,15 @@ def test_a_claim_that_is_given_back_is_no_longer_renewed(captured: Capture) -> N
 def test_a_call_that_waits_for_its_result_is_not_renewed(tmp_path: Path, ended_by: str) -> None:
     hour_long = ApprovalStore(tmp_path / "approvals.db")
     with (
-        capture(policy=StaticEngine("ask"), approvals=hour_long, approver=FixedApprover(YES)) as first,
+        capture(
+            policy=StaticEngine("ask"), approvals=hour_long, approver=FixedApprover(YES)
+        ) as first,
         capture(approvals=ApprovalStore(tmp_path / "approvals.db")) as second,
     ):
-        tools = [one.governor.govern(lambda: None, name="pick", ownership="custom") for one in (first, second)]
+        tools = [
+            one.governor.govern(lambda: None, name="pick", ownership="custom")
+            for one in (first, second)
+        ]
         waiting = tools[0].tool.invoke()
         assert waiting.status == "pending"
         assert gone()
@@ -176,9 +187,13 @@ def test_a_failing_store_is_tried_again(captured: Capture, monkeypatch: pytest.M
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_child_renews_its_own_claims_and_not_its_parents(captured: Capture, tmp_path: Path) -> None:
+def test_a_child_renews_its_own_claims_and_not_its_parents(
+    captured: Capture, tmp_path: Path
+) -> None:
     governor = captured.governor
-    inner = governor.govern(lambda: (tmp_path / "child").write_text(str(len(renewing()))), name="inner")
+    inner = governor.govern(
+        lambda: (tmp_path / "child").write_text(str(len(renewing()))), name="inner"
+    )
     keeper = governor.approvals._leases
 
     def forks() -> None:

@@ -1,4 +1,6 @@
-"""Grants by facts and the options of programs: what a sentence leaves out neither writes, nor loads code, nor sends."""
+"""Grants by facts and the options of programs: what a sentence leaves out neither writes, nor loads
+code, nor sends.
+"""
 
 from __future__ import annotations
 
@@ -29,24 +31,42 @@ class Once:
             return None
         self.there = False
         self.offers = [describe_suggestion(one) for one in request.suggested_updates]
-        numbers = [number for number, one in enumerate(request.suggested_updates) if one.get("args") == "facts"]
-        return ApprovalAnswer(approved=True, answered_by="user:ada", remember=numbers[-1] if numbers else None)
+        numbers = [
+            number
+            for number, one in enumerate(request.suggested_updates)
+            if one.get("args") == "facts"
+        ]
+        return ApprovalAnswer(
+            approved=True, answered_by="user:ada", remember=numbers[-1] if numbers else None
+        )
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Iterator[Path]:
     for folder in ("src", "tests", "app", "twine"):
         (tmp_path / folder).mkdir()
-    for name in ("src/tool.py", "src/other.py", "tests/test_a.py", "app/__init__.py", "app/__main__.py", "app/cli.py"):
+    for name in (
+        "src/tool.py",
+        "src/other.py",
+        "tests/test_a.py",
+        "app/__init__.py",
+        "app/__main__.py",
+        "app/cli.py",
+    ):
         (tmp_path / name).write_text("")
-    (tmp_path / "twine" / "__main__.py").write_text("")  # no package: an installed one is run instead
+    # no package: an installed one is run instead
+    (tmp_path / "twine" / "__main__.py").write_text("")
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
-    with agent_context(actor="agent:a", session_id="s", roots=[str(tmp_path)], cwd=str(tmp_path), interactive=True):
+    with agent_context(
+        actor="agent:a", session_id="s", roots=[str(tmp_path)], cwd=str(tmp_path), interactive=True
+    ):
         yield tmp_path
 
 
 def runs(honest: str, *later: str) -> tuple[list[str], list[str]]:
-    """What runs unasked of later lines after an honest one was agreed to, and what was offered for that."""
+    """What runs unasked of later lines after an honest one was agreed to, and what was offered for
+    that.
+    """
     approver = Once()
     with capture(policy=None, approver=approver) as captured:
 
@@ -281,7 +301,9 @@ def test_inline_code_is_remembered_by_its_text_only(line: str, root: Path) -> No
     assert offers == ["Also exactly these arguments for this session, for 1 h"]
 
 
-@pytest.mark.parametrize("text", ["python - <<'E'\nprint(1)\nE", "node <<'E'\n1\nE", "bash <<'E'\nrm src/tool.py\nE"])
+@pytest.mark.parametrize(
+    "text", ["python - <<'E'\nprint(1)\nE", "node <<'E'\n1\nE", "bash <<'E'\nrm src/tool.py\nE"]
+)
 def test_code_from_the_input_is_not_agreed_to_by_facts(text: str, root: Path) -> None:
     assert runs(text)[1] == ["Also exactly these arguments for this session, for 1 h"]
 
@@ -295,7 +317,12 @@ def test_the_sentence_names_what_is_not_inert(root: Path) -> None:
 
 
 def test_a_word_that_is_redacted_is_offered_by_no_facts(root: Path) -> None:
-    token = "ghp_" + base64.b64encode(hashlib.sha256(b"invented").digest()).decode().translate({43: 97, 47: 98})[:36]
+    token = (
+        "ghp_"
+        + base64.b64encode(hashlib.sha256(b"invented").digest())
+        .decode()
+        .translate({43: 97, 47: 98})[:36]
+    )
     offers = runs(f"pytest --token={token}")[1]
     assert offers == ["Also exactly these arguments for this session, for 1 h"]
 

@@ -1,4 +1,6 @@
-"""The approvals page in a real Chromium: sign in, approve, reject, edit, expiry, wrong token, live updates."""
+"""The approvals page in a real Chromium: sign in, approve, reject, edit, expiry, wrong token, live
+updates.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,9 @@ def store(tmp_path: Path) -> Iterator[ApprovalStore]:
 
 @pytest.fixture
 def server(store: ApprovalStore) -> Iterator[ApprovalsServer]:
-    with ApprovalsServer(store, answered_by="user:ada", roles=("operator",), interval=0.1) as server:
+    with ApprovalsServer(
+        store, answered_by="user:ada", roles=("operator",), interval=0.1
+    ) as server:
         yield server
 
 
@@ -67,14 +71,22 @@ def page(browser: Any) -> Iterator[Any]:
     problems: list[str] = []
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.on(
-        "console", lambda message: problems.append(message.text) if "Content Security Policy" in message.text else None
+        "console",
+        lambda message: (
+            problems.append(message.text) if "Content Security Policy" in message.text else None
+        ),
     )
     yield page
     context.close()
     assert problems == []
 
 
-def ask(store: ApprovalStore, arguments: dict[str, Any], preview: dict[str, Any] | None = None, **values: Any) -> Any:
+def ask(
+    store: ApprovalStore,
+    arguments: dict[str, Any],
+    preview: dict[str, Any] | None = None,
+    **values: Any,
+) -> Any:
     request = a_request(arguments, arguments_preview=preview or arguments, **values)
     return store.create(request, arguments)
 
@@ -89,9 +101,15 @@ def ask_to_delete(store: ApprovalStore, **values: Any) -> Any:
         rule_ref="agenttool.rules.destructive.delete",
         message="Deleting files outside the workspace needs approval.",
         alternatives=[
-            {"tool": "archive_file", "arguments": {"path": DELETE["path"]}, "reason": "Can be undone for 30 days."}
+            {
+                "tool": "archive_file",
+                "arguments": {"path": DELETE["path"]},
+                "reason": "Can be undone for 30 days.",
+            }
         ],
-        suggested_updates=[{"type": "grant", "scope": "session", "args": "exact", "expires_in": 3600}],
+        suggested_updates=[
+            {"type": "grant", "scope": "session", "args": "exact", "expires_in": 3600}
+        ],
         **values,
     )
 
@@ -134,7 +152,9 @@ def picture(page: Any, name: str) -> None:
         small.save(target, optimize=True)
 
 
-def test_the_link_signs_in_and_leaves_no_token_in_the_address(page: Any, server: ApprovalsServer) -> None:
+def test_the_link_signs_in_and_leaves_no_token_in_the_address(
+    page: Any, server: ApprovalsServer
+) -> None:
     sign_in(page, server)
     assert page.url == f"{server.url}/"
     [cookie] = page.context.cookies()
@@ -144,7 +164,9 @@ def test_the_link_signs_in_and_leaves_no_token_in_the_address(page: Any, server:
     assert page.evaluate("document.cookie") == ""
 
 
-def test_a_wrong_token_shows_nothing(page: Any, server: ApprovalsServer, store: ApprovalStore) -> None:
+def test_a_wrong_token_shows_nothing(
+    page: Any, server: ApprovalsServer, store: ApprovalStore
+) -> None:
     ask_to_delete(store)
     page.goto(server.url)
     page.get_by_label("Token").fill("not-the-token-at-all")
@@ -174,7 +196,9 @@ def test_a_request_is_approved(page: Any, server: ApprovalsServer, store: Approv
     assert store.list_grants() == []
 
 
-def test_an_approval_is_remembered_when_asked_for(page: Any, server: ApprovalsServer, store: ApprovalStore) -> None:
+def test_an_approval_is_remembered_when_asked_for(
+    page: Any, server: ApprovalsServer, store: ApprovalStore
+) -> None:
     request = ask_to_delete(store)
     sign_in(page, server)
     page.goto(f"{server.url}/requests/{request.request_id}")
@@ -196,7 +220,10 @@ def test_a_request_is_rejected_with_the_keyboard_and_a_reason(
     page.keyboard.press("Enter")
     page.get_by_role("status").filter(has_text="Rejected").wait_for()
     stored = store.get(request.request_id)
-    assert (stored.status, stored.answer_reason) == (Status.REJECTED, "Use archive_file & keep <it>")
+    assert (stored.status, stored.answer_reason) == (
+        Status.REJECTED,
+        "Use archive_file & keep <it>",
+    )
     page.goto(f"{server.url}/requests/{request.request_id}")
     assert page.get_by_text("Use archive_file & keep <it>").is_visible()
     assert page.get_by_role("button", name="Approve").count() == 0
@@ -224,7 +251,9 @@ def test_arguments_are_edited_and_untouched_secrets_stay(
     assert (call.arguments, call.args_digest) == (expected, args_digest(expected))
 
 
-def test_an_expired_request_can_not_be_answered(page: Any, server: ApprovalsServer, store: ApprovalStore) -> None:
+def test_an_expired_request_can_not_be_answered(
+    page: Any, server: ApprovalsServer, store: ApprovalStore
+) -> None:
     request = ask_to_delete(store, ttl=1.5)
     sign_in(page, server)
     page.goto(f"{server.url}/requests/{request.request_id}")
@@ -237,7 +266,9 @@ def test_an_expired_request_can_not_be_answered(page: Any, server: ApprovalsServ
     assert page.get_by_role("button", name="Approve").count() == 0
 
 
-def test_a_list_changes_by_itself_and_keeps_the_focus(page: Any, server: ApprovalsServer, store: ApprovalStore) -> None:
+def test_a_list_changes_by_itself_and_keeps_the_focus(
+    page: Any, server: ApprovalsServer, store: ApprovalStore
+) -> None:
     first = ask_to_delete(store)
     sign_in(page, server)
     link = page.locator(f"#open-{first.request_id}")
@@ -251,7 +282,9 @@ def test_a_list_changes_by_itself_and_keeps_the_focus(page: Any, server: Approva
 def test_hidden_characters_and_markup_are_shown_not_obeyed(
     page: Any, server: ApprovalsServer, store: ApprovalStore
 ) -> None:
-    request = ask(store, NASTY, tool_name="run_<b>command</b>", message="<img src=x onerror=alert(1)>")
+    request = ask(
+        store, NASTY, tool_name="run_<b>command</b>", message="<img src=x onerror=alert(1)>"
+    )
     sign_in(page, server)
     page.goto(f"{server.url}/requests/{request.request_id}")
     shown = page.locator("#arguments-shown").inner_text()

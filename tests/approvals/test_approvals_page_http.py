@@ -31,7 +31,9 @@ def store(tmp_path: Path) -> Iterator[ApprovalStore]:
 
 @pytest.fixture
 def server(store: ApprovalStore) -> Iterator[ApprovalsServer]:
-    with ApprovalsServer(store, answered_by="user:ada", roles=("operator",), interval=0.05) as server:
+    with ApprovalsServer(
+        store, answered_by="user:ada", roles=("operator",), interval=0.05
+    ) as server:
         yield server
 
 
@@ -41,7 +43,12 @@ class Client:
         self.cookie = ""
 
     def __call__(
-        self, method: str, path: str, form: dict[str, str] | None = None, body: bytes | None = None, **headers: str
+        self,
+        method: str,
+        path: str,
+        form: dict[str, str] | None = None,
+        body: bytes | None = None,
+        **headers: str,
     ) -> tuple[int, dict[str, str], str]:
         connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=60)
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -61,7 +68,9 @@ class Client:
         self.cookie = headers["set-cookie"].split(";")[0]
 
     def csrf(self, request_id: str) -> str:
-        return self.server.page.sessions.form_token(self.cookie.split("=", 1)[1], f"answer {request_id}")
+        return self.server.page.sessions.form_token(
+            self.cookie.split("=", 1)[1], f"answer {request_id}"
+        )
 
 
 @pytest.fixture
@@ -75,7 +84,9 @@ def signed_in(client: Client) -> Client:
     return client
 
 
-def test_nothing_is_shown_or_answered_without_a_session(client: Client, store: ApprovalStore) -> None:
+def test_nothing_is_shown_or_answered_without_a_session(
+    client: Client, store: ApprovalStore
+) -> None:
     request = store.create(a_request(), ARGS)
     for path in ("/", f"/requests/{request.request_id}", "/nowhere"):
         status, headers, body = client("GET", path)
@@ -108,7 +119,15 @@ def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(client: Client) -
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", "127.0.0.1", "127.0.0.1:1", "localhost.evil.example:{port}", "127.0.0.1:{port}.evil", ""]
+    "host",
+    [
+        "evil.example",
+        "127.0.0.1",
+        "127.0.0.1:1",
+        "localhost.evil.example:{port}",
+        "127.0.0.1:{port}.evil",
+        "",
+    ],
 )
 def test_another_host_name_is_refused(signed_in: Client, host: str) -> None:
     status, _, body = signed_in("GET", "/", Host=host.format(port=signed_in.server.port))
@@ -143,21 +162,32 @@ def test_a_form_from_another_origin_is_refused(
     assert store.get(request.request_id).status is Status.PENDING
 
 
-def test_a_form_needs_the_token_of_its_own_session_and_request(signed_in: Client, store: ApprovalStore) -> None:
+def test_a_form_needs_the_token_of_its_own_session_and_request(
+    signed_in: Client, store: ApprovalStore
+) -> None:
     request, other = (store.create(a_request(), ARGS) for _ in range(2))
     stranger = Client(signed_in.server)
     stranger.sign_in()
     tokens = ["", "x", signed_in.csrf(other.request_id), stranger.csrf(request.request_id), "é"]
     for token in tokens:
-        assert signed_in("POST", f"/requests/{request.request_id}/approve", {"csrf": token})[0] == 403
+        assert (
+            signed_in("POST", f"/requests/{request.request_id}/approve", {"csrf": token})[0] == 403
+        )
     assert signed_in("POST", f"/requests/{request.request_id}/approve", {})[0] == 403
     assert signed_in("GET", f"/requests/{request.request_id}/approve")[0] == 405
     assert store.get(request.request_id).status is Status.PENDING
 
 
-def test_an_answer_is_recorded_with_the_pages_identity_and_roles(signed_in: Client, store: ApprovalStore) -> None:
+def test_an_answer_is_recorded_with_the_pages_identity_and_roles(
+    signed_in: Client, store: ApprovalStore
+) -> None:
     request = store.create(a_request(), ARGS)
-    form = {"csrf": signed_in.csrf(request.request_id), "answered_by": "user:root", "roles": "admin", "remember": ""}
+    form = {
+        "csrf": signed_in.csrf(request.request_id),
+        "answered_by": "user:root",
+        "roles": "admin",
+        "remember": "",
+    }
     status, headers, _ = signed_in("POST", f"/requests/{request.request_id}/approve", form)
     assert (status, headers["location"]) == (303, "/?done=approved")
     call = store.stored_call(request.request_id)
@@ -165,9 +195,13 @@ def test_an_answer_is_recorded_with_the_pages_identity_and_roles(signed_in: Clie
     assert (call.answer.answered_by, call.answer.roles) == ("user:ada", ("operator",))
 
 
-def test_a_hidden_character_is_spelt_out_and_marked(signed_in: Client, store: ApprovalStore) -> None:
+def test_a_hidden_character_is_spelt_out_and_marked(
+    signed_in: Client, store: ApprovalStore
+) -> None:
     hidden = "<i>\u202e"
-    request = store.create(a_request(arguments_preview={"path": hidden}, tool_name=hidden, message=hidden), ARGS)
+    request = store.create(
+        a_request(arguments_preview={"path": hidden}, tool_name=hidden, message=hidden), ARGS
+    )
     for path in ("/", f"/requests/{request.request_id}"):
         _, _, body = signed_in("GET", path)
         assert body.count("&lt;i&gt;<mark>\\u{202e}</mark>") >= 3
@@ -212,7 +246,9 @@ def test_a_second_answer_is_told_who_was_first(signed_in: Client, store: Approva
     assert store.get(request.request_id).status is Status.APPROVED
 
 
-def test_every_answer_forbids_scripts_frames_and_caches(signed_in: Client, store: ApprovalStore) -> None:
+def test_every_answer_forbids_scripts_frames_and_caches(
+    signed_in: Client, store: ApprovalStore
+) -> None:
     request = store.create(a_request(tool_name='"><script>x</script>', message="<b>&amp;"), ARGS)
     for path in ("/", f"/requests/{request.request_id}", "/login", "/static/live.js", "/nowhere"):
         _, headers, body = signed_in("GET", path)
@@ -239,13 +275,22 @@ def test_every_answer_forbids_scripts_frames_and_caches(signed_in: Client, store
         (b"csrf=a", {**FORM, "Content-Length": "-1"}, 400),
     ],
 )
-def test_a_broken_body_is_refused(signed_in: Client, body: bytes, headers: dict[str, str], status: int) -> None:
+def test_a_broken_body_is_refused(
+    signed_in: Client, body: bytes, headers: dict[str, str], status: int
+) -> None:
     sent = {name.replace("-", "_"): value for name, value in headers.items()}
     assert signed_in("POST", "/logout", body=body, **sent)[0] == status
 
 
 @pytest.mark.parametrize(
-    "path", ["/requests/nope", "/requests/%00", "/requests/..%2f..%2fetc", "/static/../server.py", "/requests/"]
+    "path",
+    [
+        "/requests/nope",
+        "/requests/%00",
+        "/requests/..%2f..%2fetc",
+        "/static/../server.py",
+        "/requests/",
+    ],
 )
 def test_unknown_addresses_show_nothing(signed_in: Client, path: str) -> None:
     assert signed_in("GET", path)[0] == 404
@@ -294,7 +339,9 @@ def test_a_silent_connection_does_not_hold_up_others(server: ApprovalsServer) ->
         one.close()
 
 
-def test_a_store_that_fails_is_told_and_answers_nothing(signed_in: Client, store: ApprovalStore) -> None:
+def test_a_store_that_fails_is_told_and_answers_nothing(
+    signed_in: Client, store: ApprovalStore
+) -> None:
     with store._db._gate:  # type: ignore[union-attr]  # another thread of this process holds the store
         store._db._timeout = 0.1
         status, _, body = signed_in("GET", "/")
@@ -313,7 +360,9 @@ def test_a_store_that_fails_is_told_and_answers_nothing(signed_in: Client, store
         {"token": "short"},
     ],
 )
-def test_an_address_that_others_can_reach_needs_a_tls_proxy(store: ApprovalStore, options: dict[str, Any]) -> None:
+def test_an_address_that_others_can_reach_needs_a_tls_proxy(
+    store: ApprovalStore, options: dict[str, Any]
+) -> None:
     with pytest.raises(ConfigurationError):
         ApprovalsServer(store, **options)
 

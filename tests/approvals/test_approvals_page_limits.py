@@ -1,4 +1,6 @@
-"""What one client can cost the approvals page: hidden requests, slow clients, many connections, much to read."""
+"""What one client can cost the approvals page: hidden requests, slow clients, many connections,
+much to read.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ def store(tmp_path: Path) -> Iterator[ApprovalStore]:
 
 @pytest.fixture
 def server(store: ApprovalStore) -> Iterator[ApprovalsServer]:
-    with ApprovalsServer(store, answered_by="user:ada", roles=("operator",), interval=0.05) as server:
+    with ApprovalsServer(
+        store, answered_by="user:ada", roles=("operator",), interval=0.05
+    ) as server:
         fetch(server)  # it runs
         yield server
 
@@ -84,13 +88,38 @@ BODIES = {
     "GET with a length": ("GET /login", "Content-Length: {length}\r\n", "{hidden}", "200"),
     "GET with chunks": ("GET /login", "Transfer-Encoding: chunked\r\n", "0\r\n\r\n{hidden}", "200"),
     "GET of nothing there": ("GET /nowhere", "Content-Length: {length}\r\n", "{hidden}", "303"),
-    "form of no session": ("POST /logout", FORM_TYPE + "Content-Length: {length}\r\n", "{hidden}", "401"),
+    "form of no session": (
+        "POST /logout",
+        FORM_TYPE + "Content-Length: {length}\r\n",
+        "{hidden}",
+        "401",
+    ),
     "form of another type": ("POST /login", "Content-Length: {length}\r\n", "{hidden}", "415"),
-    "form with chunks": ("POST /login", FORM_TYPE + "Transfer-Encoding: chunked\r\n", "0\r\n\r\n{hidden}", "415"),
-    "form of another site": ("POST /login", "Origin: http://x\r\nContent-Length: {length}\r\n", "{hidden}", "403"),
-    "form that is too large": ("POST /login", FORM_TYPE + "Content-Length: 9999999\r\n", "{hidden}", "413"),
+    "form with chunks": (
+        "POST /login",
+        FORM_TYPE + "Transfer-Encoding: chunked\r\n",
+        "0\r\n\r\n{hidden}",
+        "415",
+    ),
+    "form of another site": (
+        "POST /login",
+        "Origin: http://x\r\nContent-Length: {length}\r\n",
+        "{hidden}",
+        "403",
+    ),
+    "form that is too large": (
+        "POST /login",
+        FORM_TYPE + "Content-Length: 9999999\r\n",
+        "{hidden}",
+        "413",
+    ),
     "unknown method": ("PUT /login", "Content-Length: {length}\r\n", "{hidden}", "405"),
-    "foreign host": ("GET /login", "Host: evil.example\r\nContent-Length: {length}\r\n", "{hidden}", "421"),
+    "foreign host": (
+        "GET /login",
+        "Host: evil.example\r\nContent-Length: {length}\r\n",
+        "{hidden}",
+        "421",
+    ),
     "nothing but another request": ("GET /login", "", "{hidden}", "200"),
 }
 
@@ -148,7 +177,11 @@ def test_many_requests_at_once_share_few_threads(server: ApprovalsServer) -> Non
     before = {thread.ident for thread in threading.enumerate()}
     with ThreadPoolExecutor(30, thread_name_prefix="client") as clients:
         assert set(clients.map(lambda _: fetch(server, "/", cookie), range(120))) == {200}
-    new = [one for one in threading.enumerate() if one.ident not in before and not one.name.startswith("client")]
+    new = [
+        one
+        for one in threading.enumerate()
+        if one.ident not in before and not one.name.startswith("client")
+    ]
     assert len(new) <= app.MAX_THREADS
 
 
@@ -158,11 +191,15 @@ def test_many_requests_at_once_share_few_threads(server: ApprovalsServer) -> Non
         "",
         "GET /login HTTP/1.1\r\n",
         "GET /login HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nX: ",
-        "POST /login HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n" + FORM_TYPE + "Content-Length: 9000\r\n\r\ntoken=",
+        "POST /login HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n"
+        + FORM_TYPE
+        + "Content-Length: 9000\r\n\r\ntoken=",
     ],
     ids=["nothing", "a line", "headers", "a body"],
 )
-def test_a_request_that_drips_is_cut(server: ApprovalsServer, monkeypatch: pytest.MonkeyPatch, start: str) -> None:
+def test_a_request_that_drips_is_cut(
+    server: ApprovalsServer, monkeypatch: pytest.MonkeyPatch, start: str
+) -> None:
     monkeypatch.setattr(connections, "REQUEST_SECONDS", 0.5)
     with connect(server) as connection:
         started = time.monotonic()
@@ -186,7 +223,9 @@ def test_an_open_stream_ends_with_its_connection(
             assert is_cut(connection, 5)
 
 
-def test_an_unfinished_request_gives_way_and_a_stream_stays(server: ApprovalsServer, store: ApprovalStore) -> None:
+def test_an_unfinished_request_gives_way_and_a_stream_stays(
+    server: ApprovalsServer, store: ApprovalStore
+) -> None:
     cookie = sign_in(server)
     stream = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
     stream.request("GET", "/events", headers={"Cookie": cookie})
@@ -277,7 +316,8 @@ def test_a_client_that_is_gone_is_no_failure_of_the_page(
     for _ in range(50):
         with connect(server) as connection:
             connection.sendall(b"GET /login HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n" % server.port)
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")  # close with a reset
+            # close with a reset
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
     assert fetch(server) == 200
     assert [record for record in caplog.records if record.levelname == "ERROR"] == []
 
@@ -288,7 +328,8 @@ def test_a_slow_reader_gets_the_whole_answer(
     monkeypatch.setattr(connections, "LINGER_SECONDS", 0.1)
     for number in range(50):
         store.create(a_request(session_id=f"s-{number}"), ARGS)
-    server._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)  # what isn't read stays with the page
+    # what isn't read stays with the page
+    server._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
     cookie = sign_in(server)
     with socket.socket() as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)

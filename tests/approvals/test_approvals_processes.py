@@ -1,4 +1,6 @@
-"""Many processes, killed processes, forked processes, locked and full disks: at most once, and nothing is lost."""
+"""Many processes, killed processes, forked processes, locked and full disks: at most once, and
+nothing is lost.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,8 @@ def said(process: subprocess.Popen[str]) -> str:
 
 
 STEPS: dict[str, tuple[Status | None, int, bool]] = {
-    # step -> state that the next process finds, how often the tool ran before, whether it is asked again
+    # step -> state that the next process finds, how often the tool ran before, whether it is asked
+    # again
     "create:before_commit": (None, 0, False),
     "created": (Status.PENDING, 0, False),
     "answer:before_commit": (Status.PENDING, 0, False),
@@ -64,9 +67,12 @@ QUICK = {"claim:before_commit", "ran"}
 
 
 @pytest.mark.parametrize(
-    "step", [step if step in QUICK else pytest.param(step, marks=pytest.mark.slow) for step in STEPS]
+    "step",
+    [step if step in QUICK else pytest.param(step, marks=pytest.mark.slow) for step in STEPS],
 )
-def test_sigkill_at_each_step_runs_nothing_twice_nor_loses_it(store_url: str, tmp_path: Path, step: str) -> None:
+def test_sigkill_at_each_step_runs_nothing_twice_nor_loses_it(
+    store_url: str, tmp_path: Path, step: str
+) -> None:
     found, ran_before, asked_again = STEPS[step]
     ran, invocation = tmp_path / "ran", "inv_killed"
     process = start("die_at", store_url, KEY, step, str(ran), invocation)
@@ -105,7 +111,9 @@ def test_sigkill_at_each_step_runs_nothing_twice_nor_loses_it(store_url: str, tm
 def _settle_many(store_url: str, tmp_path: Path, each: int, processes: int) -> None:
     ApprovalStore(store_url, key=KEY)
     ran = tmp_path / "ran"
-    workers = [start("work", store_url, KEY, str(seed), str(each), str(ran)) for seed in range(processes)]
+    workers = [
+        start("work", store_url, KEY, str(seed), str(each), str(ran)) for seed in range(processes)
+    ]
     try:
         for worker in workers:
             assert said(worker) == "asked"
@@ -217,7 +225,9 @@ def test_a_forked_child_and_its_parent_both_go_on(store: ApprovalStore) -> None:
     finally:
         stop.set()
         busy.join()
-    assert store.get(first.request_id).status is store.get(second.request_id).status is Status.APPROVED
+    assert (
+        store.get(first.request_id).status is store.get(second.request_id).status is Status.APPROVED
+    )
     assert store.claim(first.invocation_id, **bindings(first)).arguments == ARGS
     assert store.verify_chain().ok
 
@@ -299,7 +309,9 @@ def test_a_full_database_means_no_request_and_no_run(tmp_path: Path) -> None:
 
 
 def _write_until_full(path: str, key: str, result: str) -> None:
-    """Runs in a child whose files may not grow: the writes of the operating system fail as on a full disk."""
+    """Runs in a child whose files may not grow: the writes of the operating system fail as on a
+    full disk.
+    """
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     store = ApprovalStore(path, key=key)
     request = store.create(a_request(), ARGS)
@@ -353,4 +365,6 @@ def test_many_processes_make_one_schema_and_one_key(tmp_path: Path) -> None:
     starts: Callable[[], subprocess.Popen[str]] = lambda: subprocess.Popen(  # noqa: E731
         [sys.executable, "-c", code, path], stdout=subprocess.PIPE, text=True
     )
-    assert [process.communicate(timeout=60)[0].strip() for process in [starts() for _ in range(3)]] == ["True"] * 3
+    assert [
+        process.communicate(timeout=60)[0].strip() for process in [starts() for _ in range(3)]
+    ] == ["True"] * 3

@@ -1,4 +1,6 @@
-"""Approve and remember, from the question to the next call, with the policy that ships and with others."""
+"""Approve and remember, from the question to the next call, with the policy that ships and with
+others.
+"""
 
 from __future__ import annotations
 
@@ -48,8 +50,15 @@ class Tool:
             self.ran.append(text)
             return text
 
-        stated: dict[str, Any] = {"name": "send", "namespace": "acme", "risk_level": "high", "read_only": False}
-        self.call = captured.governor.govern(send, **{**stated, "destructive": False, "open_world": False, **facts})
+        stated: dict[str, Any] = {
+            "name": "send",
+            "namespace": "acme",
+            "risk_level": "high",
+            "read_only": False,
+        }
+        self.call = captured.governor.govern(
+            send, **{**stated, "destructive": False, "open_world": False, **facts}
+        )
 
     @property
     def store(self) -> ApprovalStore:
@@ -65,7 +74,10 @@ def opened(tmp_path: Path, clock: FakeClock) -> Iterator[Callable[..., Tool]]:
     open_ones: list[AbstractContextManager[Capture]] = []
 
     def one(
-        approver: Approver | None = None, facts: Mapping[str, Any] | None = None, real: bool = False, **options: Any
+        approver: Approver | None = None,
+        facts: Mapping[str, Any] | None = None,
+        real: bool = False,
+        **options: Any,
     ) -> Tool:
         times: dict[str, Any] = {} if real else {"clock": clock, "ticks": clock.ticks}
         store = ApprovalStore(tmp_path / "approvals.db", **times)
@@ -89,7 +101,7 @@ def run(tool: Tool, text: str = "hello", **context: Any) -> Any:
         return tool.call(text)
 
 
-# --- the doors of people, with the stock bundle ----------------------------------------------------------------------
+# --- the doors of people, with the stock bundle ---------------------------------------------------
 
 
 def test_an_approver_is_asked_once_for_three_equal_calls(opened: Callable[..., Tool]) -> None:
@@ -100,7 +112,11 @@ def test_an_approver_is_asked_once_for_three_equal_calls(opened: Callable[..., T
     (request,) = approver.asked
     assert request.suggested_updates == [{**GRANT, "expires_in": 3600}]
     (grant,) = tool.store.list_grants()
-    assert (grant.granted_by, grant.granter_roles, grant.scope) == ("user:ada", ["operator"], "session")
+    assert (grant.granted_by, grant.granter_roles, grant.scope) == (
+        "user:ada",
+        ["operator"],
+        "session",
+    )
     assert [entry["grant"] for entry in tool.used()] == [grant.grant_id] * 2
     assert tool.store.verify_chain().ok
     assert len(tool.store.list()) == 1
@@ -113,11 +129,15 @@ def test_an_approver_is_asked_once_for_three_equal_calls(opened: Callable[..., T
         assert span.attributes[Attr.APPROVAL_STATUS] == "approved"
         assert span.attributes[Attr.PERMISSION_RULE] == "agenttool.rules.approval.remembered"
         assert span.attributes[Attr.PERMISSION_BEHAVIOR] == "allow"
-    asks = [event for event in tool.captured.events if event.event_type == "tool.approval.requested"]
+    asks = [
+        event for event in tool.captured.events if event.event_type == "tool.approval.requested"
+    ]
     assert len(asks) == 1
 
 
-def test_the_console_remembers(opened: Callable[..., Tool], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_console_remembers(
+    opened: Callable[..., Tool], monkeypatch: pytest.MonkeyPatch
+) -> None:
     typed = iter(["r1"])
     console = Console(force_terminal=True, width=120, quiet=True)
     monkeypatch.setattr(console, "input", lambda *_: next(typed))
@@ -127,11 +147,15 @@ def test_the_console_remembers(opened: Callable[..., Tool], monkeypatch: pytest.
     assert [grant.granted_by for grant in tool.store.list_grants()] == ["user:tty"]
 
 
-def test_the_command_line_remembers_lists_and_revokes(opened: Callable[..., Tool], tmp_path: Path) -> None:
+def test_the_command_line_remembers_lists_and_revokes(
+    opened: Callable[..., Tool], tmp_path: Path
+) -> None:
     tool = opened(real=True)
     first = paused(tool)
     url = ["--url", str(tmp_path / "approvals.db")]
-    done = CliRunner().invoke(app, ["approve", first.request_id, *url, "--yes", "--remember", "1", "--as", "user:ada"])
+    done = CliRunner().invoke(
+        app, ["approve", first.request_id, *url, "--yes", "--remember", "1", "--as", "user:ada"]
+    )
     assert done.exit_code == 0, done.output
     assert run(tool) == "hello"
     (grant,) = tool.store.list_grants()
@@ -144,7 +168,11 @@ def test_the_command_line_remembers_lists_and_revokes(opened: Callable[..., Tool
 
 
 def _fetch(
-    server: ApprovalsServer, method: str, path: str, form: dict[str, str] | None = None, cookie: str = ""
+    server: ApprovalsServer,
+    method: str,
+    path: str,
+    form: dict[str, str] | None = None,
+    cookie: str = "",
 ) -> tuple[Any, str]:
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
     headers = {**FORM, **({"Cookie": cookie} if cookie else {})}
@@ -165,7 +193,9 @@ def test_the_page_remembers(opened: Callable[..., Tool], tmp_path: Path) -> None
     with ApprovalsServer(tool.store, answered_by="user:ada", interval=0.05) as server:
         cookie, page = _signed_in_page(server, f"/requests/{first.request_id}")
         assert 'name="remember" value="0"' in page
-        token = server.page.sessions.form_token(cookie.split("=", 1)[1], f"answer {first.request_id}")
+        token = server.page.sessions.form_token(
+            cookie.split("=", 1)[1], f"answer {first.request_id}"
+        )
         form = {"csrf": token, "remember": "0"}
         answered, _ = _fetch(server, "POST", f"/requests/{first.request_id}/approve", form, cookie)
         assert answered.status == 303
@@ -173,9 +203,15 @@ def test_the_page_remembers(opened: Callable[..., Tool], tmp_path: Path) -> None
     assert len(tool.store.list_grants()) == 1
 
 
-def test_nothing_that_can_not_be_remembered_is_offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_that_can_not_be_remembered_is_offered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store = ApprovalStore(tmp_path / "approvals.db")
-    odd = [{"type": "acme_grant"}, {"type": "grant", "scope": "world"}, {"type": "grant", "scope": "session"}]
+    odd = [
+        {"type": "acme_grant"},
+        {"type": "grant", "scope": "world"},
+        {"type": "grant", "scope": "session"},
+    ]
     request = store.create(a_request(suggested_updates=odd), ARGS)
     with ApprovalsServer(store, answered_by="user:ada") as server:
         _, page = _signed_in_page(server, f"/requests/{request.request_id}")
@@ -192,7 +228,7 @@ def test_nothing_that_can_not_be_remembered_is_offered(tmp_path: Path, monkeypat
     store.close()
 
 
-# --- what a grant does not cover -------------------------------------------------------------------------------------
+# --- what a grant does not cover ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -205,7 +241,9 @@ def test_nothing_that_can_not_be_remembered_is_offered(tmp_path: Path, monkeypat
     ],
     ids=["arguments", "actor", "tenant", "session"],
 )
-def test_another_call_is_asked_about(opened: Callable[..., Tool], text: str, context: dict[str, Any]) -> None:
+def test_another_call_is_asked_about(
+    opened: Callable[..., Tool], text: str, context: dict[str, Any]
+) -> None:
     run(opened(FixedApprover(REMEMBER)))
     tool = opened()
     paused(tool, text, **context)
@@ -213,13 +251,17 @@ def test_another_call_is_asked_about(opened: Callable[..., Tool], text: str, con
     assert run(tool) == "hello"
 
 
-def test_another_tool_and_a_changed_declaration_are_asked_about(opened: Callable[..., Tool]) -> None:
+def test_another_tool_and_a_changed_declaration_are_asked_about(
+    opened: Callable[..., Tool],
+) -> None:
     run(opened(FixedApprover(REMEMBER)))
     paused(opened(facts={"namespace": "globex"}))
     paused(opened(facts={"description": "Sends something else."}))
 
 
-def test_a_grant_ends_with_its_time_and_when_it_is_revoked(opened: Callable[..., Tool], clock: FakeClock) -> None:
+def test_a_grant_ends_with_its_time_and_when_it_is_revoked(
+    opened: Callable[..., Tool], clock: FakeClock
+) -> None:
     approver = FixedApprover(REMEMBER)
     tool = opened(approver)
     run(tool)
@@ -234,8 +276,12 @@ def test_a_grant_ends_with_its_time_and_when_it_is_revoked(opened: Callable[...,
     assert len(approver.asked) == 3
 
 
-def test_another_question_about_the_same_call_is_asked(opened: Callable[..., Tool], tmp_path: Path) -> None:
-    """The file that was written inside the roots is a link to the outside now: nobody has said yes to that."""
+def test_another_question_about_the_same_call_is_asked(
+    opened: Callable[..., Tool], tmp_path: Path
+) -> None:
+    """The file that was written inside the roots is a link to the outside now: nobody has said yes
+    to that.
+    """
     inside, outside = tmp_path / "inside", tmp_path / "outside.txt"
     inside.mkdir()
     approver = FixedApprover(REMEMBER)
@@ -264,7 +310,9 @@ def test_another_question_about_the_same_call_is_asked(opened: Callable[..., Too
     assert len(written) == 2
 
 
-def test_a_tenants_grant_does_not_let_its_giver_approve_himself(opened: Callable[..., Tool]) -> None:
+def test_a_tenants_grant_does_not_let_its_giver_approve_himself(
+    opened: Callable[..., Tool],
+) -> None:
     offer = decision("ask", suggested_updates=[{**GRANT, "scope": "tenant"}])
     tool = opened(FixedApprover(REMEMBER), policy=StaticEngine(offer))
     run(tool)
@@ -293,7 +341,9 @@ def test_a_span_that_cannot_take_the_grant_stops_no_call(
 
 
 @pytest.mark.parametrize("actor", ["user:ada\u200b", "user:\u00ada da", "user:\u0430d\u0430"])
-def test_nor_does_it_for_a_name_that_only_looks_different(opened: Callable[..., Tool], actor: str) -> None:
+def test_nor_does_it_for_a_name_that_only_looks_different(
+    opened: Callable[..., Tool], actor: str
+) -> None:
     offer = decision("ask", suggested_updates=[{**GRANT, "scope": "tenant"}])
     tool = opened(FixedApprover(REMEMBER), policy=StaticEngine(offer))
     run(tool)
@@ -301,7 +351,7 @@ def test_nor_does_it_for_a_name_that_only_looks_different(opened: Callable[..., 
     paused(tool, actor=actor)
 
 
-# --- what else has a say ---------------------------------------------------------------------------------------------
+# --- what else has a say --------------------------------------------------------------------------
 
 
 class Deciding(StaticEngine):
@@ -364,7 +414,9 @@ def test_a_deny_wins_over_a_grant(opened: Callable[..., Tool]) -> None:
     assert (tool.ran, tool.used()) == (["hello"], [])
 
 
-@pytest.mark.parametrize("fields", [{}, {"suggested_updates": [GRANT], "rule_refs": ["test.ask", "test.new"]}])
+@pytest.mark.parametrize(
+    "fields", [{}, {"suggested_updates": [GRANT], "rule_refs": ["test.ask", "test.new"]}]
+)
 def test_a_policy_may_refuse_a_grant(opened: Callable[..., Tool], fields: dict[str, Any]) -> None:
     approver = FixedApprover(REMEMBER)
     tool = opened(approver, policy=Deciding(decision("ask", **fields)))
@@ -388,7 +440,11 @@ def test_a_policy_that_knows_nothing_of_grants_asks_once(opened: Callable[..., T
 
 
 def test_an_ask_that_offers_no_grant_is_always_asked(opened: Callable[..., Tool]) -> None:
-    run(opened(FixedApprover(REMEMBER), policy=StaticEngine(decision("ask", suggested_updates=[GRANT]))))
+    run(
+        opened(
+            FixedApprover(REMEMBER), policy=StaticEngine(decision("ask", suggested_updates=[GRANT]))
+        )
+    )
     paused(opened(policy=StaticEngine("ask")))
 
 
@@ -406,7 +462,8 @@ def test_a_hooks_ask_is_not_answered_by_a_grant(opened: Callable[..., Tool]) -> 
     run(tool)
     assert len(approver.asked) == 1
     asking.append(True)
-    approver.answer = ApprovalAnswer(approved=True, answered_by="user:ada")  # what a hook asks offers no grant
+    # what a hook asks offers no grant
+    approver.answer = ApprovalAnswer(approved=True, answered_by="user:ada")
     run(tool)
     assert approver.asked[-1].suggested_updates == []
     assert len(approver.asked) == 2
@@ -417,7 +474,10 @@ def test_the_granter_needs_a_role_that_the_policy_wants_now(opened: Callable[...
     run(opened(FixedApprover(REMEMBER), policy=StaticEngine(decision("ask", **offer))))
     paused(opened(policy=StaticEngine(decision("ask", **offer, approver_roles=["security"]))))
     paused(opened(policy=Deciding(decision("allow", approver_roles=["security"]))))
-    assert run(opened(policy=StaticEngine(decision("ask", **offer, approver_roles=["operator"])))) == "hello"
+    assert (
+        run(opened(policy=StaticEngine(decision("ask", **offer, approver_roles=["operator"]))))
+        == "hello"
+    )
 
 
 @pytest.mark.parametrize(
@@ -425,7 +485,9 @@ def test_the_granter_needs_a_role_that_the_policy_wants_now(opened: Callable[...
     [{"risk_level": "critical"}, {"access_kinds": ["payment"]}, {"approval_required": True}],
     ids=["critical", "payment", "required"],
 )
-def test_some_calls_are_asked_about_each_time(opened: Callable[..., Tool], facts: dict[str, Any]) -> None:
+def test_some_calls_are_asked_about_each_time(
+    opened: Callable[..., Tool], facts: dict[str, Any]
+) -> None:
     approver = FixedApprover(ApprovalAnswer(approved=True, answered_by="user:ada"))
     tool = opened(approver, facts=facts)
     run(tool)
@@ -435,7 +497,11 @@ def test_some_calls_are_asked_about_each_time(opened: Callable[..., Tool], facts
 
 def test_a_gate_and_a_budget_still_deny(opened: Callable[..., Tool]) -> None:
     passing = {"status": "pass", "trend": "improving"}
-    settings = {"agenttool": {"settings": {"evaluation": {"gates": ["send"]}, "budgets": {"session": {"calls": 3}}}}}
+    settings = {
+        "agenttool": {
+            "settings": {"evaluation": {"gates": ["send"]}, "budgets": {"session": {"calls": 3}}}
+        }
+    }
     tool = opened(FixedApprover(REMEMBER), policy_data=settings)
     run(tool, evaluation=passing)
     run(tool, evaluation=passing)
@@ -459,7 +525,9 @@ def test_a_grant_counts_for_the_arguments_it_was_found_for(opened: Callable[...,
         def evaluate(self, entry_point: str, document: Any, *, timeout: float) -> Any:
             if document["approval"] is None and document["input"]["text"] == "changed":
                 self.documents.append(document)
-                return type(super().evaluate(entry_point, document, timeout=timeout))(self._ask, self._revision)
+                return type(super().evaluate(entry_point, document, timeout=timeout))(
+                    self._ask, self._revision
+                )
             return super().evaluate(entry_point, document, timeout=timeout)
 
     run(opened(FixedApprover(REMEMBER), policy=Deciding(decision("allow"))))
@@ -471,10 +539,12 @@ def test_a_grant_counts_for_the_arguments_it_was_found_for(opened: Callable[...,
     assert (last["input"], last["approval"]) == ({"text": "changed"}, None)
 
 
-# --- failures, other doors, other processes --------------------------------------------------------------------------
+# --- failures, other doors, other processes -------------------------------------------------------
 
 
-def test_a_store_that_fails_grants_nothing(opened: Callable[..., Tool], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_that_fails_grants_nothing(
+    opened: Callable[..., Tool], monkeypatch: pytest.MonkeyPatch
+) -> None:
     approver = FixedApprover(REMEMBER)
     tool = opened(approver)
     run(tool)
@@ -579,14 +649,25 @@ def test_the_store_uses_no_grant_that_does_not_cover_the_call(tmp_path: Path) ->
     found = store.find_grant(GrantQuery(**fits))
     assert found is not None
     assert found.grant_id == grant.grant_id
-    others = {"rule_refs": frozenset({"a.rule"}), "approver_roles": frozenset({"lead"}), "session_id": None}
-    for name, value in {**others, "arguments": {}, "tenant": None, "declaration_digest": ""}.items():
+    others = {
+        "rule_refs": frozenset({"a.rule"}),
+        "approver_roles": frozenset({"lead"}),
+        "session_id": None,
+    }
+    for name, value in {
+        **others,
+        "arguments": {},
+        "tenant": None,
+        "declaration_digest": "",
+    }.items():
         wanted = GrantQuery(**{**fits, name: value})
         assert store.find_grant(wanted) is None
         with pytest.raises(ApprovalNotFound):
             store.use_grant(grant.grant_id, wanted, invocation_id="inv_1", policy_revision="rev-1")
     with pytest.raises(ApprovalNotFound):
-        store.use_grant("grant_none", GrantQuery(**fits), invocation_id="inv_1", policy_revision="rev-1")
+        store.use_grant(
+            "grant_none", GrantQuery(**fits), invocation_id="inv_1", policy_revision="rev-1"
+        )
     assert [entry.kind for entry in store.log_entries()][-1] is ApprovalLogKind.GRANTED
     assert store.get(request.request_id).status is ApprovalStatus.APPROVED
     store.close()

@@ -1,4 +1,6 @@
-"""Calls of custom tools that wait in the approval store: any process ends them, once, as if it had permitted them."""
+"""Calls of custom tools that wait in the approval store: any process ends them, once, as if it had
+permitted them.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,9 @@ class Processes:
         """A process of its own; what it settles it need not be ready to permit."""
         store = ApprovalStore(self.url, key=KEY, timeout=options.pop("timeout", 5.0))
         self._stack.callback(store.close)
-        return self._stack.enter_context(capture(policy=StaticEngine(policy), approvals=store, **options))
+        return self._stack.enter_context(
+            capture(policy=StaticEngine(policy), approvals=store, **options)
+        )
 
 
 @pytest.fixture
@@ -100,23 +104,35 @@ VERDICT = (
     "agenttool.surface.id",
 )
 
-# --- another process ------------------------------------------------------------------------------------------------
+# --- another process ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
-def test_another_process_completes_as_if_it_had_permitted(processes: Processes, asynchronous: bool) -> None:
+def test_another_process_completes_as_if_it_had_permitted(
+    processes: Processes, asynchronous: bool
+) -> None:
     first = processes.start("allow")
     invocation_id = waiting(first)
     second = processes.start()
     governed(second)
     governor = second.governor
-    (action,) = asyncio.run(governor.arequired_actions()) if asynchronous else governor.required_actions
-    assert (action.invocation_id, action.tool_name, action.arguments) == (invocation_id, "pick", {"title": "which?"})
+    (action,) = (
+        asyncio.run(governor.arequired_actions()) if asynchronous else governor.required_actions
+    )
+    assert (action.invocation_id, action.tool_name, action.arguments) == (
+        invocation_id,
+        "pick",
+        {"title": "which?"},
+    )
     assert (action.actor_id, action.tenant, action.session_id) == ("agent:a", "acme", "s1")
     with agent_context(actor="user:operator", session_id="other"):
         done = governor.acomplete(invocation_id, "q3.xlsx") if asynchronous else None
         result = asyncio.run(done) if done else governor.complete(invocation_id, "q3.xlsx")
-    assert (result.status, result.value, result.invocation_id) == ("succeeded", "q3.xlsx", invocation_id)
+    assert (result.status, result.value, result.invocation_id) == (
+        "succeeded",
+        "q3.xlsx",
+        invocation_id,
+    )
     asked, settled = first.span, second.span
     for name in VERDICT:
         assert settled.attributes[name] == asked.attributes[name], name
@@ -220,7 +236,10 @@ def test_an_error_is_reported_to_another_process(on_sqlite: Processes) -> None:
     second = on_sqlite.start()
     governed(second)
     result = second.governor.complete(invocation_id, error="the user closed the window")
-    assert (result.status, second.span.attributes["agenttool.invocation.status"]) == ("failed", "failed")
+    assert (result.status, second.span.attributes["agenttool.invocation.status"]) == (
+        "failed",
+        "failed",
+    )
 
 
 def test_obligations_and_secrets_bind_the_completing_process(on_sqlite: Processes) -> None:
@@ -249,7 +268,11 @@ def test_what_hooks_changed_and_said_goes_with_the_call(on_sqlite: Processes) ->
 
     @before.on("pre_tool_use")
     def change(ctx: HookContext) -> Any:
-        return [UpdatedInput({**ctx.arguments, "title": "changed"}), AdditionalContext("c"), Message("m")]
+        return [
+            UpdatedInput({**ctx.arguments, "title": "changed"}),
+            AdditionalContext("c"),
+            Message("m"),
+        ]
 
     @after.on("post_tool_use")
     def look(ctx: HookContext) -> None:
@@ -266,7 +289,7 @@ def test_what_hooks_changed_and_said_goes_with_the_call(on_sqlite: Processes) ->
     assert seen == [{"title": "changed"}]
 
 
-# --- the approval behind it -----------------------------------------------------------------------------------------
+# --- the approval behind it -----------------------------------------------------------------------
 
 
 def owned_by_a_dead_process(store: ApprovalStore) -> None:
@@ -315,13 +338,18 @@ def test_each_step_is_in_the_evidence_log_without_content(processes: Processes) 
     first.governor.complete(waiting(first), "a")
     first.governor.interrupt(waiting(first), "why")
     entries = store.log_entries()
-    ended = [Kind.RESULT_REQUIRED, Kind.RESULT_COMPLETED, Kind.RESULT_REQUIRED, Kind.RESULT_INTERRUPTED]
+    ended = [
+        Kind.RESULT_REQUIRED,
+        Kind.RESULT_COMPLETED,
+        Kind.RESULT_REQUIRED,
+        Kind.RESULT_INTERRUPTED,
+    ]
     assert [entry.kind for entry in entries] == ended
     assert "which?" not in str(entries)
     assert store.verify_chain().ok
 
 
-# --- what is stored -------------------------------------------------------------------------------------------------
+# --- what is stored -------------------------------------------------------------------------------
 
 
 def test_no_argument_of_a_waiting_call_is_readable_or_kept(tmp_path: Path) -> None:
@@ -335,7 +363,9 @@ def test_no_argument_of_a_waiting_call_is_readable_or_kept(tmp_path: Path) -> No
             assert secret.encode() not in file.read_bytes(), file.name
         captured.governor.complete(invocation_id, "a")
     with sqlite3.connect(path) as database:
-        rows = database.execute("SELECT status, sealed_call FROM agenttool_approval_required").fetchall()
+        rows = database.execute(
+            "SELECT status, sealed_call FROM agenttool_approval_required"
+        ).fetchall()
     assert rows == [("completed", b"")]
 
 
@@ -345,11 +375,14 @@ def test_an_ended_call_is_not_revived_by_editing_the_database(on_sqlite: Process
     path = on_sqlite.url.removeprefix("sqlite:///")
     with sqlite3.connect(path) as database:
         (sealed,) = database.execute(
-            "SELECT sealed_call FROM agenttool_approval_required WHERE invocation_id = ?", (invocation_id,)
+            "SELECT sealed_call FROM agenttool_approval_required WHERE invocation_id = ?",
+            (invocation_id,),
         ).fetchone()
     captured.governor.complete(invocation_id, "a")
     with sqlite3.connect(path) as database:
-        database.execute("UPDATE agenttool_approval_required SET status = 'waiting', sealed_call = ?", (sealed,))
+        database.execute(
+            "UPDATE agenttool_approval_required SET status = 'waiting', sealed_call = ?", (sealed,)
+        )
     second = on_sqlite.start()
     governed(second)
     for edited in (invocation_id, other):
@@ -369,7 +402,7 @@ def test_a_call_that_a_framework_hands_over_again_waits_once(on_sqlite: Processe
         store.take_required("inv_1", "completed")
 
 
-# --- where it is not stored -----------------------------------------------------------------------------------------
+# --- where it is not stored -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("url", [None, "sqlite://"])
@@ -423,9 +456,13 @@ def test_a_call_that_a_full_store_can_not_keep_waits_in_memory(on_sqlite: Proces
 
 def test_a_store_that_can_not_be_opened_costs_no_call(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with capture(policy=StaticEngine("allow"), approvals=str(tmp_path / "file" / "a.db")) as captured:
+    with capture(
+        policy=StaticEngine("allow"), approvals=str(tmp_path / "file" / "a.db")
+    ) as captured:
         invocation_id = waiting(captured)
-        assert [action.invocation_id for action in captured.governor.required_actions] == [invocation_id]
+        assert [action.invocation_id for action in captured.governor.required_actions] == [
+            invocation_id
+        ]
         assert captured.governor.complete(invocation_id, "a").status == "succeeded"
 
 
@@ -453,7 +490,7 @@ def test_calls_that_other_processes_ended_take_no_room(on_sqlite: Processes) -> 
     assert len(second.governor.required_actions) == 2
 
 
-# --- asynchronous code ----------------------------------------------------------------------------------------------
+# --- asynchronous code ----------------------------------------------------------------------------
 
 
 async def test_a_slow_store_does_not_block_the_event_loop(on_sqlite: Processes) -> None:
@@ -469,7 +506,8 @@ async def test_a_slow_store_does_not_block_the_event_loop(on_sqlite: Processes) 
         work = step()
         with locked(on_sqlite):
             task = asyncio.ensure_future(work)
-            for _ in range(20):  # a loop that is blocked comes round again when the store has given up
+            # a loop that is blocked comes round again when the store has given up
+            for _ in range(20):
                 await asyncio.sleep(0.01)
             assert not task.done()
         await task
@@ -501,7 +539,9 @@ async def test_a_task_canceled_while_its_call_is_stored_does_not_wait(on_sqlite:
     assert captured.span.attributes["agenttool.invocation.status"] == "canceled"
 
 
-async def test_a_completion_canceled_after_its_claim_is_still_recorded(on_sqlite: Processes) -> None:
+async def test_a_completion_canceled_after_its_claim_is_still_recorded(
+    on_sqlite: Processes,
+) -> None:
     captured = on_sqlite.start("allow")
     governor, store = captured.governor, captured.governor.approvals.store
     invocation_id = waiting(captured)
@@ -527,7 +567,7 @@ async def test_a_completion_canceled_after_its_claim_is_still_recorded(on_sqlite
         await governor.acomplete(invocation_id, "b")
 
 
-# --- many processes -------------------------------------------------------------------------------------------------
+# --- many processes -------------------------------------------------------------------------------
 
 
 def start(role: str, *arguments: str) -> subprocess.Popen[str]:
@@ -553,7 +593,9 @@ def closed(process: subprocess.Popen[str]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("behavior", ["allow", "ask"])
-def test_kill_minus_9_between_pause_and_result_loses_nothing(processes: Processes, behavior: str) -> None:
+def test_kill_minus_9_between_pause_and_result_loses_nothing(
+    processes: Processes, behavior: str
+) -> None:
     victim = start("pause", processes.url, KEY, behavior)
     told = json.loads(said(victim))
     assert told["status"] == "pending"
@@ -565,7 +607,9 @@ def test_kill_minus_9_between_pause_and_result_loses_nothing(processes: Processe
     governed(second)
     store = second.governor.approvals.store
     assert store.recover() == []
-    assert [action.invocation_id for action in second.governor.required_actions] == [told["invocation_id"]]
+    assert [action.invocation_id for action in second.governor.required_actions] == [
+        told["invocation_id"]
+    ]
     result = second.governor.complete(told["invocation_id"], "q3.xlsx")
     assert (result.status, result.value) == ("succeeded", "q3.xlsx")
     for name in VERDICT[:-1]:

@@ -1,4 +1,6 @@
-"""A paused call goes on through whichever door fits it, is not used up by one that doesn't, and can be canceled."""
+"""A paused call goes on through whichever door fits it, is not used up by one that doesn't, and can
+be canceled.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ YES = ApprovalAnswer(approved=True, answered_by="user:ada")
 
 @pytest.fixture
 def captured(tmp_path: Path) -> Iterator[Capture]:
-    with capture(policy=StaticEngine("ask"), approvals=f"sqlite:///{tmp_path / 'approvals.db'}") as captured:
+    with capture(
+        policy=StaticEngine("ask"), approvals=f"sqlite:///{tmp_path / 'approvals.db'}"
+    ) as captured:
         yield captured
 
 
@@ -71,11 +75,13 @@ class Counter:
 
 def governed(captured: Capture, name: str) -> tuple[Counter, Callable[..., Any]]:
     """A bound governed method."""
-    owner: Any = type("Owner", (Counter,), {name: captured.governor.govern(getattr(Counter, name), name=name)})()
+    owner: Any = type(
+        "Owner", (Counter,), {name: captured.governor.govern(getattr(Counter, name), name=name)}
+    )()
     return owner, getattr(owner, name)
 
 
-# --- doors -----------------------------------------------------------------------------------------------------------
+# --- doors ----------------------------------------------------------------------------------------
 
 
 async def test_an_asynchronous_call_outlives_the_wrong_door(captured: Capture) -> None:
@@ -138,7 +144,7 @@ def test_a_paused_generator_goes_on_without_an_event_loop(captured: Capture) -> 
     assert len(owner.seen) == 2
 
 
-# --- cancellation ----------------------------------------------------------------------------------------------------
+# --- cancellation ---------------------------------------------------------------------------------
 
 
 async def test_a_resume_canceled_while_it_claims_uses_nothing_up(captured: Capture) -> None:
@@ -249,7 +255,7 @@ async def test_an_interrupt_that_is_canceled_is_done_and_raises(captured: Captur
     assert status_of(captured, asked.value.invocation_id) is ApprovalStatus.CANCELED
 
 
-# --- context ---------------------------------------------------------------------------------------------------------
+# --- context --------------------------------------------------------------------------------------
 
 
 def test_a_gated_call_goes_on_with_the_verdict_of_its_evaluator(tmp_path: Path) -> None:
@@ -257,14 +263,19 @@ def test_a_gated_call_goes_on_with_the_verdict_of_its_evaluator(tmp_path: Path) 
     settings = {"agenttool": {"settings": {"evaluation": {"gates": ["promote"]}}}}
     passing = {"status": "pass", "trend": "improving"}
     with capture(approvals=url, policy_data=settings) as captured:
-        call = captured.governor.govern(lambda: "done", name="promote", risk_level="high", read_only=False)
-        with agent_context(actor="agent:a", session_id="s-1", surface="surface-1", evaluation=passing):
+        call = captured.governor.govern(
+            lambda: "done", name="promote", risk_level="high", read_only=False
+        )
+        with agent_context(
+            actor="agent:a", session_id="s-1", surface="surface-1", evaluation=passing
+        ):
             with pytest.raises(ApprovalRequired) as asked:
                 call()
             invocation = approved(captured, asked.value)
         with agent_context(evaluation={"status": "fail", "trend": "regressing"}):
             assert captured.governor.resume(invocation).status == "denied"
-        assert captured.governor.resume(invocation).status == "denied"  # nobody says that it still passes
+        # nobody says that it still passes
+        assert captured.governor.resume(invocation).status == "denied"
         with agent_context(evaluation=passing):
             result = captured.governor.resume(invocation)
         assert (result.status, result.value) == ("succeeded", "done")
@@ -301,7 +312,9 @@ def test_asks_beyond_the_bound_are_refused_and_may_be_repeated() -> None:
     assert "this session" in error.message
 
 
-def test_a_relative_path_is_approved_for_the_place_it_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_relative_path_is_approved_for_the_place_it_had(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "a" / "b").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "a")
     with capture(policy=StaticEngine("ask"), settings=Settings(policy_timeout=60)) as captured:
@@ -311,10 +324,13 @@ def test_a_relative_path_is_approved_for_the_place_it_had(tmp_path: Path, monkey
             Path(path).write_text("hello")
             return "wrote"
 
-        tool = captured.governor.govern(write_file, tool_kind="file_operation", access_kinds=["file_write"]).tool
+        tool = captured.governor.govern(
+            write_file, tool_kind="file_operation", access_kinds=["file_write"]
+        ).tool
         with agent_context(session_id="s1", roots=["."]):
             relative, absolute, edited = (
-                tool.invoke(path=path) for path in ("rel.txt", str(tmp_path / "abs.txt"), "edited.txt")
+                tool.invoke(path=path)
+                for path in ("rel.txt", str(tmp_path / "abs.txt"), "edited.txt")
             )
         store = store_of(captured)
         answers = {one.invocation_id: YES for one in (relative, absolute)}
@@ -336,7 +352,7 @@ def test_a_relative_path_is_approved_for_the_place_it_had(tmp_path: Path, monkey
         assert {file.name for file in (tmp_path / "a").iterdir()} == {"b", "rel.txt", "other.txt"}
 
 
-# --- an approval that was used ---------------------------------------------------------------------------------------
+# --- an approval that was used --------------------------------------------------------------------
 
 
 def test_a_second_resume_says_that_the_call_has_run(captured: Capture) -> None:

@@ -1,4 +1,6 @@
-"""What whoever answers sees beside the arguments: places, directory, roots, the tool's words, every rule that asks."""
+"""What whoever answers sees beside the arguments: places, directory, roots, the tool's words, every
+rule that asks.
+"""
 
 from __future__ import annotations
 
@@ -31,15 +33,22 @@ def store(tmp_path: Path) -> Iterator[ApprovalStore]:
     store.close()
 
 
-def asked(store: ApprovalStore, root: Path, arguments: dict[str, Any], **facts: Any) -> ApprovalRequest:
+def asked(
+    store: ApprovalStore, root: Path, arguments: dict[str, Any], **facts: Any
+) -> ApprovalRequest:
     """The request that a call of a tool leaves."""
 
     def act(target: str) -> None:
         """Clean up old things."""
 
     with capture(policy=StaticEngine(ASKS), approvals=store) as captured:
-        call = captured.governor.govern(act, **{"name": "act", "namespace": "acme", "open_world": False, **facts})
-        with agent_context(actor="agent:x", session_id="s", cwd=root, roots=[root]), pytest.raises(ApprovalRequired):
+        call = captured.governor.govern(
+            act, **{"name": "act", "namespace": "acme", "open_world": False, **facts}
+        )
+        with (
+            agent_context(actor="agent:x", session_id="s", cwd=root, roots=[root]),
+            pytest.raises(ApprovalRequired),
+        ):
             call(**arguments)
     [request] = store.list()
     return request
@@ -71,10 +80,17 @@ def test_every_view_shows_where_a_path_leads(store: ApprovalStore, tmp_path: Pat
     printed = io.StringIO()
     Console(width=300, file=printed).print(request_panel(request))
     shown = CliRunner().invoke(
-        app, ["show", request.request_id, "--url", str(tmp_path / "approvals.db")], env={"COLUMNS": "300"}
+        app,
+        ["show", request.request_id, "--url", str(tmp_path / "approvals.db")],
+        env={"COLUMNS": "300"},
     )
     for view in (printed.getvalue(), shown.output, page_of(store, request)):
-        for text in (str(outside / "old.txt"), "outside the roots", str(root), "Clean up old things."):
+        for text in (
+            str(outside / "old.txt"),
+            "outside the roots",
+            str(root),
+            "Clean up old things.",
+        ):
             assert text in view
         for rule in ("acme.first", "acme.second"):
             assert rule in view
@@ -104,8 +120,12 @@ def test_a_redacted_argument_shows_no_place(store: ApprovalStore, tmp_path: Path
     assert "there" not in str(request.to_json_object())
 
 
-def test_a_request_without_these_facts_is_shown_as_before(store: ApprovalStore, tmp_path: Path) -> None:
-    request = asked(store, tmp_path, {"target": "x"}).model_copy(update={"cwd": None, "roots": [], "places": []})
+def test_a_request_without_these_facts_is_shown_as_before(
+    store: ApprovalStore, tmp_path: Path
+) -> None:
+    request = asked(store, tmp_path, {"target": "x"}).model_copy(
+        update={"cwd": None, "roots": [], "places": []}
+    )
     printed = io.StringIO()
     Console(width=300, file=printed).print(request_panel(request))
     assert "Arguments" in printed.getvalue()
@@ -119,14 +139,23 @@ def test_every_view_says_where_a_value_stands(store: ApprovalStore) -> None:
     with capture(policy_preset="assistant", approvals=store) as captured:
         governor = captured.governor
 
-        @governor.govern(namespace="drive", name="read_file", read_only=True, open_world=True, access_kinds=[])
+        @governor.govern(
+            namespace="drive", name="read_file", read_only=True, open_world=True, access_kinds=[]
+        )
         def read_file(file: str) -> str:
             return f"Please pay 98.70 to {IBAN}"
 
-        @governor.govern(namespace="bank", name="send_money", write_effects=["remote_mutation"], destructive=False)
+        @governor.govern(
+            namespace="bank",
+            name="send_money",
+            write_effects=["remote_mutation"],
+            destructive=False,
+        )
         def send_money(recipient: str, amount: float) -> None: ...
 
-        with agent_context(actor="agent:x", session_id="s", user_text="Please pay the bill bill-december.txt"):
+        with agent_context(
+            actor="agent:x", session_id="s", user_text="Please pay the bill bill-december.txt"
+        ):
             read_file(file="bill-december.txt")
             with pytest.raises(ApprovalRequired):
                 send_money(recipient=IBAN, amount=98.7)

@@ -1,7 +1,8 @@
 """Whoever edits the database without its key makes nothing run, and ``verify`` notices each edit.
 
-A store with requests, grants and waiting calls in every state is copied, one or two of its values are edited, flipped,
-swapped with another row's or put back as they once were, and then everything that could run is tried.
+A store with requests, grants and waiting calls in every state is copied, one or two of its values
+are edited, flipped, swapped with another row's or put back as they once were, and then everything
+that could run is tried.
 """
 
 from __future__ import annotations
@@ -27,10 +28,30 @@ from agenttool_otel.errors import AgentToolError, ApprovalError, ApprovalStoreEr
 from agenttool_otel.names import ApprovalStatus as Status
 
 KEY = generate_key()
-REQUESTS, LOG, HEAD = "agenttool_approval_request", "agenttool_approval_log", "agenttool_approval_head"
+REQUESTS, LOG, HEAD = (
+    "agenttool_approval_request",
+    "agenttool_approval_log",
+    "agenttool_approval_head",
+)
 GRANTS, REQUIRED = "agenttool_approval_grant", "agenttool_approval_required"
-KEYS = {REQUESTS: "request_id", LOG: "seq", HEAD: "id", GRANTS: "grant_id", REQUIRED: "invocation_id"}
-STATES = ["pending", "approved", "consumed", "rejected", "expired", "canceled", "interrupted", "waiting", "completed"]
+KEYS = {
+    REQUESTS: "request_id",
+    LOG: "seq",
+    HEAD: "id",
+    GRANTS: "grant_id",
+    REQUIRED: "invocation_id",
+}
+STATES = [
+    "pending",
+    "approved",
+    "consumed",
+    "rejected",
+    "expired",
+    "canceled",
+    "interrupted",
+    "waiting",
+    "completed",
+]
 
 Rows = dict[str, dict[Any, dict[str, Any]]]
 """The rows of a database by table and primary key."""
@@ -49,17 +70,23 @@ class Edit:
     def apply(self, database: sqlite3.Connection) -> None:
         key = KEYS[self.table]
         if self.column is not None:
-            database.execute(f"UPDATE {self.table} SET {self.column} = ? WHERE {key} = ?", (self.value, self.key))
+            database.execute(
+                f"UPDATE {self.table} SET {self.column} = ? WHERE {key} = ?", (self.value, self.key)
+            )
             return
         database.execute(f"DELETE FROM {self.table} WHERE {key} = ?", (self.key,))
         if self.value is not None:
             names, marks = ", ".join(self.value), ", ".join("?" * len(self.value))
-            database.execute(f"INSERT INTO {self.table} ({names}) VALUES ({marks})", tuple(self.value.values()))
+            database.execute(
+                f"INSERT INTO {self.table} ({names}) VALUES ({marks})", tuple(self.value.values())
+            )
 
 
 @dataclass
 class World:
-    """One store in which everything has happened once, with copies of its rows as they were on the way."""
+    """One store in which everything has happened once, with copies of its rows as they were on the
+    way.
+    """
 
     path: Path
     requests: dict[str, ApprovalRequest] = field(default_factory=dict)
@@ -85,7 +112,9 @@ def open_store(path: Path) -> ApprovalStore:
 
 def ask(store: ApprovalStore, name: str, **values: Any) -> ApprovalRequest:
     arguments = {**ARGS, "path": name}
-    return store.create(a_request(arguments, approver_roles=[], session_id=name, **values), arguments)
+    return store.create(
+        a_request(arguments, approver_roles=[], session_id=name, **values), arguments
+    )
 
 
 def wanted(name: str) -> GrantQuery:
@@ -104,7 +133,17 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
             action()
         world.past.append(rows_of(world.path))
 
-    for name in ("used", "rejected", "pending", "approved", "running", "lost", "canceled", "external", "grants"):
+    for name in (
+        "used",
+        "rejected",
+        "pending",
+        "approved",
+        "running",
+        "lost",
+        "canceled",
+        "external",
+        "grants",
+    ):
         suggested = [{"type": "grant"}] if name in {"grants", "lost"} else []
         requests[name] = ask(store, name, suggested_updates=suggested)
     step()
@@ -119,7 +158,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     step()
     for name in ("done", "waits", "external"):
         claim = claims.get(name)
-        store.keep_required(f"inv_{name}", "ui/pick", {"n": name}, {}, declaration_digest="d", claim=claim)
+        store.keep_required(
+            f"inv_{name}", "ui/pick", {"n": name}, {}, declaration_digest="d", claim=claim
+        )
     step()
     for name in ("used", "grants", "lost"):
         store.finish(claims[name], "succeeded")
@@ -134,7 +175,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     return world
 
 
-# --- the edits ------------------------------------------------------------------------------------------------------
+# --- the edits ------------------------------------------------------------------------------------
 
 
 def flipped(value: Any, at: int) -> Any:
@@ -164,12 +205,18 @@ def single_edits(world: World) -> Iterator[Edit]:
     """Every column of every row of every table: edited, flipped, swapped and put back."""
     numbers = itertools.count(3, 7)
     for table, rows in world.rows.items():
-        for (key, row), other in zip(rows.items(), [*list(rows.values())[1:], *rows.values()], strict=False):
+        for (key, row), other in zip(
+            rows.items(), [*list(rows.values())[1:], *rows.values()], strict=False
+        ):
             for column, value in row.items():
                 found = [("edited", new) for new in edited(column, value)]
                 found.append(("flipped", flipped(value, next(numbers))))
                 found.append(("swapped", other[column]))
-                found += [("put back", old[table][key][column]) for old in world.past[:-1] if key in old[table]]
+                found += [
+                    ("put back", old[table][key][column])
+                    for old in world.past[:-1]
+                    if key in old[table]
+                ]
                 seen: list[Any] = [value]
                 for what, new in found:
                     if not any(new == one and type(new) is type(one) for one in seen):
@@ -207,7 +254,7 @@ def pairs_of(world: World, count: int) -> list[tuple[Edit, ...]]:
     return pairs
 
 
-# --- what is tried --------------------------------------------------------------------------------------------------
+# --- what is tried --------------------------------------------------------------------------------
 
 
 def attempts(world: World, store: ApprovalStore) -> list[str]:
@@ -227,7 +274,9 @@ def attempts(world: World, store: ApprovalStore) -> list[str]:
         with suppress(AgentToolError):
             grant = store.find_grant(wanted(name))
             if grant is not None:
-                store.use_grant(grant.grant_id, wanted(name), invocation_id="inv_x", policy_revision="rev-1")
+                store.use_grant(
+                    grant.grant_id, wanted(name), invocation_id="inv_x", policy_revision="rev-1"
+                )
                 ran.append(f"granted {name}")
     for name in ("done", "waits", "external"):
         for _ in range(2):
@@ -264,7 +313,9 @@ def check(world: World, case: tuple[Edit, ...], path: Path, reopened: bool) -> N
     try:
         assert not store.verify_chain().ok, "not noticed"
         ran = attempts(world, store)
-        assert {name: ran.count(name) for name in ran if ran.count(name) > ALLOWED.get(name, 0)} == {}
+        assert {
+            name: ran.count(name) for name in ran if ran.count(name) > ALLOWED.get(name, 0)
+        } == {}
     finally:
         store.close()
         for file in path.parent.glob(f"{path.name}*"):
@@ -303,7 +354,13 @@ def test_an_edit_of_any_column_runs_nothing_and_is_noticed(world: World, tmp_pat
     for edit in itertools.chain(single_edits(world), row_edits(world)):
         by_column.setdefault((edit.table, edit.column), []).append(edit)
     cases: list[tuple[Edit, ...]] = [(chance.choice(edits),) for edits in by_column.values()]
-    assert {case[0].what for case in cases} == {"edited", "flipped", "swapped", "put back", "removed"}
+    assert {case[0].what for case in cases} == {
+        "edited",
+        "flipped",
+        "swapped",
+        "put back",
+        "removed",
+    }
     assert len(cases) >= 60
     check_all(world, cases, tmp_path)
 
@@ -311,20 +368,23 @@ def test_an_edit_of_any_column_runs_nothing_and_is_noticed(world: World, tmp_pat
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_edits_alone_and_in_pairs_run_nothing_and_are_noticed(world: World, tmp_path: Path) -> None:
-    cases: list[tuple[Edit, ...]] = [(edit,) for edit in itertools.chain(single_edits(world), row_edits(world))]
+    cases: list[tuple[Edit, ...]] = [
+        (edit,) for edit in itertools.chain(single_edits(world), row_edits(world))
+    ]
     cases += pairs_of(world, 1000)
     assert len(cases) >= 2000
     check_all(world, cases, tmp_path)
 
 
-# --- the log cut, the head put back, the whole database put back ----------------------------------------------------
+# --- the log cut, the head put back, the whole database put back ----------------------------------
 
 
 PARTS = [
     tables
     for count in range(1, len(KEYS))
     for tables in itertools.combinations(KEYS, count)
-    if not {REQUESTS, LOG, HEAD} <= set(tables)  # these three together are an older copy of the database
+    # these three together are an older copy of the database
+    if not {REQUESTS, LOG, HEAD} <= set(tables)
 ]
 
 
@@ -337,7 +397,9 @@ def put_back(world: World, path: Path, moment: int, tables: tuple[str, ...]) -> 
 
 
 @pytest.mark.parametrize("tables", PARTS, ids=" ".join)
-def test_tables_put_back_without_the_others_run_nothing(world: World, tmp_path: Path, tables: tuple[str, ...]) -> None:
+def test_tables_put_back_without_the_others_run_nothing(
+    world: World, tmp_path: Path, tables: tuple[str, ...]
+) -> None:
     path = tmp_path / "copy.db"
     shutil.copyfile(world.path, path)
     put_back(world, path, 1, tables)

@@ -1,4 +1,6 @@
-"""Who may say yes: roles that the policy asks for bind the answer, and bind again when the call is decided again."""
+"""Who may say yes: roles that the policy asks for bind the answer, and bind again when the call is
+decided again.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,12 @@ def deploying(answer: ApprovalAnswer, policy_data: dict[str, Any]) -> list[str]:
     approver = FixedApprover(answer)
     governor = Governor(policy_data=policy_data, approver=approver)
 
-    @governor.govern(risk_level="high", read_only=False, access_kinds=["file_write"], write_effects=["local_draft"])
+    @governor.govern(
+        risk_level="high",
+        read_only=False,
+        access_kinds=["file_write"],
+        write_effects=["local_draft"],
+    )
     def deploy(stage: str) -> None:
         ran.append(stage)
 
@@ -49,7 +56,9 @@ def test_roles_of_the_wrong_type_let_nobody_answer() -> None:
 @pytest.mark.parametrize("roles", ["admin", {"admin": True}, ["admin", 7], 7])
 def test_a_decision_with_unreadable_roles_is_malformed(roles: Any) -> None:
     approver = FixedApprover(ApprovalAnswer(True, answered_by="user:a", roles=("a", "admin")))
-    governor = Governor(policy=FunctionEngine(lambda _: decision("ask", approver_roles=roles)), approver=approver)
+    governor = Governor(
+        policy=FunctionEngine(lambda _: decision("ask", approver_roles=roles)), approver=approver
+    )
     with pytest.raises(ToolDenied, match="malformed: approver_roles"):
         governor.govern(lambda: 1, name="act")()
     assert approver.asked == []
@@ -62,7 +71,9 @@ def test_an_edit_for_another_role_needs_more_than_one_yes() -> None:
         role = "admin" if document["input"]["amount"] > 1000 else "clerk"
         return decision("ask", approver_roles=[role])
 
-    edit = ApprovalAnswer(True, answered_by="user:clerk", roles=("clerk",), edited_input={"amount": 10**6})
+    edit = ApprovalAnswer(
+        True, answered_by="user:clerk", roles=("clerk",), edited_input={"amount": 10**6}
+    )
     governor = Governor(policy=FunctionEngine(policy), approver=FixedApprover(edit))
 
     @governor.govern
@@ -88,8 +99,12 @@ def test_a_role_asked_for_only_now_is_needed_at_resume() -> None:
         pay(5)
     store = governor.approvals.store
     with pytest.raises(ApprovalConflict, match="one of the roles"):
-        store.answer(asked.value.request_id, ApprovalAnswer(True, answered_by="user:x", roles=("intern",)))
-    store.answer(asked.value.request_id, ApprovalAnswer(True, answered_by="user:clerk", roles=("clerk",)))
+        store.answer(
+            asked.value.request_id, ApprovalAnswer(True, answered_by="user:x", roles=("intern",))
+        )
+    store.answer(
+        asked.value.request_id, ApprovalAnswer(True, answered_by="user:clerk", roles=("clerk",))
+    )
     needed[0], engine.revision = "admin", "test-2"
     result = governor.resume(asked.value.invocation_id)
     assert result.error is not None
@@ -110,7 +125,9 @@ def answered_by(name: str, *, actor: str = "agent:bot") -> bool:
     with agent_context(actor=actor), pytest.raises(ApprovalRequired) as asked:
         act()
     try:
-        governor.approvals.store.answer(asked.value.request_id, ApprovalAnswer(True, answered_by=name))
+        governor.approvals.store.answer(
+            asked.value.request_id, ApprovalAnswer(True, answered_by=name)
+        )
     except ApprovalConflict:
         return False
     return True
@@ -119,8 +136,21 @@ def answered_by(name: str, *, actor: str = "agent:bot") -> bool:
 @pytest.mark.parametrize(
     "name",
     [
-        *("AGENT:BOT", " agent:bot ", "agent: bot", "agent:\u00a0bot", "\uff41gent:bot", "agent:b\u043et"),
-        *("agent:bot\u200b", "agent:\u200bbot", "agent:b\u00adot", "agent:bot\u2060", "\u202aagent:bot"),
+        *(
+            "AGENT:BOT",
+            " agent:bot ",
+            "agent: bot",
+            "agent:\u00a0bot",
+            "\uff41gent:bot",
+            "agent:b\u043et",
+        ),
+        *(
+            "agent:bot\u200b",
+            "agent:\u200bbot",
+            "agent:b\u00adot",
+            "agent:bot\u2060",
+            "\u202aagent:bot",
+        ),
         *("agent:bot\x00", "agent:bot\ufe0f", "agent:bot\u034f", "agent:bot\U000e0101"),
     ],
 )
@@ -133,7 +163,9 @@ def test_a_name_that_can_not_be_read_answers_nothing(name: str) -> None:
     assert not answered_by(name)
 
 
-@pytest.mark.parametrize("name", ["user:ann", "user:J\u00f6rg M\u00fcller", "user:\u738b", "agent:bot2", "agent:b0t"])
+@pytest.mark.parametrize(
+    "name", ["user:ann", "user:J\u00f6rg M\u00fcller", "user:\u738b", "agent:bot2", "agent:b0t"]
+)
 def test_other_people_answer(name: str) -> None:
     assert answered_by(name)
 

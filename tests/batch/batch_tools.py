@@ -50,7 +50,12 @@ class Odd(Exception):
 def where(number: int) -> dict[str, Any]:
     """Say where this runs, for whom and under which trace."""
     span = trace.get_current_span().get_span_context()
-    return {"number": number, "pid": os.getpid(), "actor": current_context().actor, "trace": f"{span.trace_id:032x}"}
+    return {
+        "number": number,
+        "pid": os.getpid(),
+        "actor": current_context().actor,
+        "trace": f"{span.trace_id:032x}",
+    }
 
 
 @governor.govern(read_only=True, concurrency_safe=True)
@@ -70,7 +75,9 @@ def chance(seed: int) -> int:
     return seed
 
 
-@governor.govern(read_only=True, concurrency_safe=True, supports_progress=True, supports_cancel=True)
+@governor.govern(
+    read_only=True, concurrency_safe=True, supports_progress=True, supports_cancel=True
+)
 def told(seconds: float) -> str:
     """Report, and go on until somebody says stop."""
     call, until = current_call(), time.monotonic() + seconds

@@ -1,4 +1,6 @@
-"""Several calls at once: what may run together does, everything else keeps its order, and each call has a result."""
+"""Several calls at once: what may run together does, everything else keeps its order, and each call
+has a result.
+"""
 
 from __future__ import annotations
 
@@ -38,9 +40,13 @@ Run = Callable[..., list[ToolResult]]
 def run(request: pytest.FixtureRequest) -> Run:
     """Run a batch, and see that nothing of it is held afterwards."""
 
-    def through(calls: list[BatchCall], of: Governor = governor, **options: Any) -> list[ToolResult]:
+    def through(
+        calls: list[BatchCall], of: Governor = governor, **options: Any
+    ) -> list[ToolResult]:
         threads = request.param == "threads"
-        results = of.batch(calls, **options) if threads else asyncio.run(of.abatch(calls, **options))
+        results = (
+            of.batch(calls, **options) if threads else asyncio.run(of.abatch(calls, **options))
+        )
         gate = of.pipeline.gate
         assert (gate._held, gate._waiting, of.pipeline.running) == ({}, [], {})
         return results
@@ -91,7 +97,9 @@ def test_a_call_that_is_not_safe_runs_alone_and_in_order(run: Run, seen: Overlap
 
 
 @pytest.mark.parametrize(("ordering", "most"), [("preserve_terminal_order", 3), ("serial", 1)])
-def test_no_more_calls_run_at_once_than_the_policy_says(ordering: str, most: int, run: Run, seen: Overlaps) -> None:
+def test_no_more_calls_run_at_once_than_the_policy_says(
+    ordering: str, most: int, run: Run, seen: Overlaps
+) -> None:
     of = fresh()
 
     @of.govern(read_only=True, concurrency_safe=True)
@@ -99,7 +107,11 @@ def test_no_more_calls_run_at_once_than_the_policy_says(ordering: str, most: int
         with seen.inside():
             time.sleep(0.02)
 
-    run([BatchCall(read, {})] * 9, of, policy=SchedulerPolicy(max_parallel=3, ordering_policy=ordering))
+    run(
+        [BatchCall(read, {})] * 9,
+        of,
+        policy=SchedulerPolicy(max_parallel=3, ordering_policy=ordering),
+    )
     assert seen.most == most
 
 
@@ -117,7 +129,13 @@ def test_a_call_is_decided_when_it_is_its_turn(run: Run) -> None:
 
 
 def test_an_unknown_tool_and_bad_arguments_have_results_too(run: Run) -> None:
-    results = run([BatchCall("nobody", {}), BatchCall(where, {"number": "x"}), BatchCall(where, {"number": 1})])
+    results = run(
+        [
+            BatchCall("nobody", {}),
+            BatchCall(where, {"number": "x"}),
+            BatchCall(where, {"number": 1}),
+        ]
+    )
     assert [result.error.error_class if result.error else None for result in results] == [
         ErrorClass.UNKNOWN_TOOL,
         ErrorClass.SCHEMA_VALIDATION_FAILED,
@@ -136,7 +154,7 @@ def test_what_can_not_be_a_batch_is_refused_before_it_runs() -> None:
         governor.batch([], policy=SchedulerPolicy(max_parallel=0))
 
 
-# --- siblings --------------------------------------------------------------------------------------------------------
+# --- siblings -------------------------------------------------------------------------------------
 
 
 def family(sibling: str) -> tuple[Governor, list[BatchCall], SchedulerPolicy]:
@@ -160,16 +178,22 @@ def family(sibling: str) -> tuple[Governor, list[BatchCall], SchedulerPolicy]:
 
 
 @pytest.mark.parametrize(
-    ("sibling", "canceled"), [("ignore", []), ("cancel_dependent", [1, 2]), ("cancel_siblings", [1, 2, 3])]
+    ("sibling", "canceled"),
+    [("ignore", []), ("cancel_dependent", [1, 2]), ("cancel_siblings", [1, 2, 3])],
 )
-def test_a_failure_is_to_its_siblings_what_the_policy_says(sibling: str, canceled: list[int], run: Run) -> None:
+def test_a_failure_is_to_its_siblings_what_the_policy_says(
+    sibling: str, canceled: list[int], run: Run
+) -> None:
     of, calls, policy = family(sibling)
     results = run(calls, of, policy=policy)
     for index, result in enumerate(results[1:], 1):
         if index in canceled:
             assert result.error is not None
             assert result.error.error_class is ErrorClass.SIBLING_CANCELED
-            assert (result.status, result.abort_reason) == (ResultStatus.SYNTHETIC_ERROR, "sibling_error")
+            assert (result.status, result.abort_reason) == (
+                ResultStatus.SYNTHETIC_ERROR,
+                "sibling_error",
+            )
         else:
             assert result.status is ResultStatus.SUCCEEDED
 
@@ -195,7 +219,7 @@ def test_a_sibling_that_runs_is_stopped_where_it_can_be(run: Run) -> None:
     assert [str(result.status) for result in results] == ["synthetic_error", "failed"]
 
 
-# --- streams ---------------------------------------------------------------------------------------------------------
+# --- streams --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("yields", ["progress_immediate_results_ordered", "unordered_streaming"])
@@ -255,13 +279,16 @@ async def test_canceling_a_batch_stops_what_may_be_stopped() -> None:
     assert of.pipeline.running == {}
 
 
-# --- context modifiers -----------------------------------------------------------------------------------------------
+# --- context modifiers ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("policy", "applied"), [("forbid", []), ("allow_serial_only", [1]), ("defer_until_batch_complete", [0, 1])]
+    ("policy", "applied"),
+    [("forbid", []), ("allow_serial_only", [1]), ("defer_until_batch_complete", [0, 1])],
 )
-def test_context_modifiers_are_made_where_the_policy_lets(policy: str, applied: list[int], run: Run) -> None:
+def test_context_modifiers_are_made_where_the_policy_lets(
+    policy: str, applied: list[int], run: Run
+) -> None:
     of = fresh()
     made: list[int] = []
 
@@ -295,7 +322,9 @@ def test_a_tool_may_want_its_changes_later_or_never(
     of = fresh()
     made: list[int] = []
     seen: list[list[int]] = []
-    act = of.govern(lambda: ContextModifier(1, lambda: made.append(0)), name="act", context_modifiers=stated)
+    act = of.govern(
+        lambda: ContextModifier(1, lambda: made.append(0)), name="act", context_modifiers=stated
+    )
     look = of.govern(lambda: seen.append([*made]), name="look")
     calls = [BatchCall(act, {}), BatchCall(look, {})]
     results = run(calls, of, policy=SchedulerPolicy(context_modifier_policy=policy))
@@ -306,7 +335,7 @@ def test_a_tool_may_want_its_changes_later_or_never(
     assert act.tool.invoke().context_modifier["applied"] is (stated != "refuse")
 
 
-# --- what a batch says of its calls ----------------------------------------------------------------------------------
+# --- what a batch says of its calls ---------------------------------------------------------------
 
 
 def test_a_call_says_that_it_was_queued_and_handed_on(run: Run) -> None:
@@ -321,7 +350,7 @@ def test_a_call_says_that_it_was_queued_and_handed_on(run: Run) -> None:
     del act
 
 
-# --- executors -------------------------------------------------------------------------------------------------------
+# --- executors ------------------------------------------------------------------------------------
 
 
 def test_bodies_run_in_other_processes_with_their_context(run: Run) -> None:
@@ -331,11 +360,15 @@ def test_bodies_run_in_other_processes_with_their_context(run: Run) -> None:
         provider.get_tracer("t").start_as_current_span("caller") as span,
         agent_context(actor="agent:far"),
     ):
-        results = run([BatchCall(where, {"number": number}) for number in range(3)], of, executor=pool)
+        results = run(
+            [BatchCall(where, {"number": number}) for number in range(3)], of, executor=pool
+        )
         failed = run([BatchCall(odd, {})], of, executor=pool)
     assert [result.value["number"] for result in results] == [0, 1, 2]
     assert {result.value["actor"] for result in results} == {"agent:far"}
-    assert {result.value["trace"] for result in results} == {f"{span.get_span_context().trace_id:032x}"}
+    assert {result.value["trace"] for result in results} == {
+        f"{span.get_span_context().trace_id:032x}"
+    }
     assert os.getpid() not in {result.value["pid"] for result in results}
     assert str(failed[0].status) == "failed"
 
@@ -343,7 +376,10 @@ def test_bodies_run_in_other_processes_with_their_context(run: Run) -> None:
 @pytest.mark.parametrize("start", ["fork", "spawn"])
 def test_a_body_in_another_process_reports(start: str, run: Run) -> None:
     seen: list[Any] = []
-    with ProcessPoolExecutor(1, multiprocessing.get_context(start)) as pool, progress_to(seen.append, steps=False):
+    with (
+        ProcessPoolExecutor(1, multiprocessing.get_context(start)) as pool,
+        progress_to(seen.append, steps=False),
+    ):
         [result] = run([BatchCall(told, {"seconds": 0})], executor=pool)
     assert result.value == "ended"
     reported = [step for step in seen if step.message == "far away"]
@@ -363,7 +399,11 @@ def test_a_body_in_another_process_is_stopped(run: Run) -> None:
     state: list[Any] = []
     with ProcessPoolExecutor(1) as pool, progress_to(stop):
         [result] = run([BatchCall(told, {"seconds": 30})], executor=pool)
-    assert (result.value, result.status, state[0].outcome) == ("stopped", "partial_succeeded", "canceled")
+    assert (result.value, result.status, state[0].outcome) == (
+        "stopped",
+        "partial_succeeded",
+        "canceled",
+    )
 
 
 def test_bodies_run_on_a_given_pool_of_threads(run: Run) -> None:

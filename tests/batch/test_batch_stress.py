@@ -1,4 +1,6 @@
-"""Many calls at once, with failures, cancellations and time limits: order kept, nothing lost, doubled or leaked."""
+"""Many calls at once, with failures, cancellations and time limits: order kept, nothing lost,
+doubled or leaked.
+"""
 
 from __future__ import annotations
 
@@ -118,12 +120,16 @@ def test_ten_thousand_calls_keep_order_and_leak_nothing(way: str) -> None:
         return number
 
     tool = do if way == "threads" else act
-    calls = [BatchCall(tool if number % 200 != 7 else late, {"number": number}) for number in range(MANY)]
+    calls = [
+        BatchCall(tool if number % 200 != 7 else late, {"number": number}) for number in range(MANY)
+    ]
     before = threading.active_count()
     with chaos(governor):
         results = governor.batch(calls) if way == "threads" else asyncio.run(governor.abatch(calls))
     assert len(results) == MANY
-    assert {"succeeded", "failed", "timed_out", "canceled"} <= {str(result.status) for result in results}
+    assert {"succeeded", "failed", "timed_out", "canceled"} <= {
+        str(result.status) for result in results
+    }
     assert [result.value for result in results if result.value is not None] == [
         number for number, result in enumerate(results) if result.value is not None
     ]
@@ -143,14 +149,21 @@ def test_ten_thousand_calls_keep_order_and_leak_nothing(way: str) -> None:
 def test_ten_thousand_bodies_in_processes_keep_their_order() -> None:
     policy = SchedulerPolicy(max_parallel=8)
     with ProcessPoolExecutor(2) as pool, chaos(of):
-        results = of.batch([BatchCall(chance, {"seed": seed}) for seed in range(MANY)], policy=policy, executor=pool)
+        results = of.batch(
+            [BatchCall(chance, {"seed": seed}) for seed in range(MANY)],
+            policy=policy,
+            executor=pool,
+        )
     assert len(results) == MANY
     for seed, result in enumerate(results):
         assert result.value in (None, seed)
         assert str(result.status) in ENDS
-    assert {"succeeded", "failed", "timed_out", "canceled"} <= {str(result.status) for result in results}
+    assert {"succeeded", "failed", "timed_out", "canceled"} <= {
+        str(result.status) for result in results
+    }
     assert len({result.invocation_id for result in results}) == MANY
-    assert sum(result.value is not None for result in results) > MANY // 10  # a busy machine times many out
+    # a busy machine times many out
+    assert sum(result.value is not None for result in results) > MANY // 10
     assert of.pipeline.running == {}
 
 
@@ -171,7 +184,9 @@ def test_two_writers_on_one_lock_never_overlap_anywhere() -> None:
     calls = [BatchCall(write, {"number": number}) for number in range(40)]
 
     def in_loop() -> None:
-        asyncio.run(governor.abatch([*calls, *(BatchCall(awrite, {"number": n}) for n in range(40))]))
+        asyncio.run(
+            governor.abatch([*calls, *(BatchCall(awrite, {"number": n}) for n in range(40))])
+        )
 
     def plainly() -> None:
         for number in range(40):

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from agenttool_otel import BatchCall, CancelState, Governor, SchedulerPolicy, current_call, native_call
+from agenttool_otel import (
+    BatchCall,
+    CancelState,
+    Governor,
+    SchedulerPolicy,
+    current_call,
+    native_call,
+)
 from agenttool_otel.records import CliMapping, McpMapping, OpenApiMapping
 from agenttool_otel.telemetry import TelemetrySettings
 from agenttool_otel.telemetry.losses import Losses
@@ -42,13 +49,19 @@ def world() -> tuple[Governor, Kept, list[Any]]:
         return decision("allow")
 
     sinks: Any = (kept,)
-    return Governor(policy=FunctionEngine(decide), telemetry=TelemetrySettings(sinks=sinks)), kept, documents
+    return (
+        Governor(policy=FunctionEngine(decide), telemetry=TelemetrySettings(sinks=sinks)),
+        kept,
+        documents,
+    )
 
 
 def test_an_invocation_says_what_a_scheduler_needs() -> None:
     governor, kept, _ = world()
 
-    @governor.govern(read_only=True, concurrency_safe=True, resource_locks=["db"], interrupt_behavior="cancel")
+    @governor.govern(
+        read_only=True, concurrency_safe=True, resource_locks=["db"], interrupt_behavior="cancel"
+    )
     def read() -> int:
         return 1
 
@@ -115,6 +128,12 @@ def test_native_ids_are_on_records_and_before_the_policy() -> None:
 def test_a_batch_carries_the_native_ids_of_each_call() -> None:
     governor, _, _ = world()
     work = governor.govern(lambda: 1, name="work")
-    calls = [BatchCall(work, {}, native_call_id=f"c{n}", mappings=[OpenApiMapping(path=f"/{n}")]) for n in range(2)]
+    calls = [
+        BatchCall(work, {}, native_call_id=f"c{n}", mappings=[OpenApiMapping(path=f"/{n}")])
+        for n in range(2)
+    ]
     told = [result.to_json_object()["external_mappings"] for result in governor.batch(calls)]
-    assert [(one[0]["tool_call_id"], one[1]["path"]) for one in told] == [("c0", "/0"), ("c1", "/1")]
+    assert [(one[0]["tool_call_id"], one[1]["path"]) for one in told] == [
+        ("c0", "/0"),
+        ("c1", "/1"),
+    ]

@@ -1,4 +1,6 @@
-"""Stopping a call that goes on: the request, what the call made of it and its end are separate facts."""
+"""Stopping a call that goes on: the request, what the call made of it and its end are
+separate facts.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ class Told:
     def __init__(self) -> None:
         self.events: list[ToolEvent] = []
         self.progress: list[ToolProgress] = []
-        telemetry = TelemetrySettings(subscribers=(self.events.append,), progress=(self.progress.append,))
+        telemetry = TelemetrySettings(
+            subscribers=(self.events.append,), progress=(self.progress.append,)
+        )
         self.governor = Governor(policy=StaticEngine("allow"), telemetry=telemetry)
 
     def cancels(self) -> list[str]:

@@ -11,7 +11,14 @@ from typing import Any
 
 import pytest
 
-from agenttool_otel import BatchCall, Governor, ToolCanceled, ToolUnavailable, agent_context, current_call
+from agenttool_otel import (
+    BatchCall,
+    Governor,
+    ToolCanceled,
+    ToolUnavailable,
+    agent_context,
+    current_call,
+)
 from agenttool_otel.testing import StaticEngine
 
 SECONDS = 20
@@ -49,7 +56,10 @@ def in_threads(*functions: Callable[[], Any]) -> list[Any]:
         except BaseException as error:
             found[number] = error
 
-    threads = [threading.Thread(target=run, args=(number,), daemon=True) for number in range(len(functions))]
+    threads = [
+        threading.Thread(target=run, args=(number,), daemon=True)
+        for number in range(len(functions))
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -100,7 +110,9 @@ async def test_a_circle_of_tasks_ends() -> None:
         return tool
 
     tools += [make(0), make(1)]
-    found = await asyncio.wait_for(asyncio.gather(tools[0](), tools[1](), return_exceptions=True), SECONDS)
+    found = await asyncio.wait_for(
+        asyncio.gather(tools[0](), tools[1](), return_exceptions=True), SECONDS
+    )
     assert sorted(type(one).__name__ for one in found) == ["ToolUnavailable", "str"]
 
 
@@ -240,7 +252,12 @@ def test_a_batch_in_a_full_executor_waits_for_no_place() -> None:
 
         @of.govern()
         def outer() -> list[Any]:
-            return [one.value for one in of.batch([BatchCall(inner, {"number": n}) for n in range(3)], executor=pool)]
+            return [
+                one.value
+                for one in of.batch(
+                    [BatchCall(inner, {"number": n}) for n in range(3)], executor=pool
+                )
+            ]
 
         [result] = in_threads(lambda: of.batch([BatchCall(outer, {})], executor=pool))[0]
     assert result.value == [0, 1, 2]

@@ -1,4 +1,6 @@
-"""What a running tool tells of its progress: in order, not too often, redacted, and to whoever listens."""
+"""What a running tool tells of its progress: in order, not too often, redacted, and to whoever
+listens.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agenttool_otel import ApprovalAnswer, Governor, current_call, mcp_progress, progress_to, report_progress
+from agenttool_otel import (
+    ApprovalAnswer,
+    Governor,
+    current_call,
+    mcp_progress,
+    progress_to,
+    report_progress,
+)
 from agenttool_otel.records import ToolEvent, ToolProgress
 from agenttool_otel.telemetry import TelemetrySettings
 from agenttool_otel.testing import StaticEngine
@@ -42,7 +51,12 @@ def test_reports_of_a_tool_are_ordered_records() -> None:
         ("partial_result", 2),
         ("completed", 3),
     ]
-    assert (told[1].percent, told[1].message, told[1].total_steps, told[1].bytes_read) == (10, "reading", 2, 7)
+    assert (told[1].percent, told[1].message, told[1].total_steps, told[1].bytes_read) == (
+        10,
+        "reading",
+        2,
+        7,
+    )
     assert (told[2].percent, told[2].partial_result_refs) == (100, ["ref:1"])
     assert told[2].elapsed_ms is not None
     assert told[2].elapsed_ms >= 110
@@ -137,7 +151,10 @@ def test_a_message_is_redacted_and_no_event_holds_it() -> None:
     assert "with" not in str([event.data for event in events])
 
 
-@given(st.one_of(st.text(), st.floats(), st.lists(st.integers()), st.none()), st.one_of(st.text(), st.integers()))
+@given(
+    st.one_of(st.text(), st.floats(), st.lists(st.integers()), st.none()),
+    st.one_of(st.text(), st.integers()),
+)
 def test_nothing_that_is_reported_breaks_a_tool(percent: Any, status: Any) -> None:
     def broken(record: ToolProgress) -> None:
         raise SystemExit
@@ -172,7 +189,12 @@ def test_a_resumed_call_goes_on_with_its_numbers(tmp_path: Path) -> None:
     )
     assert governor.resume(pending.invocation_id).value == 1
     assert [one.sequence for one in told] == list(range(len(told)))
-    assert [str(one.status) for one in told] == ["waiting_for_permission", "started", "running", "completed"]
+    assert [str(one.status) for one in told] == [
+        "waiting_for_permission",
+        "started",
+        "running",
+        "completed",
+    ]
 
 
 @pytest.mark.parametrize("listened", [False, True])

@@ -1,4 +1,6 @@
-"""LangGraph's parallel calls: what must not overlap does not, in the message's order, and nobody waits for ever."""
+"""LangGraph's parallel calls: what must not overlap does not, in the message's order, and nobody
+waits for ever.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ from agenttool_otel.testing import StaticEngine
 
 
 def message(*names: str) -> AIMessage:
-    calls: list[Any] = [{"name": name, "args": {"number": n}, "id": f"call-{n}"} for n, name in enumerate(names)]
+    calls: list[Any] = [
+        {"name": name, "args": {"number": n}, "id": f"call-{n}"} for n, name in enumerate(names)
+    ]
     return AIMessage(content="", tool_calls=calls)
 
 
@@ -62,7 +66,11 @@ class World:
 
     def run(self, door: str, *names: str, **config: Any) -> list[str]:
         state = {"messages": [message(*names)]}
-        out = self.graph.invoke(state, config) if door == "sync" else asyncio.run(self.graph.ainvoke(state, config))
+        out = (
+            self.graph.invoke(state, config)
+            if door == "sync"
+            else asyncio.run(self.graph.ainvoke(state, config))
+        )
         gate = self.governor.pipeline.gate
         assert (gate._held, gate._waiting) == ({}, [])
         return [str(one.content) for one in out["messages"][1:]]

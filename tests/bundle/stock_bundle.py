@@ -1,6 +1,7 @@
 """The stock bundle on every engine at hand, for the tests in this folder.
 
-The engines are driven directly, not through the package, so that these tests judge the bundle alone.
+The engines are driven directly, not through the package, so that these tests judge the bundle
+alone.
 """
 
 from __future__ import annotations
@@ -47,7 +48,12 @@ def opa_program() -> str:
 def run_opa(*arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
     """Run OPA."""
     return subprocess.run(
-        [opa_program(), *arguments], input=stdin, capture_output=True, text=True, timeout=120, check=False
+        [opa_program(), *arguments],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
 
 
@@ -82,7 +88,9 @@ def data_document(settings: Any = None) -> str:
 
 
 def embedded_files(custom: Mapping[str, str] | None) -> list[tuple[str, str]]:
-    """The modules as the embedded engine gets them: rules that go through the packages are written out."""
+    """The modules as the embedded engine gets them: rules that go through the packages are written
+    out.
+    """
     return list(written_out({**dict(modules()), **(custom or {})}).items())
 
 
@@ -166,10 +174,19 @@ class Opa:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_text(text, "utf-8")
             (root / "data.json").write_text(data_document(self.settings), "utf-8")
-            query = f"[answer | some document in input; answer := {entry_point} with input as document]"
+            query = (
+                f"[answer | some document in input; answer := {entry_point} with input as document]"
+            )
             done = run_opa(
                 "eval",
-                *("--format", "json", "--data", str(root / "rules"), "--data", str(root / "data.json")),
+                *(
+                    "--format",
+                    "json",
+                    "--data",
+                    str(root / "rules"),
+                    "--data",
+                    str(root / "data.json"),
+                ),
                 *("--stdin-input", query),
                 stdin=json.dumps(inputs),
             )
@@ -195,7 +212,10 @@ def _fixtures() -> dict[str, Any]:
         if file.endswith("fixtures_test.rego"):
             engine.add_policy(file, text)
     names = ("base", "path_fact", "url_fact", "shell_fact", "sql_fact", "approved", "writing")
-    return {name: json.loads(engine.eval_rule_as_json(f"data.agenttool.lib.fixtures_test.{name}")) for name in names}
+    return {
+        name: json.loads(engine.eval_rule_as_json(f"data.agenttool.lib.fixtures_test.{name}"))
+        for name in names
+    }
 
 
 def fixture(name: str) -> Any:
@@ -230,7 +250,13 @@ def write_call(**changes: Any) -> dict[str, Any]:
 def url_call(**changes: Any) -> dict[str, Any]:
     """A read-only tool that fetches one URL."""
     return call(
-        tool={"id": "web.fetch", "namespace": "web", "name": "fetch", "kind": "function", "open_world": True},
+        tool={
+            "id": "web.fetch",
+            "namespace": "web",
+            "name": "fetch",
+            "kind": "function",
+            "open_world": True,
+        },
         permission_profile={"access_kinds": ["network"]},
         input={"url": "https://docs.example.org/"},
         facts={"paths": [], "urls": [merged(fixture("url_fact"), changes)]},
@@ -262,7 +288,13 @@ def shell_call(**changes: Any) -> dict[str, Any]:
 def sql_call(**changes: Any) -> dict[str, Any]:
     """A query tool."""
     return call(
-        tool={"id": "db.query", "namespace": "db", "name": "query", "kind": "function", "read_only": False},
+        tool={
+            "id": "db.query",
+            "namespace": "db",
+            "name": "query",
+            "kind": "function",
+            "read_only": False,
+        },
         permission_profile={"access_kinds": [], "write_effects": ["remote_mutation"]},
         input={"query": "select 1"},
         facts={"paths": [], "sql": [merged(fixture("sql_fact"), changes)]},
@@ -277,6 +309,7 @@ def rego_tests() -> Sequence[str]:
             found = re.search(r"^package (\S+)", text, re.MULTILINE)
             assert found, file
             names += [
-                f"data.{found[1]}.{name}" for name in dict.fromkeys(re.findall(r"^(test_\w+)", text, re.MULTILINE))
+                f"data.{found[1]}.{name}"
+                for name in dict.fromkeys(re.findall(r"^(test_\w+)", text, re.MULTILINE))
             ]
     return names

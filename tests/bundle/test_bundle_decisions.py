@@ -47,7 +47,12 @@ def _rm(*targets: str) -> dict[str, Any]:
             "word": target,
             "operation": "delete_tree",
             "covers": ["root"] if target in ("/", "/proj") else [],
-            "path": {**fixture("path_fact"), "access": "write", "lexical": target, "resolved": target},
+            "path": {
+                **fixture("path_fact"),
+                "access": "write",
+                "lexical": target,
+                "resolved": target,
+            },
         }
         for target in targets
     ]
@@ -77,7 +82,10 @@ def _rm(*targets: str) -> dict[str, Any]:
     }
 
 
-UNSTATED = {"tool": {"read_only": False, "inferred": ["read_only", "destructive"]}, "facts": {"paths": []}}
+UNSTATED = {
+    "tool": {"read_only": False, "inferred": ["read_only", "destructive"]},
+    "facts": {"paths": []},
+}
 STRICT = {"session": {"mode": "strict"}}
 PLAN = {"session": {"mode": "plan"}}
 OBSERVE = {"session": {"mode": "observe"}}
@@ -86,10 +94,18 @@ CASES = [
     # files
     Case("read inside the roots", path_call(), "allow", "paths.read_inside"),
     Case(
-        "read with no roots", merged(path_call(inside=False), {"session": {"roots": []}}), "allow", "paths.read_inside"
+        "read with no roots",
+        merged(path_call(inside=False), {"session": {"roots": []}}),
+        "allow",
+        "paths.read_inside",
     ),
     Case("read outside", path_call(inside=False, lexical="/srv/x"), "ask", "paths.read_outside"),
-    Case("read outside, strict", merged(path_call(inside=False), STRICT), "deny", "paths.read_outside"),
+    Case(
+        "read outside, strict",
+        merged(path_call(inside=False), STRICT),
+        "deny",
+        "paths.read_outside",
+    ),
     Case(
         "read /etc/shadow",
         path_call(inside=False, lexical="/etc/shadow", sensitive="credential"),
@@ -99,11 +115,23 @@ CASES = [
     Case("read a key inside", path_call(sensitive="key"), "deny", "paths.sensitive"),
     Case("read .env", path_call(sensitive="credential"), "deny", "paths.sensitive"),
     Case("read a dotfile", path_call(sensitive="dotfile"), "allow", "paths.read_inside"),
-    Case("read through an escaping link", path_call(escapes=True, inside=False), "deny", "paths.escapes"),
+    Case(
+        "read through an escaping link",
+        path_call(escapes=True, inside=False),
+        "deny",
+        "paths.escapes",
+    ),
     Case("read what is not certain", path_call(certain=False), "ask", "paths.uncertain"),
-    Case("read a rejected path", path_call(rejected="nul", certain=False), "deny", "paths.rejected"),
+    Case(
+        "read a rejected path", path_call(rejected="nul", certain=False), "deny", "paths.rejected"
+    ),
     Case("write inside", write_call(), "ask", "paths.write_inside"),
-    Case("write inside as writer", merged(write_call(), {"actor": {"roles": ["writer"]}}), "allow", "="),
+    Case(
+        "write inside as writer",
+        merged(write_call(), {"actor": {"roles": ["writer"]}}),
+        "allow",
+        "=",
+    ),
     Case(
         "write a key as writer",
         merged(write_call(sensitive="key"), {"actor": {"roles": ["writer"]}}),
@@ -118,7 +146,12 @@ CASES = [
         "paths.write_outside",
     ),
     Case("write inside, approved", merged(write_call(), APPROVED), "allow", "approval.approved"),
-    Case("write outside, approved", merged(write_call(inside=False), APPROVED), "deny", "paths.write_outside"),
+    Case(
+        "write outside, approved",
+        merged(write_call(inside=False), APPROVED),
+        "deny",
+        "paths.write_outside",
+    ),
     Case("write inside, planning", merged(write_call(), PLAN), "deny", "paths.write_inside"),
     Case("write inside, observed", merged(write_call(), OBSERVE), "allow", "="),
     Case(
@@ -130,7 +163,12 @@ CASES = [
     ),
     # shell
     Case("a command that only reads", shell_call(), "allow", "shell.read_only"),
-    Case("a command that reads secrets", shell_call(sensitive_read=True), "ask", "shell.sensitive_read"),
+    Case(
+        "a command that reads secrets",
+        shell_call(sensitive_read=True),
+        "ask",
+        "shell.sensitive_read",
+    ),
     Case(
         "a command that is not understood",
         shell_call(parsed=False, read_only=False),
@@ -139,12 +177,20 @@ CASES = [
     ),
     Case("rm of a folder", shell_call(**_rm("build")), "ask", "declared.access_code_execution"),
     Case("rm of everything", shell_call(**_rm("/")), "deny", "shell.critical_target"),
-    Case("rm of everything, approved", merged(shell_call(**_rm("/")), APPROVED), "deny", "shell.critical_target"),
+    Case(
+        "rm of everything, approved",
+        merged(shell_call(**_rm("/")), APPROVED),
+        "deny",
+        "shell.critical_target",
+    ),
     Case("rm of the root", shell_call(**_rm("/proj")), "deny", "shell.critical_target"),
     # network
     Case("a public page", url_call(), "allow", "network.reachable"),
     Case(
-        "loopback", url_call(host="127.0.0.1", address="127.0.0.1", address_class="loopback"), "deny", "network.address"
+        "loopback",
+        url_call(host="127.0.0.1", address="127.0.0.1", address_class="loopback"),
+        "deny",
+        "network.address",
     ),
     Case(
         "loopback on the list",
@@ -162,18 +208,40 @@ CASES = [
         "allow",
         "network.reachable",
     ),
-    Case("a private address", url_call(host="10.0.0.1", address_class="private"), "deny", "network.address"),
-    Case("the metadata service", url_call(host="169.254.169.254", address_class="metadata"), "deny", "network.address"),
+    Case(
+        "a private address",
+        url_call(host="10.0.0.1", address_class="private"),
+        "deny",
+        "network.address",
+    ),
+    Case(
+        "the metadata service",
+        url_call(host="169.254.169.254", address_class="metadata"),
+        "deny",
+        "network.address",
+    ),
     Case("a file URL", url_call(scheme="file"), "deny", "network.scheme"),
     Case("an invalid URL", url_call(valid=False, rejected="control"), "deny", "network.invalid"),
     # sql
     Case("a select", sql_call(), "allow", "sql.read_only"),
-    Case("a delete of every row", sql_call(read_only=False, unbounded_write=True), "deny", "sql.unbounded_write"),
+    Case(
+        "a delete of every row",
+        sql_call(read_only=False, unbounded_write=True),
+        "deny",
+        "sql.unbounded_write",
+    ),
     Case("an update", sql_call(read_only=False, tables_written=["t"]), "ask", "declared.writes"),
     # tools
-    Case("a read-only tool without facts", call(facts={"paths": []}), "allow", "declared.read_only"),
+    Case(
+        "a read-only tool without facts", call(facts={"paths": []}), "allow", "declared.read_only"
+    ),
     Case("a tool that states nothing", call(**UNSTATED), "ask", "declared.unstated"),
-    Case("a tool that states nothing, strict", merged(call(**UNSTATED), STRICT), "deny", "declared.unstated"),
+    Case(
+        "a tool that states nothing, strict",
+        merged(call(**UNSTATED), STRICT),
+        "deny",
+        "declared.unstated",
+    ),
     Case(
         "a tool that states nothing, always allowed",
         call(**UNSTATED),
@@ -183,7 +251,12 @@ CASES = [
     ),
     Case("a disabled tool", call(tool={"lifecycle": "disabled"}), "deny", "declared.lifecycle"),
     Case("high risk", call(permission_profile={"risk_level": "high"}), "ask", "approval.risk"),
-    Case("approval required", call(permission_profile={"approval_required": True}), "ask", "approval.required"),
+    Case(
+        "approval required",
+        call(permission_profile={"approval_required": True}),
+        "ask",
+        "approval.required",
+    ),
     Case("asked before", call(invocation={"resumed": True}), "ask", "approval.sticky"),
     Case(
         "rejected",
@@ -191,11 +264,32 @@ CASES = [
         "deny",
         "approval.rejected",
     ),
-    Case("a payment", call(permission_profile={"access_kinds": ["payment"]}), "ask", "declared.access_payment"),
+    Case(
+        "a payment",
+        call(permission_profile={"access_kinds": ["payment"]}),
+        "ask",
+        "declared.access_payment",
+    ),
     Case("a destructive tool", call(tool={"destructive": True}), "ask", "destructive.declared"),
-    Case("another tenant", call(permission_profile={"tenant_scope": "umbrella"}), "deny", "tenancy.scope"),
-    Case("another tenant's argument", call(input={"tenant_id": "umbrella"}), "deny", "tenancy.argument"),
-    Case("a used up budget", call(), "deny", "budgets.session", {"budgets": {"session": {"calls": 3}}}),
+    Case(
+        "another tenant",
+        call(permission_profile={"tenant_scope": "umbrella"}),
+        "deny",
+        "tenancy.scope",
+    ),
+    Case(
+        "another tenant's argument",
+        call(input={"tenant_id": "umbrella"}),
+        "deny",
+        "tenancy.argument",
+    ),
+    Case(
+        "a used up budget",
+        call(),
+        "deny",
+        "budgets.session",
+        {"budgets": {"session": {"calls": 3}}},
+    ),
     Case("a gated tool", call(), "deny", "evaluation.absent", {"evaluation": {"gates": ["*"]}}),
     Case(
         "a gated tool with a verdict",
@@ -209,7 +303,12 @@ CASES = [
         call(
             tool={"id": "mail.send", "read_only": False},
             permission_profile={"access_kinds": [], "write_effects": []},
-            facts={"paths": [], "provenance": {"/to": {"sources": ["tool:web"], "untrusted": True, "certain": True}}},
+            facts={
+                "paths": [],
+                "provenance": {
+                    "/to": {"sources": ["tool:web"], "untrusted": True, "certain": True}
+                },
+            },
         ),
         "ask",
         "dataflow.untrusted_target",
@@ -227,7 +326,9 @@ CASES = [
         "ask",
         "paths.write_inside",
     ),
-    Case("an unknown preset", call(), "deny", "agenttool.permission.configuration", {"preset": "lax"}),
+    Case(
+        "an unknown preset", call(), "deny", "agenttool.permission.configuration", {"preset": "lax"}
+    ),
 ]
 
 
@@ -303,12 +404,18 @@ CUSTOM_CASES = [
     (_labelled(call(), day="sunday"), "deny", "agenttool.custom.deny"),
     (_labelled(call(), size="big"), "ask", "acme.big"),
     (write_call(lexical="/proj/x.draft"), "allow", "agenttool.permission.answered"),
-    (write_call(lexical="/proj/x.draft", sensitive="key"), "deny", "agenttool.rules.paths.sensitive"),
+    (
+        write_call(lexical="/proj/x.draft", sensitive="key"),
+        "deny",
+        "agenttool.rules.paths.sensitive",
+    ),
     (write_call(lexical="/proj/x.txt"), "ask", "agenttool.rules.paths.write_inside"),
 ]
 
 
-@pytest.mark.parametrize("kind", [*EMBEDDED, pytest.param(Opa, marks=pytest.mark.opa)], ids=lambda kind: kind.name)
+@pytest.mark.parametrize(
+    "kind", [*EMBEDDED, pytest.param(Opa, marks=pytest.mark.opa)], ids=lambda kind: kind.name
+)
 def test_custom_rules_join_and_lift_no_denial(kind: type[Any]) -> None:
     answers = kind(custom=CUSTOM).decide([document for document, _, _ in CUSTOM_CASES])
     for (_, behavior, rule), answer in zip(CUSTOM_CASES, answers, strict=True):
@@ -321,12 +428,23 @@ def test_an_answer_has_no_argument_but_the_blocked_path(kind: type[Any]) -> None
     marker = "zq7-marker"
     documents = [
         path_call(inside=False, lexical=f"/srv/{marker}", raw=marker),
-        url_call(host=f"{marker}.example", host_unicode=marker, path=f"/{marker}", address_class="private"),
+        url_call(
+            host=f"{marker}.example",
+            host_unicode=marker,
+            path=f"/{marker}",
+            address_class="private",
+        ),
         shell_call(**_rm(marker)),
         sql_call(read_only=False, tables_written=[marker], statements=[marker]),
         call(input={"tenant": marker}),
         call(hooks=[{"hook_id": "h", "behavior": "deny", "message": marker}]),
-        call(permission_profile={"risk_level": marker, "access_kinds": [marker], "approval_reason": marker}),
+        call(
+            permission_profile={
+                "risk_level": marker,
+                "access_kinds": [marker],
+                "approval_reason": marker,
+            }
+        ),
     ]
     for document, answer in zip(documents, stock(kind).decide(documents), strict=True):
         assert answer["behavior"] != "allow", document

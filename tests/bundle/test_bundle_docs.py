@@ -8,11 +8,22 @@ from typing import Any
 
 import pytest
 import regorus
-from stock_bundle import EMBEDDED, REPOSITORY, call, data_document, modules, path_call, stock, write_call
+from stock_bundle import (
+    EMBEDDED,
+    REPOSITORY,
+    call,
+    data_document,
+    modules,
+    path_call,
+    stock,
+    write_call,
+)
 
 TEXT = (REPOSITORY / "docs" / "policies.md").read_text("utf-8")
 RULES, TESTS = re.findall(r"```rego\n(.*?)```", TEXT, re.DOTALL)
-SETTINGS, DECISION, REDACTION = (json.loads(block) for block in re.findall(r"```json\n(.*?)```", TEXT, re.DOTALL))
+SETTINGS, DECISION, REDACTION = (
+    json.loads(block) for block in re.findall(r"```json\n(.*?)```", TEXT, re.DOTALL)
+)
 
 
 @pytest.mark.parametrize("kind", EMBEDDED, ids=lambda kind: kind.name)

@@ -1,4 +1,6 @@
-"""The form of the bundle: checked, formatted, documented, and within what every engine can do alike."""
+"""The form of the bundle: checked, formatted, documented, and within what every engine can
+do alike.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,10 @@ from agenttool_otel.policy.bundles.load import load_bundle
 
 
 def _code(text: str) -> str:
-    return "\n".join(re.sub(r'"(?:[^"\\]|\\.)*"|`[^`]*`', '""', line.split("#", 1)[0]) for line in text.splitlines())
+    return "\n".join(
+        re.sub(r'"(?:[^"\\]|\\.)*"|`[^`]*`', '""', line.split("#", 1)[0])
+        for line in text.splitlines()
+    )
 
 
 @pytest.mark.opa
@@ -46,7 +51,9 @@ def test_opa_loads_it_as_a_bundle() -> None:
 def test_no_two_packages_need_each_others_functions() -> None:
     # a running OPA takes one package at a time, and none whose functions it does not know yet
     program = load_program(load_bundle(POLICIES))
-    packages = {rule.path: ".".join(module.package) for module in program.modules for rule in module.rules}
+    packages = {
+        rule.path: ".".join(module.package) for module in program.modules for rule in module.rules
+    }
     needs: dict[str, set[str]] = {}
     for rule in program.rules:
         called = {packages[path] for path, *_ in rule.functions if path in packages}
@@ -91,7 +98,11 @@ def test_folders_are_package_paths_and_packages_are_described(file: str) -> None
     package = re.search(r"^package (\S+)", text, re.MULTILINE)
     assert package
     assert package[1] == ".".join(PurePosixPath(file).parent.parts)
-    siblings = [other for name, other in modules() if PurePosixPath(name).parent == PurePosixPath(file).parent]
+    siblings = [
+        other
+        for name, other in modules()
+        if PurePosixPath(name).parent == PurePosixPath(file).parent
+    ]
     assert any(re.search(r"^# scope: package$", other, re.MULTILINE) for other in siblings)
     assert any(
         name.endswith("_test.rego") and PurePosixPath(name).parent == PurePosixPath(file).parent
@@ -108,30 +119,41 @@ def test_every_finding_has_a_title_and_a_severity(file: str) -> None:
         comment = text[: head.start()].rstrip("\n").split("\n\n")[-1]
         assert "# METADATA" in comment, (file, head[0])
         assert "# title: " in comment
-        assert re.search(r"#   severity: (low|medium|high|critical)$", comment, re.MULTILINE), comment
+        assert re.search(r"#   severity: (low|medium|high|critical)$", comment, re.MULTILINE), (
+            comment
+        )
 
 
 def test_messages_are_fixed_words() -> None:
-    """Messages go to telemetry, so nothing of an argument may get into one: its place and the names of tools may."""
+    """Messages go to telemetry, so nothing of an argument may get into one: its place and the names
+    of tools may.
+    """
     place_or_tools = r"data\.agenttool\.provenance\.(?:argument\(pointer\)|tools\(fact\))"
     fixed = re.compile(rf'concat\("", \[(?:\s*(?:"[^"]*"|{place_or_tools}),)+\s*\]\)')
     for file, text in ((file, fixed.sub('"fixed"', text)) for file, text in modules()):
         for match in re.finditer(r'"message":\s*([^,}\n]+)', text):
             value = match[1].strip()
-            assert value.startswith(('"', "min({")) or value in {"message", "reason.message"}, (file, value)
-        assert "sprintf" not in text.replace('sprintf("%s:%d", [fact.host, fact.port])', "").replace(
-            'sprintf("%d", [fact.port])', ""
-        ), file
+            assert value.startswith(('"', "min({")) or value in {"message", "reason.message"}, (
+                file,
+                value,
+            )
+        assert "sprintf" not in text.replace(
+            'sprintf("%s:%d", [fact.host, fact.port])', ""
+        ).replace('sprintf("%d", [fact.port])', ""), file
 
 
 def test_no_package_is_imported() -> None:
-    """An alias of a package makes regorus evaluate all of it, which costs ten times the decision."""
+    """An alias of a package makes regorus evaluate all of it, which costs ten times the
+    decision.
+    """
     for file, text in modules():
         assert not re.search(r"^import data\.", text, re.MULTILINE), file
 
 
 def test_negations_are_of_names_and_helpers_only() -> None:
-    """Engines differ in what they compute before a negation: ``not f(x) == y`` is not ``not (f(x) == y)`` in OPA."""
+    """Engines differ in what they compute before a negation: ``not f(x) == y`` is not ``not (f(x)
+    == y)`` in OPA.
+    """
     for file, text in modules():
         for line in _code(text).splitlines():
             negation = re.search(r"\bnot (.+?)\s*\}?$", line.strip())
@@ -147,7 +169,9 @@ def test_no_negation_stands_inside_every() -> None:
 
 
 def test_no_index_stands_inside_every() -> None:
-    """The regorus machine reads ``every x in xs { y[x] == 1 }`` as a loop of its own and finds it always true."""
+    """The regorus machine reads ``every x in xs { y[x] == 1 }`` as a loop of its own and finds it
+    always true.
+    """
     for file, text in modules():
         for block in re.finditer(r"\bevery [^{]+\{([^}]*)\}", _code(text)):
             assert "[" not in block[1], (file, block[0])
@@ -155,8 +179,27 @@ def test_no_index_stands_inside_every() -> None:
 
 def test_rules_use_only_builtins_that_all_engines_answer_alike() -> None:
     agreed = {
-        *("array.concat", "concat", "count", "endswith", "glob.match", "is_array", "is_boolean", "is_number"),
-        *("is_object", "is_set", "is_string", "lower", "max", "min", "object.get", "object.keys", "object.union"),
+        *(
+            "array.concat",
+            "concat",
+            "count",
+            "endswith",
+            "glob.match",
+            "is_array",
+            "is_boolean",
+            "is_number",
+        ),
+        *(
+            "is_object",
+            "is_set",
+            "is_string",
+            "lower",
+            "max",
+            "min",
+            "object.get",
+            "object.keys",
+            "object.union",
+        ),
         *(
             "regex.match",
             "set",

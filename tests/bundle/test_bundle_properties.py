@@ -1,4 +1,6 @@
-"""No damage to an input turns a deny or an ask into an allow, and all engines decide alike. Made by hypothesis."""
+"""No damage to an input turns a deny or an ask into an allow, and all engines decide alike. Made by
+hypothesis.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ from stock_bundle import (
     write_call,
 )
 
-VALID = jsonschema_rs.validator_for(json.loads((POLICIES / "schemas" / "input.json").read_text("utf-8")))
+VALID = jsonschema_rs.validator_for(
+    json.loads((POLICIES / "schemas" / "input.json").read_text("utf-8"))
+)
 
 UNTRUSTED = {
     "sources": ["tool:web"], "untrusted": True, "certain": True, "trust": "free_text", "role": "target", "seen_in": [],
@@ -86,7 +90,13 @@ BLOCKED: list[dict[str, Any]] = [
 ]
 """Calls that the stock bundle denies or asks about."""
 
-CLEAR: list[dict[str, Any]] = [call(), url_call(), shell_call(), sql_call(), call(facts={"paths": []})]
+CLEAR: list[dict[str, Any]] = [
+    call(),
+    url_call(),
+    shell_call(),
+    sql_call(),
+    call(facts={"paths": []}),
+]
 
 STRANGE = st.one_of(
     st.none(),
@@ -94,12 +104,27 @@ STRANGE = st.one_of(
     st.integers(-5, 5),
     st.floats(allow_nan=False, allow_infinity=False, width=16),
     st.sampled_from(
-        ["", "allow", "true", "read", "none", "public", "approved", "available", "/", "*", "\u202e", "key"]
+        [
+            "",
+            "allow",
+            "true",
+            "read",
+            "none",
+            "public",
+            "approved",
+            "available",
+            "/",
+            "*",
+            "\u202e",
+            "key",
+        ]
     ),
     st.just([]),
     st.just({}),
     st.lists(st.sampled_from([None, 1, "x", True, {}, []]), max_size=2),
-    st.dictionaries(st.sampled_from(["deny", "certain", "0", "behavior"]), st.booleans(), max_size=2),
+    st.dictionaries(
+        st.sampled_from(["deny", "certain", "0", "behavior"]), st.booleans(), max_size=2
+    ),
 )
 
 
@@ -124,7 +149,8 @@ def _holder(document: Any, place: tuple[Any, ...]) -> Any:
 def damaged(draw: st.DrawFn, base: dict[str, Any]) -> dict[str, Any]:
     """A document with members dropped, retyped or added; what was valid about it stays as it was.
 
-    A change that leaves the document valid is another call, not a damaged one, so it is not made here.
+    A change that leaves the document valid is another call, not a damaged one, so it is not made
+    here.
     """
     document = copy.deepcopy(base)
     for _ in range(draw(st.integers(1, 3))):
@@ -137,7 +163,8 @@ def damaged(draw: st.DrawFn, base: dict[str, Any]) -> dict[str, Any]:
             target = holder[place[-1]] if isinstance(holder[place[-1]], dict) else holder
             if isinstance(target, dict):
                 target.setdefault(
-                    draw(st.sampled_from(["extra", "allow", "trusted", "safe"])), copy.deepcopy(draw(STRANGE))
+                    draw(st.sampled_from(["extra", "allow", "trusted", "safe"])),
+                    copy.deepcopy(draw(STRANGE)),
                 )
             continue
         if place[0] == "input" or (isinstance(holder, list) and how == "drop"):
@@ -148,7 +175,8 @@ def damaged(draw: st.DrawFn, base: dict[str, Any]) -> dict[str, Any]:
         else:
             holder[place[-1]] = copy.deepcopy(draw(STRANGE))
         if how == "retype" and (VALID.is_valid(_stripped(document)) or not intact):
-            # Of a document that is damaged already, it can't be told whether this change alone would be another call.
+            # Of a document that is damaged already, it can't be told whether this change alone
+            # would be another call.
             document = before
     return document
 
@@ -157,7 +185,9 @@ def _stripped(document: Any) -> Any:
     """Without the members that this test adds, which the schema refuses by themselves."""
     if isinstance(document, dict):
         return {
-            key: _stripped(value) for key, value in document.items() if key not in {"extra", "allow", "trusted", "safe"}
+            key: _stripped(value)
+            for key, value in document.items()
+            if key not in {"extra", "allow", "trusted", "safe"}
         }
     if isinstance(document, list):
         return [_stripped(item) for item in document]
@@ -183,14 +213,19 @@ def test_damage_never_turns_a_block_into_an_allow(kind: type[Any], data: st.Data
     base = data.draw(st.sampled_from(BLOCKED))
     document = data.draw(damaged(base))
     [answer] = _decided(kind, [document])
-    assert answer["behavior"] != "allow" if isinstance(answer, dict) else answer == "<undefined>", (answer, document)
+    assert answer["behavior"] != "allow" if isinstance(answer, dict) else answer == "<undefined>", (
+        answer,
+        document,
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("kind", EMBEDDED, ids=lambda kind: kind.name)
 def test_no_single_loss_or_wrong_type_is_an_allow(kind: type[Any]) -> None:
-    """The same without chance: each member of each blocked call, dropped or given each wrong type, one at a time."""
+    """The same without chance: each member of each blocked call, dropped or given each wrong type,
+    one at a time.
+    """
     wrong: tuple[Any, ...] = (None, True, False, 0, 7, "", "x", [], [7], {}, {"x": 1})
     engine = stock(kind)
     compared = 0
@@ -208,7 +243,11 @@ def test_no_single_loss_or_wrong_type_is_an_allow(kind: type[Any]) -> None:
                     if VALID.is_valid(document):
                         continue
                 answer = engine.ask(json.dumps(document))
-                assert not isinstance(answer, dict) or answer["behavior"] != "allow", (place, value, answer)
+                assert not isinstance(answer, dict) or answer["behavior"] != "allow", (
+                    place,
+                    value,
+                    answer,
+                )
                 compared += 1
     assert compared > 10_000
 
@@ -220,25 +259,37 @@ def possible(draw: st.DrawFn) -> dict[str, Any]:
     document = copy.deepcopy(draw(st.sampled_from([*CLEAR, *BLOCKED])))
     tool, profile, session = document["tool"], document["permission_profile"], document["session"]
     for member in draw(
-        st.lists(st.sampled_from(["read_only", "destructive", "requires_user_interaction"]), max_size=1)
+        st.lists(
+            st.sampled_from(["read_only", "destructive", "requires_user_interaction"]), max_size=1
+        )
     ):
         tool[member] = draw(flag)
     if draw(st.integers(0, 3)) == 0:
-        tool["lifecycle"] = draw(st.sampled_from(["available", "deprecated", "draft", "disabled", "odd"]))
+        tool["lifecycle"] = draw(
+            st.sampled_from(["available", "deprecated", "draft", "disabled", "odd"])
+        )
         tool["aliases"] = draw(st.lists(st.sampled_from(["cat", "web.fetch"]), max_size=2))
         profile["risk_level"] = draw(st.sampled_from(["low", "medium", "high", "odd"]))
-        profile["data_sensitivity"] = draw(st.sampled_from([None, "public", "confidential", "secret", "odd"]))
-        profile["tenant_scope"] = draw(st.sampled_from([None, "single", "cross", "acme", "umbrella"]))
+        profile["data_sensitivity"] = draw(
+            st.sampled_from([None, "public", "confidential", "secret", "odd"])
+        )
+        profile["tenant_scope"] = draw(
+            st.sampled_from([None, "single", "cross", "acme", "umbrella"])
+        )
         profile["access_kinds"] = draw(
             st.lists(st.sampled_from(["file_read", "file_write", "network", "payment", "odd"]))
         )
         profile["write_effects"] = draw(
             st.lists(st.sampled_from(["none", "local_persistent", "remote_mutation", "odd"]))
         )
-    session["mode"] = draw(st.sampled_from(["default", "default", "strict", "observe", "plan", "odd"]))
+    session["mode"] = draw(
+        st.sampled_from(["default", "default", "strict", "observe", "plan", "odd"])
+    )
     session["interactive"] = draw(flag)
     session["roots"] = draw(st.sampled_from([["/proj"], ["/proj", "/srv"], []]))
-    document["actor"]["roles"] = draw(st.lists(st.sampled_from(["reader", "writer", "operator", "odd"]), max_size=2))
+    document["actor"]["roles"] = draw(
+        st.lists(st.sampled_from(["reader", "writer", "operator", "odd"]), max_size=2)
+    )
     document["actor"]["tenant"] = draw(st.sampled_from(["acme", None, "umbrella"]))
     document["approval"] = draw(
         st.sampled_from(
@@ -246,19 +297,28 @@ def possible(draw: st.DrawFn) -> dict[str, Any]:
                 None,
                 None,
                 None,
-                *({**fixture("approved"), "status": status} for status in ("approved", "rejected", "expired")),
+                *(
+                    {**fixture("approved"), "status": status}
+                    for status in ("approved", "rejected", "expired")
+                ),
             ]
         )
     )
     for fact in document["facts"]["paths"]:
         if draw(flag):
-            member = draw(st.sampled_from(["inside", "escapes", "certain", "encoded", "confusable"]))
+            member = draw(
+                st.sampled_from(["inside", "escapes", "certain", "encoded", "confusable"])
+            )
             fact[member] = not fact[member]
-        fact["sensitive"] = draw(st.sampled_from([fact["sensitive"], "dotfile", "vcs", "key", "odd"]))
+        fact["sensitive"] = draw(
+            st.sampled_from([fact["sensitive"], "dotfile", "vcs", "key", "odd"])
+        )
         fact["access"] = draw(st.sampled_from(["read", "write", "unknown"]))
         fact["hard_links"] = draw(st.sampled_from([None, 1, 2]))
     for fact in document["facts"]["urls"]:
-        fact["address_class"] = draw(st.sampled_from(["name", "public", "private", "loopback", "link_local"]))
+        fact["address_class"] = draw(
+            st.sampled_from(["name", "public", "private", "loopback", "link_local"])
+        )
         fact["credentials"] = draw(flag)
     for fact in [*document["facts"]["shell"], *document["facts"]["sql"]]:
         member = draw(st.sampled_from(["parsed", "read_only", "inferred"]))
@@ -293,17 +353,23 @@ def test_both_forms_of_the_embedded_engine_agree(document: dict[str, Any]) -> No
 
 
 @pytest.mark.opa
-@pytest.mark.parametrize("examples", [200, pytest.param(3000, marks=[pytest.mark.slow, pytest.mark.timeout(900)])])
+@pytest.mark.parametrize(
+    "examples", [200, pytest.param(3000, marks=[pytest.mark.slow, pytest.mark.timeout(900)])]
+)
 def test_the_embedded_engine_agrees_with_opa(examples: int) -> None:
     valid: list[Any] = []
     broken: list[Any] = []
 
-    @settings(max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+    @settings(
+        max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck), database=None
+    )
     @given(document=possible())
     def collect(document: dict[str, Any]) -> None:
         valid.append(document)
 
-    @settings(max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+    @settings(
+        max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck), database=None
+    )
     @given(data=st.data())
     def collect_broken(data: st.DataObject) -> None:
         broken.append(data.draw(damaged(data.draw(st.sampled_from([*BLOCKED, *CLEAR])))))
@@ -312,11 +378,15 @@ def test_the_embedded_engine_agrees_with_opa(examples: int) -> None:
     collect_broken()
     documents = [*valid, *broken]
     reference = [
-        answer for start in range(0, len(documents), 500) for answer in Opa().decide(documents[start : start + 500])
+        answer
+        for start in range(0, len(documents), 500)
+        for answer in Opa().decide(documents[start : start + 500])
     ]
     assert {answer["behavior"] for answer in reference} == {"allow", "ask", "deny"}
     for kind in EMBEDDED:
-        for document, expected, answer in zip(documents, reference, _decided(kind, documents), strict=True):
+        for document, expected, answer in zip(
+            documents, reference, _decided(kind, documents), strict=True
+        ):
             if answer == ERROR:
                 # strict about builtin errors where OPA is not; both block
                 assert expected["behavior"] != "allow", document

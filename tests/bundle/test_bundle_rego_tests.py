@@ -51,7 +51,9 @@ def test_rego_tests_pass_on_opa_and_cover_the_rules() -> None:
         if entry.get("not_covered")
     }
     assert report["coverage"] == 100, missed
-    assert len([file for file in report["files"] if not file.endswith("_test.rego")]) == len(modules())
+    assert len([file for file in report["files"] if not file.endswith("_test.rego")]) == len(
+        modules()
+    )
 
 
 @pytest.mark.slow
@@ -66,7 +68,8 @@ def test_a_broken_rule_fails_the_rego_tests(tmp_path: Any) -> None:
         target = tmp_path / source.relative_to(POLICIES)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(
-            source.read_text("utf-8").replace('"key": {"read": "deny"', '"key": {"read": "allow"'), "utf-8"
+            source.read_text("utf-8").replace('"key": {"read": "deny"', '"key": {"read": "allow"'),
+            "utf-8",
         )
     done = run_opa("test", str(tmp_path))
     assert done.returncode != 0

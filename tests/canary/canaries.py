@@ -1,4 +1,6 @@
-"""Secrets that exist for one run only, and a search that finds any eight characters of them in any usual encoding."""
+"""Secrets that exist for one run only, and a search that finds any eight characters of them in any
+usual encoding.
+"""
 
 from __future__ import annotations
 
@@ -47,11 +49,19 @@ class Canaries:
         return "gh" + "p_" + self._keep(f"github in {where}", self.letters(36))
 
     def aws(self, where: str) -> str:
-        return "AK" + "IA" + self._keep(f"aws in {where}", self.letters(16, string.ascii_uppercase + "234567"))
+        return (
+            "AK"
+            + "IA"
+            + self._keep(f"aws in {where}", self.letters(16, string.ascii_uppercase + "234567"))
+        )
 
     def jwt(self, where: str) -> str:
         head = base64.urlsafe_b64encode(b'{"alg":"HS256","typ":"JWT"}').decode().rstrip("=")
-        body = base64.urlsafe_b64encode(b'{"sub":"' + self.letters(12).encode() + b'"}').decode().rstrip("=")
+        body = (
+            base64.urlsafe_b64encode(b'{"sub":"' + self.letters(12).encode() + b'"}')
+            .decode()
+            .rstrip("=")
+        )
         return f"{head}.{body}." + self._keep(f"jwt in {where}", self.letters(43))
 
     def pem(self, where: str) -> str:
@@ -92,10 +102,14 @@ class Canaries:
         hits: dict[str, str] = {}
         for run in set(_RUNS.findall(raw)) - self._clean_runs:
             for start in range(len(run) - _WINDOW + 1):
-                name = windows.get(run[start : start + _WINDOW]) or windows.get(run[start : start + 2 * _WINDOW])
+                name = windows.get(run[start : start + _WINDOW]) or windows.get(
+                    run[start : start + 2 * _WINDOW]
+                )
                 if name is not None:
                     at = raw.index(run)
-                    hits[name] = f"seed {self.seed}: {name} in {place}: ...{raw[max(0, at - 60) : at + 60]!r}"
+                    hits[name] = (
+                        f"seed {self.seed}: {name} in {place}: ...{raw[max(0, at - 60) : at + 60]!r}"
+                    )
                     break
             else:
                 self._clean_runs.add(run)
@@ -106,9 +120,14 @@ class Canaries:
             self._count = len(self.made)
             self._known = {}
             for name, secret in self.made.items():
-                # eight hexadecimal digits are found by chance in ids, so that form takes twice as many
+                # eight hexadecimal digits are found by chance in ids, so that form takes twice as
+                # many
                 hexadecimal = secret.encode().hex().encode()
-                forms = (secret.encode(), _WINDOW), (_base64(secret), _WINDOW), (hexadecimal, 2 * _WINDOW)
+                forms = (
+                    (secret.encode(), _WINDOW),
+                    (_base64(secret), _WINDOW),
+                    (hexadecimal, 2 * _WINDOW),
+                )
                 for form, size in forms:
                     for start in range(len(form) - size + 1):
                         self._known[form[start : start + size]] = name

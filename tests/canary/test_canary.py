@@ -1,4 +1,6 @@
-"""No byte of a secret leaves the process, wherever it was planted, in any capture mode, after a run of everything."""
+"""No byte of a secret leaves the process, wherever it was planted, in any capture mode, after a run
+of everything.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,14 @@ from agenttool_otel import Governor, TelemetrySettings
 from agenttool_otel.approvals.store.store import ApprovalStore
 from agenttool_otel.approvals.types import ApprovalAnswer
 from agenttool_otel.errors import GovernedOutcome
-from agenttool_otel.hooks import AdditionalContext, HookContext, Hooks, Message, PermissionResult, Stop
+from agenttool_otel.hooks import (
+    AdditionalContext,
+    HookContext,
+    Hooks,
+    Message,
+    PermissionResult,
+    Stop,
+)
 from agenttool_otel.names import EntryPoint
 from agenttool_otel.policy.types import EngineAnswer
 from agenttool_otel.records import ToolEvent
@@ -48,7 +57,10 @@ class Quoting(StaticEngine):
         behavior = next((word for word in ("deny", "ask") if word in name), "allow")
         if behavior == "ask" and document.get("approval"):
             behavior = "allow"
-        answer = decision(behavior, alternatives=[{"tool": "safer", "arguments": arguments, "reason": f"{arguments}"}])
+        answer = decision(
+            behavior,
+            alternatives=[{"tool": "safer", "arguments": arguments, "reason": f"{arguments}"}],
+        )
         answer["reason"]["message"] = f"because of {arguments}"
         if "obliged" in name:
             answer["obligations"] = {"redact_result": ["/password"], "max_inline_chars": 5000}
@@ -73,7 +85,9 @@ class World:
         for span in self.spans.get_finished_spans():
             found += self.canaries.found_in(f"span {span.name}", span.to_json())
         for item in self.logs.get_finished_logs():
-            found += self.canaries.found_in("log event", str(item.log_record.attributes) + str(item.log_record.body))
+            found += self.canaries.found_in(
+                "log event", str(item.log_record.attributes) + str(item.log_record.body)
+            )
         data = self.reader.get_metrics_data()
         assert data is not None
         found += self.canaries.found_in("metrics", data.to_json())
@@ -82,14 +96,20 @@ class World:
         found += self.canaries.found_in("Python logging", logged)
         for path in self.folder.rglob("*"):
             if path.is_file():
-                found += self.canaries.found_in(f"file {path.relative_to(self.folder)}", path.read_bytes())
+                found += self.canaries.found_in(
+                    f"file {path.relative_to(self.folder)}", path.read_bytes()
+                )
         return found
 
 
 def world(
     folder: Path, capture: Any, canaries: Canaries, hooks: Hooks | None = None, **options: Any
 ) -> Iterator[World]:
-    spans, logs, reader = InMemorySpanExporter(), InMemoryLogRecordExporter(), InMemoryMetricReader()
+    spans, logs, reader = (
+        InMemorySpanExporter(),
+        InMemoryLogRecordExporter(),
+        InMemoryMetricReader(),
+    )
     tracers, loggers, meters = TracerProvider(), LoggerProvider(), MeterProvider([reader])
     tracers.add_span_processor(SimpleSpanProcessor(spans))
     loggers.add_log_record_processor(SimpleLogRecordProcessor(logs))
@@ -128,7 +148,9 @@ def quietly(function: Callable[[], Any]) -> Any:
 
 
 def run_everything(at: World, folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Call tools of every shape with secrets in every place; returns the words of refusals and errors."""
+    """Call tools of every shape with secrets in every place; returns the words of refusals
+    and errors.
+    """
     made, govern = at.canaries, at.governor.govern
     said: list[str] = []
 
@@ -142,14 +164,27 @@ def run_everything(at: World, folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
     # functions: secrets by shape, by key, by contract, and echoed
     @govern(sensitive_fields=["note", "/who/pin"])
     def echo(note: str, who: dict[str, Any], password: str, url: str) -> dict[str, Any]:
-        return {"text": f"got {note} and {who['pin']} with {password}", "url": url, "list": [note, {"k": password}]}
+        return {
+            "text": f"got {note} and {who['pin']} with {password}",
+            "url": url,
+            "list": [note, {"k": password}],
+        }
 
     @govern(sensitive_fields=["note"])
     def fail(note: str, api_key: str) -> None:
         raise ValueError(f"can't use {note} nor {api_key}: {made.every('exception')}")
 
-    echo(made.word("sensitive field"), {"pin": made.word("sensitive pointer")}, made.word("password"), made.url("url"))
-    keep(echo.tool.invoke(note=made.word("note"), who={"pin": made.word("pin")}, password=made.word("p"), url="u"))
+    echo(
+        made.word("sensitive field"),
+        {"pin": made.word("sensitive pointer")},
+        made.word("password"),
+        made.url("url"),
+    )
+    keep(
+        echo.tool.invoke(
+            note=made.word("note"), who={"pin": made.word("pin")}, password=made.word("p"), url="u"
+        )
+    )
     quietly(lambda: fail(made.word("note in error"), made.word("key in error")))
     keep(fail.tool.invoke(note=made.word("note in error 2"), api_key=made.word("key in error 2")))
 
@@ -158,7 +193,10 @@ def run_everything(at: World, folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
         if kind == "dict":
             return {
                 "password": made.word("result key"),
-                "headers": [["X-Api-Key", made.word("header pair")], ["Cookie", f"session={made.password('cookie')}"]],
+                "headers": [
+                    ["X-Api-Key", made.word("header pair")],
+                    ["Cookie", f"session={made.password('cookie')}"],
+                ],
                 "nested": {"client_secret": made.word("nested key"), made.github("a key"): 1},
                 "argv": ["curl", "--token", made.password("flag"), "https://example.com"],
             }
@@ -169,7 +207,9 @@ def run_everything(at: World, folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
     result.tool.invoke(kind="dict")
 
     # exceptions in every relation
-    @govern(retry={"max_attempts": 3, "initial_delay_ms": 1, "retry_on": ["dependency_unavailable"]})
+    @govern(
+        retry={"max_attempts": 3, "initial_delay_ms": 1, "retry_on": ["dependency_unavailable"]}
+    )
     def nested(kind: str) -> None:
         inner = ConnectionError(made.every("inner exception"))
         inner.add_note(made.every("note"))
@@ -238,13 +278,20 @@ def run_everything(at: World, folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
             return f"{filler}{note} {made.every('bytes')}{filler * 5}".encode()
         if kind == "path":
             path = folder / "large.env"
-            path.write_text(f"{filler * 5}SECRET_KEY={made.password('file')}\n{made.every('file')}\n{note}\n")
+            path.write_text(
+                f"{filler * 5}SECRET_KEY={made.password('file')}\n{made.every('file')}\n{note}\n"
+            )
             return path
-        return filler + f"{note} {made.every('large text')}" + filler * 5 + made.every("tail") + note
+        return (
+            filler + f"{note} {made.every('large text')}" + filler * 5 + made.every("tail") + note
+        )
 
     @govern
     def obliged_large(password: str) -> dict[str, Any]:
-        return {"password": made.word("obliged"), "text": f"{password} {made.every('obliged text')}" * 3}
+        return {
+            "password": made.word("obliged"),
+            "text": f"{password} {made.every('obliged text')}" * 3,
+        }
 
     for kind in ("text", "dict", "bytes", "path"):
         large(kind, made.word(f"large {kind}"))
@@ -273,9 +320,8 @@ def run_everything(at: World, folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
         raise AssertionError("ran")
 
     def command() -> str:
-        return (
-            f"curl -H 'X-Api-Key: {made.password('header')}' --user bob:{made.password('user')} {made.url('command')}"
-        )
+        key, user = made.password("header"), made.password("user")
+        return f"curl -H 'X-Api-Key: {key}' --user bob:{user} {made.url('command')}"
 
     keep(quietly(lambda: deny(made.word("denied"), command())))
     keep(deny.tool.invoke(note=made.word("denied 2"), command=command()))
@@ -291,7 +337,9 @@ def run_everything(at: World, folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
     )
     keep(quietly(lambda: ask(made.word("rejected"), made.word("rejected password"), command())))
     at.governor.approvals.approver = None
-    waiting = keep(quietly(lambda: ask(made.word("resumed"), made.word("resumed password"), command())))
+    waiting = keep(
+        quietly(lambda: ask(made.word("resumed"), made.word("resumed password"), command()))
+    )
     store: ApprovalStore = at.governor.approvals.store
     store.answer(waiting.request_id, ApprovalAnswer(True, answered_by="user:ann"))
     keep(at.governor.resume(waiting.invocation_id))
@@ -312,7 +360,11 @@ def run_everything(at: World, folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
     @govern
     def environment() -> dict[str, str]:
-        return {"PATH": "/bin", "GITHUB_TOKEN": made.word("environment"), "DB_URL": made.url("environment")}
+        return {
+            "PATH": "/bin",
+            "GITHUB_TOKEN": made.word("environment"),
+            "DB_URL": made.url("environment"),
+        }
 
     @govern
     def process() -> subprocess.CompletedProcess[str]:
@@ -336,9 +388,15 @@ def run_everything(at: World, folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
     governed = govern(search)
     call = {"name": "search", "id": "1", "type": "tool_call"}
     governed.invoke({**call, "args": {"query": "a", "password": made.word("LangChain argument")}})
-    quietly(lambda: governed.invoke({**call, "args": {"query": "fail", "password": made.word("LangChain failing")}}))
     quietly(
-        lambda: governed.invoke({**call, "args": {"query": made.every("bad"), "password": 1, "more": made.word("x")}})
+        lambda: governed.invoke(
+            {**call, "args": {"query": "fail", "password": made.word("LangChain failing")}}
+        )
+    )
+    quietly(
+        lambda: governed.invoke(
+            {**call, "args": {"query": made.every("bad"), "password": 1, "more": made.word("x")}}
+        )
     )
     return said
 
@@ -376,13 +434,19 @@ def test_no_byte_of_any_secret_leaves(
     with contextlib.contextmanager(world)(kept, capture, made) as at:
         said = run_everything(at, tmp_path, monkeypatch)
         leaks = at.leaks(caplog.text)
-    leaks += [leak for text in said for leak in made.found_in("words of a refusal, error or obliged result", text)]
+    leaks += [
+        leak
+        for text in said
+        for leak in made.found_in("words of a refusal, error or obliged result", text)
+    ]
     assert len(made.made) > 300
     assert not leaks, "\n".join(leaks[:40])
 
 
 @pytest.mark.parametrize("capture", ["NO_CONTENT", "SPAN_AND_EVENT"])
-def test_what_hooks_say_and_raise_is_clean(capture: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_hooks_say_and_raise_is_clean(
+    capture: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.DEBUG)
     made = Canaries(random.SystemRandom().randrange(1 << 32))
     said: list[str] = []

@@ -1,4 +1,6 @@
-"""What a hook or a person says about a call may quote its arguments; those that are secret are masked there, too."""
+"""What a hook or a person says about a call may quote its arguments; those that are secret are
+masked there, too.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +18,24 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from agenttool_otel import Governor, TelemetrySettings
 from agenttool_otel.approvals.types import ApprovalAnswer
 from agenttool_otel.errors import GovernedOutcome
-from agenttool_otel.hooks import AdditionalContext, HookContext, Hooks, Message, PermissionResult, Stop, UpdatedInput
+from agenttool_otel.hooks import (
+    AdditionalContext,
+    HookContext,
+    Hooks,
+    Message,
+    PermissionResult,
+    Stop,
+    UpdatedInput,
+)
 from agenttool_otel.testing import FixedApprover, StaticEngine
 
 WORD = "quiethorsewindow"
 """No detector knows it: the contract alone says that the argument is secret."""
 
 
-@pytest.mark.parametrize("way", ["message", "context", "stop", "deny", "decide", "change", "reject"])
+@pytest.mark.parametrize(
+    "way", ["message", "context", "stop", "deny", "decide", "change", "reject"]
+)
 def test_words_about_a_call_do_not_repeat_its_secret_arguments(way: str, tmp_path: Path) -> None:
     spans, logs = InMemorySpanExporter(), InMemoryLogRecordExporter()
     tracers, loggers = TracerProvider(), LoggerProvider()
@@ -80,7 +92,10 @@ def test_words_about_a_call_do_not_repeat_its_secret_arguments(way: str, tmp_pat
         result = look.tool.invoke(note=WORD)  # type: ignore[attr-defined]
         said.append(f"{result.error} {result.summary}")
     left = [span.to_json() for span in spans.get_finished_spans()]
-    left += [str(item.log_record.attributes) + str(item.log_record.body) for item in logs.get_finished_logs()]
+    left += [
+        str(item.log_record.attributes) + str(item.log_record.body)
+        for item in logs.get_finished_logs()
+    ]
     left += [event.model_dump_json() for event in events]
     assert left
     if way in ("stop", "deny", "decide", "reject"):  # the others are told to the hooks' own records

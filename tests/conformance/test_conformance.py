@@ -1,4 +1,6 @@
-"""The standard's scenarios pass against this package, and each turns red when what it is about is broken."""
+"""The standard's scenarios pass against this package, and each turns red when what it is about is
+broken.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,9 @@ def whole() -> Report:
 
 
 def test_all_scenarios_pass(whole: Report) -> None:
-    assert [(one.number, one.failure, one.problems) for one in whole.outcomes if not one.passed] == []
+    assert [
+        (one.number, one.failure, one.problems) for one in whole.outcomes if not one.passed
+    ] == []
     assert [one.number for one in whole.outcomes] == list(range(1, 18))
 
 
@@ -80,16 +84,24 @@ def changed(owners: Any, name: str, value: Any) -> Callable[[Patch], None]:
     return change
 
 
-def misnumbered(self: Reporter, call: Any, sequence: int, facts: Any, was: Any = Reporter.progress) -> None:
+def misnumbered(
+    self: Reporter, call: Any, sequence: int, facts: Any, was: Any = Reporter.progress
+) -> None:
     was(self, call, 7, facts)
 
 
 MUTATIONS: dict[int, tuple[str, Callable[[Patch], None]]] = {
-    1: ("every tool is loaded", changed(Entry, "is_deferred", property(lambda self: False, nothing))),
+    1: (
+        "every tool is loaded",
+        changed(Entry, "is_deferred", property(lambda self: False, nothing)),
+    ),
     2: ("what is found is not loaded", changed(discovery, "load", lambda *_: [])),
     3: ("a schema failure is ignored", changed(Refusals, "invalid", nothing)),
     4: ("values are not checked", changed(Inputs, "validate", nothing)),
-    5: ("records show inputs", changed(finished, "invocation_record", partial(invocation_record, show=lambda v: v))),
+    5: (
+        "records show inputs",
+        changed(finished, "invocation_record", partial(invocation_record, show=lambda v: v)),
+    ),
     6: ("changes of the input are not recorded", changed(Inputs, "_mutated", nothing)),
     7: ("a resumed call forgets its past", changed(resume, "recall", nothing)),
     8: ("the end of a call is not told", changed(Recorder, "_tell_end", nothing)),
@@ -97,7 +109,10 @@ MUTATIONS: dict[int, tuple[str, Callable[[Patch], None]]] = {
     10: ("exclusive calls do not wait", changed(Turn, "admits", lambda *_: True)),
     11: ("a failed sibling stops nobody", changed(Batch, "stopped", nothing)),
     12: ("large results stay whole", changed(ResultKeeper, "choose", nothing)),
-    13: ("empty results look like others", lambda patch: patch.setitem(map_content._EMPTY_BLOCK, "empty", False)),
+    13: (
+        "empty results look like others",
+        lambda patch: patch.setitem(map_content._EMPTY_BLOCK, "empty", False),
+    ),
     14: ("artifacts of a call are forgotten", changed((execute, envelope), "examine", nothing)),
     15: ("nobody says whether a result is trusted", changed(records, "trust", nothing)),
     16: ("a person's answer is no decision", changed(Refusals, "answered", lambda *_: "")),
@@ -110,10 +125,11 @@ def test_a_broken_package_turns_its_scenario_red(number: int, monkeypatch: Patch
     MUTATIONS[number][1](monkeypatch)
     [outcome] = run(number).outcomes
     assert not outcome.passed
-    assert outcome.failure.startswith("AssertionError: ") or outcome.problems  # its own judgement, no mishap
+    # its own judgement, no mishap
+    assert outcome.failure.startswith("AssertionError: ") or outcome.problems
 
 
-# --- the command -----------------------------------------------------------------------------------------------------
+# --- the command ----------------------------------------------------------------------------------
 
 
 def module(folder: Path, change: str, patch: Patch) -> str:
@@ -126,7 +142,9 @@ def module(folder: Path, change: str, patch: Patch) -> str:
 def test_another_module_is_examined_and_reported(tmp_path: Path, monkeypatch: Patch) -> None:
     name = module(tmp_path, "'vendor': 1", monkeypatch)
     report = tmp_path / "report.json"
-    shown = CliRunner().invoke(app, ["conformance", name, "--scenario", "13", "--report", str(report)])
+    shown = CliRunner().invoke(
+        app, ["conformance", name, "--scenario", "13", "--report", str(report)]
+    )
     assert shown.exit_code == 0, shown.output
     assert "1 of 1 scenarios pass" in shown.output
     told = json.loads(report.read_text(encoding="utf-8"))

@@ -1,4 +1,6 @@
-"""The page of coverage is what its rows say, its tests are there, and a run still shows what it claims."""
+"""The page of coverage is what its rows say, its tests are there, and a run still shows what it
+claims.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ import coverage_table as table  # type: ignore[import-not-found]  # noqa: E402
 
 
 def test_the_page_of_coverage_is_current() -> None:
-    assert table.PAGE.read_text(encoding="utf-8") == table.page(), "run python tools/coverage_table.py"
+    assert table.PAGE.read_text(encoding="utf-8") == table.page(), (
+        "run python tools/coverage_table.py"
+    )
 
 
 def test_every_requirement_has_a_test_or_a_reason() -> None:
@@ -24,7 +28,9 @@ def test_every_requirement_has_a_test_or_a_reason() -> None:
 def test_every_named_test_and_place_is_there() -> None:
     for row in table.rows():
         assert not row.test or (ROOT / row.test.split(" (")[0]).is_file(), row
-        place = ROOT / (row.where if row.where.startswith("policies") else f"src/agenttool_otel/{row.where}")
+        place = ROOT / (
+            row.where if row.where.startswith("policies") else f"src/agenttool_otel/{row.where}"
+        )
         assert not row.where or place.exists(), row
 
 

@@ -1,4 +1,6 @@
-"""Every event class, error class and state of the standard, each seen in the records of a call that really went so."""
+"""Every event class, error class and state of the standard, each seen in the records of a call that
+really went so.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,14 @@ from agenttool_otel import (
     report_progress,
 )
 from agenttool_otel.hooks import Hooks, PermissionResult, UpdatedInput
-from agenttool_otel.names import AbortReason, ErrorClass, HookEvent, InvocationStatus, ProgressStatus, ResultStatus
+from agenttool_otel.names import (
+    AbortReason,
+    ErrorClass,
+    HookEvent,
+    InvocationStatus,
+    ProgressStatus,
+    ResultStatus,
+)
 from agenttool_otel.telemetry.sinks import CallbackSink
 from agenttool_otel.testing import StaticEngine, decision
 from function_engine import FunctionEngine
@@ -52,9 +61,13 @@ class World:
     def governor(self, policy: Any = "allow", **options: Any) -> Governor:
         engine = policy if hasattr(policy, "evaluate") else StaticEngine(policy)
         telemetry = TelemetrySettings(sinks=(self.sink,), verbose=True)
-        return Governor(policy=engine, approvals="sqlite://", telemetry=telemetry, policy_timeout=60, **options)
+        return Governor(
+            policy=engine, approvals="sqlite://", telemetry=telemetry, policy_timeout=60, **options
+        )
 
-    def call(self, body: Any = None, policy: Any = "allow", hooks: Hooks | None = None, **options: Any) -> Any:
+    def call(
+        self, body: Any = None, policy: Any = "allow", hooks: Hooks | None = None, **options: Any
+    ) -> Any:
         governor = self.governor(policy, hooks=hooks)
         return governor.govern(body or echo, **{"name": "act", **options}).tool.invoke(text="a")
 
@@ -92,7 +105,7 @@ def fail(context: Any) -> None:
     raise ValueError("broken")
 
 
-# --- calls that end before anything runs -----------------------------------------------------------------------------
+# --- calls that end before anything runs ----------------------------------------------------------
 
 
 @way("error class unknown_tool", "invocation state blocked")
@@ -102,7 +115,10 @@ def nobody_has_such_a_tool(world: World) -> None:
 
 @way("error class schema_validation_failed", "invocation state schema_parse_failed")
 def arguments_of_another_type(world: World) -> None:
-    world.call(lambda text: text, model_input_schema={"type": "object", "properties": {"text": {"type": "integer"}}})
+    world.call(
+        lambda text: text,
+        model_input_schema={"type": "object", "properties": {"text": {"type": "integer"}}},
+    )
 
 
 @way("error class invalid_arguments", "invocation state validation_failed")
@@ -135,19 +151,30 @@ def a_policy_that_breaks(world: World) -> None:
     world.call(policy=FunctionEngine(fail))
 
 
-@way("error class approval_rejected", "result status rejected", "invocation state awaiting_approval")
+@way(
+    "error class approval_rejected", "result status rejected", "invocation state awaiting_approval"
+)
 def a_person_says_no(world: World) -> None:
     answered(world, approved=False)
 
 
-@way("invocation state approved", "progress status waiting_for_permission", "event tool.permission.requested")
+@way(
+    "invocation state approved",
+    "progress status waiting_for_permission",
+    "event tool.permission.requested",
+)
 def a_person_says_yes(world: World) -> None:
     answered(world, approved=True)
 
 
 @way("mutation source permission_prompt", "hook event permission_request")
 def a_person_changes_the_arguments(world: World) -> None:
-    answered(world, approved=True, edited={"text": "b"}, hooks=hook("permission_request", lambda ctx: None))
+    answered(
+        world,
+        approved=True,
+        edited={"text": "b"},
+        hooks=hook("permission_request", lambda ctx: None),
+    )
 
 
 @way("mutation source runtime", "hook event permission_decision")
@@ -156,7 +183,9 @@ def a_policy_changes_the_arguments(world: World) -> None:
     world.call(policy=changes, hooks=hook("permission_decision", lambda ctx: None))
 
 
-def answered(world: World, *, approved: bool, edited: Any = None, hooks: Hooks | None = None) -> None:
+def answered(
+    world: World, *, approved: bool, edited: Any = None, hooks: Hooks | None = None
+) -> None:
     governor = world.governor("ask", hooks=hooks)
     act = governor.govern(echo, name="act")
     paused = act.tool.invoke(text="a")
@@ -167,7 +196,11 @@ def answered(world: World, *, approved: bool, edited: Any = None, hooks: Hooks |
     governor.resume(paused.invocation_id)
 
 
-@way("error class hook_blocked", "invocation state pre_hooks_running", "event tool.hook.pre.completed")
+@way(
+    "error class hook_blocked",
+    "invocation state pre_hooks_running",
+    "event tool.hook.pre.completed",
+)
 def a_hook_objects(world: World) -> None:
     world.call(hooks=hook("pre_tool_use", lambda ctx: PermissionResult("deny", "no")))
 
@@ -182,10 +215,14 @@ def a_hook_gives_what_does_not_fit(world: World) -> None:
     world.call(hooks=hook("pre_tool_use", lambda ctx: UpdatedInput({"text": 5})))
 
 
-# --- calls that run and fail -----------------------------------------------------------------------------------------
+# --- calls that run and fail ----------------------------------------------------------------------
 
 
-@way("error class execution_failed", "event tool.invocation.failed", "hook event post_tool_use_failure")
+@way(
+    "error class execution_failed",
+    "event tool.invocation.failed",
+    "hook event post_tool_use_failure",
+)
 def a_body_raises(world: World) -> None:
     world.call(raising(RuntimeError("no")), hooks=hook("post_tool_use_failure", lambda ctx: None))
 
@@ -218,7 +255,9 @@ def a_server_refuses(world: World) -> None:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         for status in (401, 429):
-            world.call(lambda text, to=status: direct.open(f"http://127.0.0.1:{server.server_port}/{to}"))
+            world.call(
+                lambda text, to=status: direct.open(f"http://127.0.0.1:{server.server_port}/{to}")
+            )
         server.shutdown()
 
 
@@ -230,20 +269,36 @@ libc.prctl(38, 1, 0, 0, 0)
 libc.prctl(22, 2, ctypes.create_string_buffer(struct.pack("HP", 1, ctypes.addressof(rule))))
 os.kill(os.getpid(), signal.SIGSYS)
 """
-"""Leaves a seccomp sandbox in which no system call is allowed; where there is none, it ends in the same way."""
+"""Leaves a seccomp sandbox in which no system call is allowed; where there is none, it ends in the
+same way.
+"""
 
 
 @way("error class sandbox_violation")
 def a_command_leaves_its_sandbox(world: World) -> None:
-    world.call(lambda text: subprocess.run([sys.executable, "-c", SANDBOXED], check=True, capture_output=True))
+    world.call(
+        lambda text: subprocess.run(
+            [sys.executable, "-c", SANDBOXED], check=True, capture_output=True
+        )
+    )
 
 
-@way("error class timeout", "result status timed_out", "invocation state timed_out", "event tool.invocation.timed_out")
+@way(
+    "error class timeout",
+    "result status timed_out",
+    "invocation state timed_out",
+    "event tool.invocation.timed_out",
+)
 def a_body_takes_too_long(world: World) -> None:
     world.call(lambda text: time.sleep(0.2), timeout_ms=20)
 
 
-@way("error class canceled", "result status canceled", "event tool.invocation.canceled", "progress status canceled")
+@way(
+    "error class canceled",
+    "result status canceled",
+    "event tool.invocation.canceled",
+    "progress status canceled",
+)
 def somebody_stops_a_call(world: World) -> None:
     stopped(world, "user_interruption")
 
@@ -266,10 +321,14 @@ def stopped(world: World, reason: Any, body: Any = None) -> None:
         return body() if body else call.raise_if_canceled()
 
     governor = world.governor()
-    thread = threading.Thread(target=governor.govern(wait, name="act").tool.invoke, kwargs={"text": "a"})
+    thread = threading.Thread(
+        target=governor.govern(wait, name="act").tool.invoke, kwargs={"text": "a"}
+    )
     thread.start()
     assert started.wait(20)
-    governor.cancel(next(iter(governor.pipeline.running)), "enough", abort_reason=AbortReason(reason))
+    governor.cancel(
+        next(iter(governor.pipeline.running)), "enough", abort_reason=AbortReason(reason)
+    )
     thread.join()
 
 
@@ -279,10 +338,13 @@ def a_sibling_fails(world: World) -> None:
     bad = governor.govern(raising(OSError("no disk")), name="bad")
     act = governor.govern(echo, name="act")
     policy = SchedulerPolicy(sibling_failure_policy="cancel_dependent")
-    governor.batch([BatchCall(bad, {"text": "a"}), BatchCall(act, {"text": "b"}, depends_on=[0])], policy=policy)
+    governor.batch(
+        [BatchCall(bad, {"text": "a"}), BatchCall(act, {"text": "b"}, depends_on=[0])],
+        policy=policy,
+    )
 
 
-# --- calls whose result is more than a value --------------------------------------------------------------------------
+# --- calls whose result is more than a value ------------------------------------------------------
 
 
 @dataclass
@@ -311,7 +373,9 @@ def a_large_result_that_nobody_can_keep(world: World) -> None:
 
 @way("event tool.result.redacted")
 def a_policy_has_a_result_redacted(world: World) -> None:
-    world.call(lambda text: {"a": 1}, policy=decision("allow", obligations={"redact_result": ["/a"]}))
+    world.call(
+        lambda text: {"a": 1}, policy=decision("allow", obligations={"redact_result": ["/a"]})
+    )
 
 
 @way("error class result_redacted", "result status redacted")
@@ -319,7 +383,11 @@ def a_result_that_can_not_be_redacted(world: World) -> None:
     world.call(lambda text: Odd(), policy=decision("allow", obligations={"redact_result": ["/a"]}))
 
 
-@way("error class post_hook_failed", "invocation state post_hooks_running", "event tool.hook.post.completed")
+@way(
+    "error class post_hook_failed",
+    "invocation state post_hooks_running",
+    "event tool.hook.post.completed",
+)
 def a_hook_that_breaks_afterwards(world: World) -> None:
     world.call(hooks=hook("post_tool_use", fail))
 
@@ -329,7 +397,11 @@ def a_stopped_body_gives_what_it_has(world: World) -> None:
     stopped(world, "user_interruption", lambda: "half")
 
 
-@way("invocation state partial_result", "event tool.invocation.partial_result", "progress status partial_result")
+@way(
+    "invocation state partial_result",
+    "event tool.invocation.partial_result",
+    "progress status partial_result",
+)
 def a_stream(world: World) -> None:
     def act(text: str) -> Iterator[str]:
         report_progress(50, status="partial_result", partial_result_refs=["part:1"])
@@ -356,15 +428,28 @@ def a_large_result(world: World) -> None:
     world.call(lambda text: "line\n" * 1000, max_inline_chars=100, hooks=hooks)
 
 
-@way("invocation state yielded", "event tool.invocation.yielded", "tool_scheduler_policy.max_parallel")
+@way(
+    "invocation state yielded",
+    "event tool.invocation.yielded",
+    "tool_scheduler_policy.max_parallel",
+)
 def a_batch(world: World) -> None:
     governor = world.governor()
     governor.batch([BatchCall(governor.govern(echo, name="act"), {"text": "a"})])
 
 
 @way(
-    *("event tool.declared", "event tool.surface.updated", "event tool.deferred.loaded", "tool_surface.surface_id"),
-    *("deferred_tool_ref.selection_ref", "tool_declaration.input_contract", "tool_interface.is_read_only"),
+    *(
+        "event tool.declared",
+        "event tool.surface.updated",
+        "event tool.deferred.loaded",
+        "tool_surface.surface_id",
+    ),
+    *(
+        "deferred_tool_ref.selection_ref",
+        "tool_declaration.input_contract",
+        "tool_interface.is_read_only",
+    ),
     *("tool_execution_profile.execution_kind", "tool_permission_profile.risk_level"),
 )
 def a_search(world: World) -> None:
@@ -412,5 +497,7 @@ def test_a_call_that_goes_so_says_so(name: str, seen: dict[str, set[str]]) -> No
         ("event", [f"tool.{name}" for name in EVENTS]),
     ],
 )
-def test_every_word_of_the_standard_is_seen(kind: str, words: list[str], seen: dict[str, set[str]]) -> None:
+def test_every_word_of_the_standard_is_seen(
+    kind: str, words: list[str], seen: dict[str, set[str]]
+) -> None:
     assert {f"{kind} {word}" for word in words} - set[str]().union(*seen.values()) == set()

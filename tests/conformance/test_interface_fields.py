@@ -26,7 +26,11 @@ STATED: dict[str, Any] = {
     "always_load": True,
     "progress_schema": {"type": "object"},
 }
-RENAMED = {"requires": "requires_setup", "credentials": "required_credentials", "feature_gates": "feature_gate_refs"}
+RENAMED = {
+    "requires": "requires_setup",
+    "credentials": "required_credentials",
+    "feature_gates": "feature_gate_refs",
+}
 
 
 def spec_of(**options: Any) -> Any:
@@ -79,25 +83,43 @@ def test_a_runtime_schema_marks_what_no_model_may_give() -> None:
     marked = spec.interface.runtime_input_schema["properties"]["token"]
     assert marked == {"visibility": "internal", "mutation_source": "hook"}
     assert "token" not in spec.interface.model_input_schema["properties"]
-    assert spec.declaration.input_contract.runtime_input_schema == spec.interface.runtime_input_schema
+    assert (
+        spec.declaration.input_contract.runtime_input_schema == spec.interface.runtime_input_schema
+    )
 
 
 def test_native_ids_stand_on_all_three_records() -> None:
     spec = spec_of(external_mappings=[{"source": "cli", "command_id": "sh"}])
     for record in (spec.declaration, spec.interface, spec.execution):
-        assert record.to_json_object()["external_mappings"] == [{"source": "cli", "command_id": "sh"}]
+        assert record.to_json_object()["external_mappings"] == [
+            {"source": "cli", "command_id": "sh"}
+        ]
 
 
 def test_what_nobody_said_is_not_denied() -> None:
-    words = ("supports_background", "supports_artifacts", "supports_offline", "supports_credential_delegation")
+    words = (
+        "supports_background",
+        "supports_artifacts",
+        "supports_offline",
+        "supports_credential_delegation",
+    )
     assert not set(words) & spec_of().execution.to_json_object().keys()
     stated = dict.fromkeys(words, True) | {"cwd_policy": "fixed", "env_policy": "clean"}
     assert stated.items() <= spec_of(execution_facts=stated).execution.to_json_object().items()
 
 
 def test_profiles_and_contracts_say_what_is_known() -> None:
-    facts = {"max_inline_bytes": 9, "fallback_summary": "gone", "artifact_expectations": {"kind": "file"}}
-    spec = spec_of(tool_kind="shell_command", persistence="never_persist", output_facts=facts, argument_mode="text")
+    facts = {
+        "max_inline_bytes": 9,
+        "fallback_summary": "gone",
+        "artifact_expectations": {"kind": "file"},
+    }
+    spec = spec_of(
+        tool_kind="shell_command",
+        persistence="never_persist",
+        output_facts=facts,
+        argument_mode="text",
+    )
     assert spec.execution.to_json_object()["parsing_strategy"] == "tree-sitter-bash"
     assert spec.execution.supports_persistence is False
     assert facts.items() <= spec.declaration.output_contract.model_dump().items()

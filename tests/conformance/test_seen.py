@@ -1,4 +1,6 @@
-"""Fields and words of the standard that the scenarios don't show, each in a real call, surface or declaration."""
+"""Fields and words of the standard that the scenarios don't show, each in a real call, surface or
+declaration.
+"""
 
 from __future__ import annotations
 
@@ -37,8 +39,23 @@ def act(text: str = "a") -> str:
 @pytest.mark.parametrize(
     "kind",
     [
-        *("native_tool", "browser_action", "web_search", "retrieval", "model_task", "skill_tool", "policy_check"),
-        *("artifact_operation", "evidence_export", "function", "mcp_tool", "openapi_operation", "peer_agent_tool"),
+        *(
+            "native_tool",
+            "browser_action",
+            "web_search",
+            "retrieval",
+            "model_task",
+            "skill_tool",
+            "policy_check",
+        ),
+        *(
+            "artifact_operation",
+            "evidence_export",
+            "function",
+            "mcp_tool",
+            "openapi_operation",
+            "peer_agent_tool",
+        ),
     ],
 )
 def test_a_tool_of_each_kind_is_called(kind: str) -> None:
@@ -50,7 +67,18 @@ def test_a_tool_of_each_kind_is_called(kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "scope", ["turn", "task", "session", "tenant", "skill", "peer_agent", "workspace", "role", "model_request"]
+    "scope",
+    [
+        "turn",
+        "task",
+        "session",
+        "tenant",
+        "skill",
+        "peer_agent",
+        "workspace",
+        "role",
+        "model_request",
+    ],
 )
 def test_a_surface_has_the_scope_it_was_asked_for(scope: str) -> None:
     assert scope in set(SurfaceScope)
@@ -59,7 +87,15 @@ def test_a_surface_has_the_scope_it_was_asked_for(scope: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "reason", ["working_dir", "sandbox_override", "safety_check", "async_agent", "subcommand_results", "classifier"]
+    "reason",
+    [
+        "working_dir",
+        "sandbox_override",
+        "safety_check",
+        "async_agent",
+        "subcommand_results",
+        "classifier",
+    ],
 )
 def test_a_decision_keeps_the_kind_of_its_reason(reason: str) -> None:
     assert reason in set(ReasonType)
@@ -88,10 +124,19 @@ def test_declaration_interface_and_profiles_have_their_fields() -> None:
             retry={"max_attempts": 2},
             credential_refs=["vault:a"],
         ).tool.spec
-    declaration, interface, execution, permission = spec.declaration, spec.interface, spec.execution, spec.permission
+    declaration, interface, execution, permission = (
+        spec.declaration,
+        spec.interface,
+        spec.execution,
+        spec.permission,
+    )
     assert (declaration.search_hint, declaration.capability_refs) == ("count words", ["text"])
     assert (interface.search_hint, interface.output_schema) == ("count words", {"type": "object"})
-    assert (interface.is_concurrency_safe, interface.is_destructive, interface.is_open_world) == (True, False, False)
+    assert (interface.is_concurrency_safe, interface.is_destructive, interface.is_open_world) == (
+        True,
+        False,
+        False,
+    )
     assert interface.execution_profile_ref == execution.execution_profile_id
     assert interface.permission_profile_ref == permission.permission_profile_id
     assert execution.supports_progress
@@ -105,8 +150,12 @@ def test_declaration_interface_and_profiles_have_their_fields() -> None:
 
 def test_a_surface_says_what_it_was_made_for() -> None:
     with capture(policy=_Policy({"act": decision("allow")})) as captured:
-        tool = captured.governor.govern(act, requires=["browser"], defer=True, search_hint="act", capability_refs=["x"])
-        surface = captured.governor.surface(model={"vision": True}, requires=["x"], setup=lambda name: False).record()
+        tool = captured.governor.govern(
+            act, requires=["browser"], defer=True, search_hint="act", capability_refs=["x"]
+        )
+        surface = captured.governor.surface(
+            model={"vision": True}, requires=["x"], setup=lambda name: False
+        ).record()
         assert tool
         assert surface.model_capabilities == {"vision": True}
         assert surface.capability_requirements == ["x"]
@@ -116,7 +165,9 @@ def test_a_surface_says_what_it_was_made_for() -> None:
 def test_a_deferred_ref_has_its_hint_and_native_ids() -> None:
     with capture(policy=_Policy({"act": decision("allow")})) as captured:
         mapping = {"source": "mcp", "server_id": "docs"}
-        tool = captured.governor.govern(act, defer=True, search_hint="act on text", external_mappings=[mapping])
+        tool = captured.governor.govern(
+            act, defer=True, search_hint="act on text", external_mappings=[mapping]
+        )
         [match] = captured.governor.search("select:act").matches
         assert tool
         assert match["ref"]["search_hint"] == "act on text"
@@ -141,7 +192,9 @@ def test_records_refer_to_their_trace() -> None:
 def lines_of(policy: Any, use: Any) -> dict[str, Any]:
     lines: list[dict[str, Any]] = []
     sink = CallbackSink(lines.append)
-    governor = Governor(policy=policy, approvals="sqlite://", telemetry=TelemetrySettings(sinks=(sink,)))
+    governor = Governor(
+        policy=policy, approvals="sqlite://", telemetry=TelemetrySettings(sinks=(sink,))
+    )
     use(governor)
     governor.close()
     sink.close(10)
@@ -165,27 +218,44 @@ def test_a_sink_gets_the_surface_that_was_made(count: int, listed: int) -> None:
 
     record = lines_of(_Policy({}), use)["tool_surface"]
     assert len(record["deferred_tools"]) == listed
-    assert list(jsonschema_rs.validator_for(json.loads(SURFACE.read_text())).iter_errors(record)) == []
+    assert (
+        list(jsonschema_rs.validator_for(json.loads(SURFACE.read_text())).iter_errors(record)) == []
+    )
 
 
 def test_a_report_of_progress_has_its_steps_and_bytes() -> None:
     seen: list[Any] = []
 
     def copy() -> str:
-        report_progress(10, "copying", current_step="two", total_steps=3, bytes_read=5, bytes_written=4, line_count=1)
+        report_progress(
+            10,
+            "copying",
+            current_step="two",
+            total_steps=3,
+            bytes_read=5,
+            bytes_written=4,
+            line_count=1,
+        )
         return "done"
 
     with capture(policy=StaticEngine("allow")) as captured, progress_to(seen.append):
         captured.governor.govern(copy, supports_progress=True).tool.invoke()
     [step] = [one for one in seen if one.message == "copying"]
-    assert (step.current_step, step.total_steps, step.bytes_written, step.task_id) == ("two", 3, 4, None)
+    assert (step.current_step, step.total_steps, step.bytes_written, step.task_id) == (
+        "two",
+        3,
+        4,
+        None,
+    )
 
 
 def test_a_batch_follows_its_order_of_results() -> None:
     policy = SchedulerPolicy(ordering_policy="serial", yield_policy="all_ordered")
     with capture(policy=StaticEngine("allow")) as captured:
         tool = captured.governor.govern(act)
-        results = captured.governor.batch([BatchCall(tool, {"text": word}) for word in "abc"], policy=policy)
+        results = captured.governor.batch(
+            [BatchCall(tool, {"text": word}) for word in "abc"], policy=policy
+        )
         assert [result.value for result in results] == ["a", "b", "c"]
 
 
@@ -212,19 +282,28 @@ def test_a_fallback_discards_what_ran() -> None:
         captured.governor.cancel(running[0], "another model answers", abort_reason="fallback")
         thread.join(10)
     [result] = results
-    assert (result.status, result.error.error_class) == ("discarded", "streaming_fallback_discarded")
+    assert (result.status, result.error.error_class) == (
+        "discarded",
+        "streaming_fallback_discarded",
+    )
 
 
 def test_a_call_that_takes_too_long_has_its_own_event() -> None:
     with capture(policy=StaticEngine("allow")) as captured:
-        result = captured.governor.govern(lambda: time.sleep(0.3), name="slow", timeout_ms=20).tool.invoke()
+        result = captured.governor.govern(
+            lambda: time.sleep(0.3), name="slow", timeout_ms=20
+        ).tool.invoke()
         assert result.status == "timed_out"
         assert "tool.invocation.timed_out" in [event.event_type for event in captured.events]
 
 
 def test_a_custom_call_waits_for_input() -> None:
     seen: list[Any] = []
-    with capture(policy=StaticEngine("allow")) as captured, progress_to(seen.append), agent_context(session_id="s"):
+    with (
+        capture(policy=StaticEngine("allow")) as captured,
+        progress_to(seen.append),
+        agent_context(session_id="s"),
+    ):
         tool = captured.governor.govern(act, ownership="custom").tool
         assert tool.invoke(text="b").status == "pending"
         assert "waiting_for_input" in [step.status for step in seen]

@@ -9,7 +9,8 @@ from agenttool_otel import Governor, ToolDenied, agent_context
 
 def main(url: str, calls: int, budget: int) -> None:
     governor = Governor(
-        sessions_url=url, policy_data={"agenttool": {"settings": {"budgets": {"session": {"calls": budget}}}}}
+        sessions_url=url,
+        policy_data={"agenttool": {"settings": {"budgets": {"session": {"calls": budget}}}}},
     )
 
     @governor.govern(namespace="t", read_only=True, access_kinds=["file_read"])

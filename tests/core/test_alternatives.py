@@ -1,4 +1,6 @@
-"""An ask or a denial of a shell command names the dedicated tool that would do, when there is one."""
+"""An ask or a denial of a shell command names the dedicated tool that would do, when there
+is one.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from agenttool_otel.testing import StaticEngine, capture, decision
         ("grep -n TODO notes.txt", "search_text", {"pattern": "TODO", "path": "notes.txt"}),
     ],
 )
-def test_a_reading_command_is_answered_with_the_tool_that_reads(command: str, tool: str, arguments: dict) -> None:
+def test_a_reading_command_is_answered_with_the_tool_that_reads(
+    command: str, tool: str, arguments: dict
+) -> None:
     with capture(policy=StaticEngine({"run": decision("deny")})) as captured:
         govern = captured.governor.govern
 

@@ -1,4 +1,6 @@
-"""Arguments that a tool changes in place: it is said once by name, or the caller's own object is handed over."""
+"""Arguments that a tool changes in place: it is said once by name, or the caller's own object is
+handed over.
+"""
 
 from __future__ import annotations
 
@@ -52,13 +54,20 @@ CHANGES: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
 
 
 def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [record.getMessage() for record in caplog.records if "by_reference" in record.getMessage()]
+    return [
+        record.getMessage() for record in caplog.records if "by_reference" in record.getMessage()
+    ]
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_a_change_in_place_is_said_once_by_name(name: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_change_in_place_is_said_once_by_name(
+    name: str, caplog: pytest.LogCaptureFixture
+) -> None:
     make, change = CHANGES[name]
-    with capture(policy=StaticEngine("allow")) as captured, caplog.at_level(logging.WARNING, "agenttool_otel"):
+    with (
+        capture(policy=StaticEngine("allow")) as captured,
+        caplog.at_level(logging.WARNING, "agenttool_otel"),
+    ):
 
         @captured.governor.govern(name="fill", **FACTS)
         def fill(cart: Any, other: Any = None) -> None:
@@ -69,13 +78,21 @@ def test_a_change_in_place_is_said_once_by_name(name: str, caplog: pytest.LogCap
             fill(given, [1])
             assert given == make()
     [line] = lines(caplog)
-    assert "fill changed its argument 'cart'; the caller's is unchanged; state by_reference=['cart']" in line
+    assert (
+        "fill changed its argument 'cart'; the caller's is unchanged; state by_reference=['cart']"
+        in line
+    )
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_what_is_by_reference_reaches_the_caller(name: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_is_by_reference_reaches_the_caller(
+    name: str, caplog: pytest.LogCaptureFixture
+) -> None:
     make, change = CHANGES[name]
-    with capture(policy=StaticEngine("allow")) as captured, caplog.at_level(logging.WARNING, "agenttool_otel"):
+    with (
+        capture(policy=StaticEngine("allow")) as captured,
+        caplog.at_level(logging.WARNING, "agenttool_otel"),
+    ):
 
         @captured.governor.govern(name="fill", by_reference=["cart"], **FACTS)
         def fill(cart: Any, other: Any = None) -> Any:
@@ -101,7 +118,10 @@ async def test_an_async_tool_changes_what_is_by_reference() -> None:
 
 
 def test_a_tool_that_changes_nothing_is_silent(caplog: pytest.LogCaptureFixture) -> None:
-    with capture(policy=StaticEngine("allow")) as captured, caplog.at_level(logging.WARNING, "agenttool_otel"):
+    with (
+        capture(policy=StaticEngine("allow")) as captured,
+        caplog.at_level(logging.WARNING, "agenttool_otel"),
+    ):
 
         @captured.governor.govern(**FACTS)
         def total(cart: list[float], state: dict[str, Any], report: Report) -> float:
@@ -112,7 +132,10 @@ def test_a_tool_that_changes_nothing_is_silent(caplog: pytest.LogCaptureFixture)
 
 
 def test_a_change_before_an_exception_is_said_too(caplog: pytest.LogCaptureFixture) -> None:
-    with capture(policy=StaticEngine("allow")) as captured, caplog.at_level(logging.WARNING, "agenttool_otel"):
+    with (
+        capture(policy=StaticEngine("allow")) as captured,
+        caplog.at_level(logging.WARNING, "agenttool_otel"),
+    ):
 
         @captured.governor.govern(**FACTS)
         def fill(cart: list[int]) -> None:
@@ -125,7 +148,10 @@ def test_a_change_before_an_exception_is_said_too(caplog: pytest.LogCaptureFixtu
 
 
 def test_only_the_first_calls_are_watched(caplog: pytest.LogCaptureFixture) -> None:
-    with capture(policy=StaticEngine("allow")) as captured, caplog.at_level(logging.WARNING, "agenttool_otel"):
+    with (
+        capture(policy=StaticEngine("allow")) as captured,
+        caplog.at_level(logging.WARNING, "agenttool_otel"),
+    ):
 
         @captured.governor.govern(**FACTS)
         def fill(cart: list[int], late: bool) -> None:
@@ -140,7 +166,11 @@ def test_only_the_first_calls_are_watched(caplog: pytest.LogCaptureFixture) -> N
 
 @pytest.mark.parametrize(
     ("names", "told"),
-    [(["crat"], "did you mean 'cart'"), (["cart", "state"], "no parameter 'state'"), (["self"], "no parameter 'self'")],
+    [
+        (["crat"], "did you mean 'cart'"),
+        (["cart", "state"], "no parameter 'state'"),
+        (["self"], "no parameter 'self'"),
+    ],
 )
 def test_a_name_that_is_no_parameter_is_refused_at_once(names: list[str], told: str) -> None:
     with capture() as captured, pytest.raises(ConfigurationError, match=told):

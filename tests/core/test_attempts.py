@@ -18,7 +18,9 @@ TWICE: dict[str, Any] = {"retry": {"max_attempts": 3, "initial_delay_ms": 1, "ji
 
 def held_for(seconds: float, behavior: str = "allow") -> FunctionEngine:
     return FunctionEngine(
-        lambda _: decision(behavior, expires_at=(datetime.now(UTC) + timedelta(seconds=seconds)).isoformat())
+        lambda _: decision(
+            behavior, expires_at=(datetime.now(UTC) + timedelta(seconds=seconds)).isoformat()
+        )
     )
 
 
@@ -71,8 +73,13 @@ def test_a_decision_that_ends_while_a_hook_works_is_a_denial() -> None:
     assert ran == []
 
 
-def test_a_claimed_approval_of_an_expired_decision_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    governor = Governor(policy=held_for(1.5, "ask"), approver=FixedApprover(ApprovalAnswer(True, answered_by="user:u")))
+def test_a_claimed_approval_of_an_expired_decision_has_an_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    governor = Governor(
+        policy=held_for(1.5, "ask"),
+        approver=FixedApprover(ApprovalAnswer(True, answered_by="user:u")),
+    )
     claim = governor.approvals.claim
 
     def slow(*args: Any, **kwargs: Any) -> Any:

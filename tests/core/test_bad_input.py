@@ -1,4 +1,6 @@
-"""Bad input, by name: the tool's own behaviour is untouched where it was allowed, and nothing runs where it was not."""
+"""Bad input, by name: the tool's own behaviour is untouched where it was allowed, and nothing runs
+where it was not.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +77,9 @@ def test_an_allowed_tool_returns_exactly_what_it_returns(name: str, mode: str) -
     with capture(policy=StaticEngine("allow"), capture=mode) as captured:
         assert captured.governor.govern(tool)() is value
         assert captured.span.status.status_code is StatusCode.UNSET
-        assert captured.governor.telemetry.losses.total == 0, captured.governor.telemetry.losses.by_kind()
+        assert captured.governor.telemetry.losses.total == 0, (
+            captured.governor.telemetry.losses.by_kind()
+        )
 
 
 @pytest.mark.parametrize("mode", CAPTURE_MODES)
@@ -97,7 +101,9 @@ def test_odd_arguments_reach_an_allowed_tool_and_break_nothing(name: str, mode: 
         else:
             assert result == "ok"
             assert len(seen) == 1
-        assert captured.governor.telemetry.losses.total == 0, captured.governor.telemetry.losses.by_kind()
+        assert captured.governor.telemetry.losses.total == 0, (
+            captured.governor.telemetry.losses.by_kind()
+        )
         assert SECRET not in repr([(s.attributes, s.events, s.status) for s in captured.spans])
 
 
@@ -106,7 +112,10 @@ def test_odd_arguments_never_run_a_denied_tool(name: str) -> None:
     def tool(thing: Any) -> str:
         raise AssertionError("ran")
 
-    with capture(policy=StaticEngine("deny")) as captured, pytest.raises((ToolDenied, ToolInputInvalid)):
+    with (
+        capture(policy=StaticEngine("deny")) as captured,
+        pytest.raises((ToolDenied, ToolInputInvalid)),
+    ):
         captured.governor.govern(tool)(ODD_VALUES[name])
 
 
@@ -138,10 +147,13 @@ def test_an_argument_of_a_gigabyte_is_not_decided_and_so_not_run() -> None:
 
 
 @pytest.mark.parametrize(
-    "error", [ValueError(SECRET), BaseException(SECRET), type("Odd", (Exception,), {"__str__": 1})()]
+    "error",
+    [ValueError(SECRET), BaseException(SECRET), type("Odd", (Exception,), {"__str__": 1})()],
 )
 @pytest.mark.parametrize("mode", CAPTURE_MODES)
-def test_a_tools_exception_is_raised_and_its_message_stays_out(error: BaseException, mode: str) -> None:
+def test_a_tools_exception_is_raised_and_its_message_stays_out(
+    error: BaseException, mode: str
+) -> None:
     def tool() -> None:
         raise error
 
@@ -153,7 +165,7 @@ def test_a_tools_exception_is_raised_and_its_message_stays_out(error: BaseExcept
             assert SECRET not in repr([(s.attributes, s.events, s.status) for s in captured.spans])
 
 
-# --- policies that can't be had --------------------------------------------------------------------------------------
+# --- policies that can't be had -------------------------------------------------------------------
 
 
 def test_a_missing_bundle_is_told_at_once(tmp_path: Path) -> None:
@@ -167,7 +179,9 @@ def test_an_empty_bundle_is_told_at_once(tmp_path: Path) -> None:
 
 
 def test_a_syntax_error_is_told_with_file_and_line(tmp_path: Path) -> None:
-    (tmp_path / "broken.rego").write_text("package agenttool.permission\n\ndecision := {\n", encoding="utf-8")
+    (tmp_path / "broken.rego").write_text(
+        "package agenttool.permission\n\ndecision := {\n", encoding="utf-8"
+    )
     with pytest.raises(PolicyLoadError, match=r"broken\.rego"):
         Governor(policy=tmp_path)
 
@@ -248,7 +262,8 @@ class BrokenEngine(StaticEngine):
 
 
 @pytest.mark.parametrize(
-    "error", [RuntimeError(SECRET), PolicyEvaluationError("broken"), RecursionError(), MemoryError()]
+    "error",
+    [RuntimeError(SECRET), PolicyEvaluationError("broken"), RecursionError(), MemoryError()],
 )
 def test_an_engine_that_raises_denies_and_tells_only_the_type(error: Exception) -> None:
     def tool() -> None:
@@ -263,7 +278,7 @@ def test_an_engine_that_raises_denies_and_tells_only_the_type(error: Exception) 
         assert SECRET not in repr([(s.attributes, s.events, s.status) for s in captured.spans])
 
 
-# --- telemetry that breaks -------------------------------------------------------------------------------------------
+# --- telemetry that breaks ------------------------------------------------------------------------
 
 
 class BrokenExporter(SpanExporter):
@@ -305,7 +320,10 @@ def test_broken_telemetry_changes_nothing() -> None:
     tracer.add_span_processor(SimpleSpanProcessor(BrokenExporter()))
     tracer.add_span_processor(BrokenProcessor())  # type: ignore[arg-type]
     settings = TelemetrySettings(
-        tracer_provider=tracer, meter_provider=NoOpMeterProvider(), subscribers=(subscriber,), capture="SPAN_AND_EVENT"
+        tracer_provider=tracer,
+        meter_provider=NoOpMeterProvider(),
+        subscribers=(subscriber,),
+        capture="SPAN_AND_EVENT",
     )
     governor = Governor(policy=StaticEngine("allow"), telemetry=settings)
     for name in governor.telemetry.instruments.__slots__:

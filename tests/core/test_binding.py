@@ -25,7 +25,10 @@ def signatures(draw: st.DrawFn) -> inspect.Signature:
     """Every order of kinds that Python allows, with defaults where it allows them."""
     kinds = sorted(
         draw(
-            st.lists(st.sampled_from([P.POSITIONAL_ONLY, P.POSITIONAL_OR_KEYWORD, P.KEYWORD_ONLY]), max_size=len(NAMES))
+            st.lists(
+                st.sampled_from([P.POSITIONAL_ONLY, P.POSITIONAL_OR_KEYWORD, P.KEYWORD_ONLY]),
+                max_size=len(NAMES),
+            )
         )
     )
     parameters: list[P] = []
@@ -52,7 +55,10 @@ def calls(draw: st.DrawFn) -> tuple[inspect.Signature, dict[str, Any]]:
                 bound[name] = tuple(f"more {n}" for n in range(draw(st.integers(0, 3))))
         elif parameter.kind is P.VAR_KEYWORD:
             if draw(st.booleans()):
-                bound[name] = {key: f"rest {key}" for key in draw(st.sets(st.sampled_from(["x", "y", "rest", "more"])))}
+                bound[name] = {
+                    key: f"rest {key}"
+                    for key in draw(st.sets(st.sampled_from(["x", "y", "rest", "more"])))
+                }
         elif parameter.default is P.empty or draw(st.booleans()):
             bound[name] = f"given {name}"
     return signature, bound
@@ -65,7 +71,9 @@ def _filled(signature: inspect.Signature, bound: dict[str, Any]) -> dict[str, An
 
 
 @given(calls())
-def test_no_argument_ever_comes_to_stand_for_another_one(case: tuple[inspect.Signature, dict[str, Any]]) -> None:
+def test_no_argument_ever_comes_to_stand_for_another_one(
+    case: tuple[inspect.Signature, dict[str, Any]],
+) -> None:
     signature, bound = case
 
     def function(*args: Any, **kwargs: Any) -> Any:
@@ -81,7 +89,9 @@ def test_no_argument_ever_comes_to_stand_for_another_one(case: tuple[inspect.Sig
 
 
 @given(calls())
-def test_the_models_view_of_a_call_gives_the_same_call(case: tuple[inspect.Signature, dict[str, Any]]) -> None:
+def test_the_models_view_of_a_call_gives_the_same_call(
+    case: tuple[inspect.Signature, dict[str, Any]],
+) -> None:
     signature, bound = case
     if "more" in bound.get("rest", {}) and "more" in signature.parameters:
         bound["rest"].pop("more")
@@ -123,7 +133,9 @@ def test_an_edit_of_a_keyword_called_like_kwargs_is_used() -> None:
     def tool(**kw: str) -> None:
         ran.append(kw)
 
-    approver = FixedApprover(ApprovalAnswer(True, answered_by="user:h", edited_input={"kw": "safe"}))
+    approver = FixedApprover(
+        ApprovalAnswer(True, answered_by="user:h", edited_input={"kw": "safe"})
+    )
     with capture(policy=StaticEngine("ask"), approver=approver) as captured:
         captured.governor.govern(tool)(kw="evil")
     assert ran == [{"kw": "safe"}]
@@ -141,7 +153,7 @@ def test_keywords_that_an_edit_leaves_out_are_not_run() -> None:
     assert ran == [("a", {})]
 
 
-# --- methods ---------------------------------------------------------------------------------------------------------
+# --- methods --------------------------------------------------------------------------------------
 
 
 def _files(captured: Any) -> tuple[type[Any], list[Any]]:
@@ -162,7 +174,8 @@ def test_a_method_without_its_instance_is_refused_undecided() -> None:
             files.copy.tool.invoke(src="public", dst="secret")
         with pytest.raises(InstanceMissing):
             files.__dict__["copy"]()
-        assert files.copy.tool.check(src="public").allowed  # a preflight runs nothing, so it needs no instance
+        # a preflight runs nothing, so it needs no instance
+        assert files.copy.tool.check(src="public").allowed
         files().copy.tool.invoke(src="a")
         files.copy(files(), "b")
         files.__dict__["copy"](files(), "c", "d")
@@ -175,8 +188,11 @@ def test_an_approved_method_of_an_unknown_instance_is_kept() -> None:
         files, ran = _files(captured)
         with pytest.raises(ApprovalRequired) as asked:
             files().copy("public", "secret")
-        governor.approvals.store.answer(asked.value.request_id, ApprovalAnswer(True, answered_by="user:h"))
-        remembered = governor.pipeline.paused.take(asked.value.invocation_id)  # as in another process
+        governor.approvals.store.answer(
+            asked.value.request_id, ApprovalAnswer(True, answered_by="user:h")
+        )
+        # as in another process
+        remembered = governor.pipeline.paused.take(asked.value.invocation_id)
         with pytest.raises(InstanceMissing):
             governor.resume(asked.value.invocation_id)
         assert ran == []
@@ -197,7 +213,9 @@ def test_the_wrong_way_to_resume_a_method_keeps_its_instance() -> None:
 
         with pytest.raises(ApprovalRequired) as asked:
             asyncio.run(Files().copy("public"))
-        governor.approvals.store.answer(asked.value.request_id, ApprovalAnswer(True, answered_by="user:h"))
+        governor.approvals.store.answer(
+            asked.value.request_id, ApprovalAnswer(True, answered_by="user:h")
+        )
         with pytest.raises(TypeError, match="aresume"):
             governor.resume(asked.value.invocation_id)
         assert asyncio.run(governor.aresume(asked.value.invocation_id)).status == "succeeded"
@@ -224,7 +242,9 @@ def test_an_unresolvable_annotation_spoils_no_other_argument() -> None:
     assert engine.documents[0]["input"] == {"x": 1, "target": "/etc/shadow"}
 
 
-@pytest.mark.parametrize("facts", [{"actor": 5}, {"roles": "admin"}, {"roles": [1]}, {"session_id": b"s"}])
+@pytest.mark.parametrize(
+    "facts", [{"actor": 5}, {"roles": "admin"}, {"roles": [1]}, {"session_id": b"s"}]
+)
 def test_a_context_that_allows_no_decision_is_refused_when_set(facts: Any) -> None:
     with pytest.raises(ConfigurationError), agent_context(**facts):
         pass

@@ -17,7 +17,13 @@ from agenttool_otel.names import Label, Metric
 from agenttool_otel.telemetry import TelemetrySettings
 from agenttool_otel.telemetry.tallies import Tally, tally_for
 
-FACTS: Any = {"read_only": True, "destructive": False, "open_world": False, "access_kinds": [], "write_effects": []}
+FACTS: Any = {
+    "read_only": True,
+    "destructive": False,
+    "open_world": False,
+    "access_kinds": [],
+    "write_effects": [],
+}
 
 
 def totals(reader: InMemoryMetricReader) -> dict[str, Any]:
@@ -64,7 +70,8 @@ def test_look_ups_of_later_governors_count_and_keep_none_alive() -> None:
 def test_providers_are_counted_apart() -> None:
     readers = InMemoryMetricReader(), InMemoryMetricReader()
     governors = [
-        used(MeterProvider(metric_readers=[reader]), calls) for reader, calls in zip(readers, (2, 4), strict=True)
+        used(MeterProvider(metric_readers=[reader]), calls)
+        for reader, calls in zip(readers, (2, 4), strict=True)
     ]
     assert [totals(reader)["hit"] for reader in readers] == [1, 3]
     for governor in governors:
@@ -85,7 +92,9 @@ governors += [used(None, 2), used(provider, 2)]
 print(totals(reader))
 """
     folder = __file__.rpartition("/")[0]
-    done = subprocess.run([sys.executable, "-c", script, folder], capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", script, folder], capture_output=True, text=True, timeout=120
+    )
     assert "{'hit': 4, 'miss': 4, 'bypass': 0}" in done.stdout, done.stdout + done.stderr
 
 

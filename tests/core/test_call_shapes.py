@@ -1,4 +1,6 @@
-"""Every shape of callable, with every way a call can end: what the caller gets, and what the span says."""
+"""Every shape of callable, with every way a call can end: what the caller gets, and what the span
+says.
+"""
 
 from __future__ import annotations
 
@@ -168,7 +170,11 @@ BASE = {
     "agenttool.redaction.count": 0,
     "agenttool.result.persistence": "inline",
 }
-IDS = {"agenttool.invocation.id": "inv_", "agenttool.permission.decision_id": "perm_", "agenttool.approval.id": "appr_"}
+IDS = {
+    "agenttool.invocation.id": "inv_",
+    "agenttool.permission.decision_id": "perm_",
+    "agenttool.approval.id": "appr_",
+}
 
 
 def decided(behavior: str) -> dict[str, Any]:
@@ -185,7 +191,11 @@ def decided(behavior: str) -> dict[str, Any]:
 
 
 def check_span(
-    captured: Capture, expected: dict[str, Any], status: StatusCode, events: list[str], error: str | None = None
+    captured: Capture,
+    expected: dict[str, Any],
+    status: StatusCode,
+    events: list[str],
+    error: str | None = None,
 ) -> None:
     span = captured.span
     assert span.name == "execute_tool act_on"
@@ -196,7 +206,9 @@ def check_span(
     assert type(attributes.pop("agenttool.permission.duration_s")) is float
     assert attributes.pop("gen_ai.tool.description")
     run_seconds = attributes.pop("agenttool.invocation.run_s", None)
-    assert (type(run_seconds) is float) is (attributes["agenttool.permission.outcome"] == "executed")
+    assert (type(run_seconds) is float) is (
+        attributes["agenttool.permission.outcome"] == "executed"
+    )
     for name, prefix in IDS.items():
         if name in attributes:
             value = attributes.pop(name)
@@ -209,9 +221,15 @@ def check_span(
     assert span.parent.span_id == BODY["parent"]
 
 
-def check_metrics(captured: Capture, behavior: str, outcome: str, error: str | None, *, sized: bool) -> None:
+def check_metrics(
+    captured: Capture, behavior: str, outcome: str, error: str | None, *, sized: bool
+) -> None:
     (duration,) = captured.points("gen_ai.execute_tool.duration")
-    labels = {"gen_ai.tool.name": "act_on", "gen_ai.tool.type": "function", "gen_ai.agent.name": "tester"}
+    labels = {
+        "gen_ai.tool.name": "act_on",
+        "gen_ai.tool.type": "function",
+        "gen_ai.agent.name": "tester",
+    }
     assert dict(duration.attributes) == {**labels, **({"error.type": error} if error else {})}
     assert duration.count == 1
     (decisions,) = captured.points("agenttool.permission.decisions")
@@ -278,7 +296,11 @@ def test_a_denied_call_raises_a_typed_denial_and_leaves_its_span(shape: str) -> 
         assert result.error is not None
         assert result.error.error_class == "permission_denied"
         assert denied.value.decision is not None
-        assert denied.value.decision.invocation_id == denied.value.invocation_id == result.invocation_id
+        assert (
+            denied.value.decision.invocation_id
+            == denied.value.invocation_id
+            == result.invocation_id
+        )
         check_span(
             captured,
             {
@@ -316,7 +338,12 @@ def test_an_asked_call_waits_and_is_no_error(shape: str) -> None:
                 "agenttool.approval.status": "pending",
             },
             StatusCode.UNSET,
-            ["tool.permission.decided", "tool.permission.requested", "tool.approval.requested", "tool.result.created"],
+            [
+                "tool.permission.decided",
+                "tool.permission.requested",
+                "tool.approval.requested",
+                "tool.result.created",
+            ],
         )
         check_metrics(captured, "ask", "pending", None, sized=False)
 
@@ -345,7 +372,12 @@ def test_the_tools_own_exception_comes_out_unmodified(shape: str) -> None:
                 "agenttool.error.native_type": "builtins.FileNotFoundError",
             },
             StatusCode.ERROR,
-            ["tool.permission.decided", "exception", "tool.result.created", "tool.invocation.failed"],
+            [
+                "tool.permission.decided",
+                "exception",
+                "tool.result.created",
+                "tool.invocation.failed",
+            ],
             "execution_failed",
         )
         (event,) = [event for event in captured.span.events if event.name == "exception"]

@@ -1,4 +1,6 @@
-"""What a program pays once: a further Governor is cheap, and ``warm`` leaves nothing for first calls to load."""
+"""What a program pays once: a further Governor is cheap, and ``warm`` leaves nothing for first
+calls to load.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ print(*{name.partition(".")[0] for name in sys.modules} - before)
 
 
 def _packages_of_first_calls(word: str) -> list[str]:
-    done = subprocess.run([sys.executable, "-c", _FIRST_CALLS, word], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", _FIRST_CALLS, word], capture_output=True, text=True, check=True
+    )
     return done.stdout.split()
 
 

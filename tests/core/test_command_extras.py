@@ -1,4 +1,6 @@
-"""The command without the packages of an extra says which extra it needs, and hides no other import that fails."""
+"""The command without the packages of an extra says which extra it needs, and hides no other import
+that fails.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ main()
 
 def _run(module: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     code = CODE.format(module=module, arguments=list(arguments))
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
+    )
 
 
 @pytest.mark.parametrize(
@@ -41,6 +45,8 @@ def test_the_demo_names_the_extra_that_is_missing(module: str, extras: str) -> N
 def test_a_missing_module_of_the_program_itself_is_told_as_it_is() -> None:
     code = "from agenttool_otel.cli import main; import agenttool_otel.cli.main as commands\n"
     code += "commands.app = lambda: __import__('not_there')\nmain()"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
+    )
     assert "No module named 'not_there'" in done.stderr
     assert "pip install" not in done.stderr

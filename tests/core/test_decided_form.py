@@ -13,7 +13,16 @@ from types import MappingProxyType
 from typing import Annotated, Any
 
 import pytest
-from pydantic import AliasChoices, Base64Str, BaseModel, ConfigDict, Field, HttpUrl, SecretStr, StringConstraints
+from pydantic import (
+    AliasChoices,
+    Base64Str,
+    BaseModel,
+    ConfigDict,
+    Field,
+    HttpUrl,
+    SecretStr,
+    StringConstraints,
+)
 
 from agenttool_otel import ApprovalRequired, ToolDenied, ToolInputInvalid
 from agenttool_otel.approvals.types import ApprovalAnswer
@@ -57,7 +66,11 @@ def _typed(kind: Any, ran: list[Any]) -> Callable[[Any], None]:
         (Made, {"name": "n"}, {"name": "n", "paths": ["/etc/shadow"]}),
         (list[Request], [{"name": "n"}], [{"name": "n", "target": "/etc/shadow"}]),
         (HttpUrl, "HTTP://Example.COM/a", "http://example.com/a"),
-        (SecretStr, "shown as it came, because its class hides it", "shown as it came, because its class hides it"),
+        (
+            SecretStr,
+            "shown as it came, because its class hides it",
+            "shown as it came, because its class hides it",
+        ),
         (Path, "a/../b", "a/../b"),
         (bytes, "text", "text"),
     ],
@@ -71,7 +84,9 @@ def test_a_models_json_is_decided_as_it_was_read(kind: Any, given: Any, decided:
     assert len(ran) == 1
 
 
-@pytest.mark.parametrize("given", [{"path": "/etc/shadow"}, {"p": "/etc/shadow"}, {"location": "/etc/shadow"}])
+@pytest.mark.parametrize(
+    "given", [{"path": "/etc/shadow"}, {"p": "/etc/shadow"}, {"location": "/etc/shadow"}]
+)
 def test_a_field_has_its_schemas_name_whatever_its_key(given: dict[str, str]) -> None:
     engine = StaticEngine("allow")
     with capture(policy=engine) as captured:
@@ -86,7 +101,10 @@ def test_a_field_has_its_schemas_name_whatever_its_key(given: dict[str, str]) ->
 def test_a_change_is_decided_as_read_with_its_defaults() -> None:
     ran: list[Any] = []
     hooks = Hooks()
-    hooks.add(lambda ctx: UpdatedInput({"command": "RM"}) if "ls" in str(ctx.arguments) else None, "pre_tool_use")
+    hooks.add(
+        lambda ctx: UpdatedInput({"command": "RM"}) if "ls" in str(ctx.arguments) else None,
+        "pre_tool_use",
+    )
 
     def tool(command: Lower, path: str = "/etc/shadow") -> None:
         ran.append((command, path))
@@ -94,7 +112,9 @@ def test_a_change_is_decided_as_read_with_its_defaults() -> None:
     engine = StaticEngine("allow")
     with capture(policy=engine, hooks=hooks) as captured:
         captured.governor.govern(tool)("ls", "b")
-    assert [document["input"] for document in engine.documents] == [{"command": "rm", "path": "/etc/shadow"}]
+    assert [document["input"] for document in engine.documents] == [
+        {"command": "rm", "path": "/etc/shadow"}
+    ]
     assert ran == [("rm", "/etc/shadow")]
 
 
@@ -105,7 +125,9 @@ def test_an_edit_read_as_something_else_is_decided_as_that() -> None:
         ran.append((command, path))
 
     engine = StaticEngine({"tool": decision("ask")})
-    approver = FixedApprover(ApprovalAnswer(True, answered_by="user:h", edited_input={"command": "RM"}))
+    approver = FixedApprover(
+        ApprovalAnswer(True, answered_by="user:h", edited_input={"command": "RM"})
+    )
     with capture(policy=engine, approver=approver) as captured:
         captured.governor.govern(tool)("ls", "b")
     assert engine.documents[-1]["input"] == {"command": "rm", "path": "p"}
@@ -118,7 +140,9 @@ def test_a_policys_update_without_a_default_is_applied_once() -> None:
     def tool(x: str, note: str = "") -> None:
         ran.append((x, note))
 
-    with capture(policy=StaticEngine({"tool": decision("allow", updated_input={"x": "b"})})) as captured:
+    with capture(
+        policy=StaticEngine({"tool": decision("allow", updated_input={"x": "b"})})
+    ) as captured:
         captured.governor.govern(tool)("a")
     assert ran == [("b", "")]
 
@@ -131,14 +155,16 @@ def test_a_paused_json_call_runs_as_first_read() -> None:
         governed = governor.govern(_typed(Base64Str, ran))
         result = governed.tool.invoke(x=base64.b64encode(b"bm90ZXM=").decode())
         request = governor.approvals.store.list()[0]
-        governor.approvals.store.answer(request.request_id, ApprovalAnswer(True, answered_by="user:h"))
+        governor.approvals.store.answer(
+            request.request_id, ApprovalAnswer(True, answered_by="user:h")
+        )
         assert governor.resume(request.invocation_id).status == "succeeded"
     assert result.status == "pending"
     assert ran == ["bm90ZXM="]
     assert [document["input"] for document in engine.documents] == [{"x": "bm90ZXM="}] * 2
 
 
-# --- copies ----------------------------------------------------------------------------------------------------------
+# --- copies ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -218,14 +244,18 @@ def test_what_is_shown_by_content_is_copied_and_keeps_its_class(name: str) -> No
         (memoryview(b"abcd").cast("H"), lambda value: value.format, "H"),
     ],
 )
-def test_a_class_with_answers_of_its_own_becomes_what_was_shown(value: Any, read: Any, answer: Any) -> None:
+def test_a_class_with_answers_of_its_own_becomes_what_was_shown(
+    value: Any, read: Any, answer: Any
+) -> None:
     ran: list[Any] = []
     with capture(policy=StaticEngine("allow")) as captured:
         captured.governor.govern(lambda x: ran.append(read(x)), name="tool")(value)
     assert ran == [answer]
 
 
-@pytest.mark.parametrize("value", [TwoFaced.SAFE, "a\udcff", {"a\udcff": 1}, {Speaking("a"), "a"}], ids=repr)
+@pytest.mark.parametrize(
+    "value", [TwoFaced.SAFE, "a\udcff", {"a\udcff": 1}, {Speaking("a"), "a"}], ids=repr
+)
 def test_what_can_not_be_shown_as_it_runs_is_not_decided(value: Any) -> None:
     def tool(x: Any) -> None:
         raise AssertionError("ran")
@@ -234,7 +264,8 @@ def test_what_can_not_be_shown_as_it_runs_is_not_decided(value: Any) -> None:
         def __hash__(self) -> int:
             return 7
 
-    value = {Odd("a"), "a"} if isinstance(value, set) else value  # two members that are one once they are plain
+    # two members that are one once they are plain
+    value = {Odd("a"), "a"} if isinstance(value, set) else value
     with capture(policy=StaticEngine("allow")) as captured, pytest.raises(ToolDenied) as denied:
         captured.governor.govern(tool)(value)
     assert denied.value.error_class == "policy_blocked"
@@ -269,7 +300,9 @@ def test_common_objects_reach_the_tool_as_they_are() -> None:
 
 
 def test_an_argument_is_copied_before_it_is_shown() -> None:
-    """Else another thread changes it between the two; the conversion itself stands for that thread here."""
+    """Else another thread changes it between the two; the conversion itself stands for that thread
+    here.
+    """
     ran: list[Any] = []
     engine = StaticEngine("allow")
     with capture(policy=engine) as captured:
@@ -289,11 +322,12 @@ def test_an_argument_is_copied_before_it_is_shown() -> None:
     assert engine.documents[0]["input"] == {"items": ["safe"]}
 
 
-# --- the developer's own code ----------------------------------------------------------------------------------------
+# --- the developer's own code ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    "options", [{"validate": lambda a: a.update(path="safe")}, {"read_only": lambda a: a.pop("path") is None}]
+    "options",
+    [{"validate": lambda a: a.update(path="safe")}, {"read_only": lambda a: a.pop("path") is None}],
 )
 def test_a_check_that_changes_its_argument_changes_no_decision(options: Any) -> None:
     engine, ran = StaticEngine("allow"), []
@@ -322,16 +356,21 @@ def test_a_default_that_has_changed_is_decided_as_it_runs() -> None:
         governed.tool.invoke(x="a")
         governed.__defaults__ = (["other"],)
         governed("a")
-    assert [document["input"]["paths"] for document in engine.documents] == [["safe", "/etc/shadow"]] * 3
+    assert [document["input"]["paths"] for document in engine.documents] == [
+        ["safe", "/etc/shadow"]
+    ] * 3
     assert [got[:2] for got in ran] == [["safe", "/etc/shadow"]] * 3
 
 
-# --- secrets that are keys -------------------------------------------------------------------------------------------
+# --- secrets that are keys ------------------------------------------------------------------------
 
 
 def test_a_key_that_is_a_secret_is_in_no_message_and_no_event() -> None:
     hooks = Hooks()
-    hooks.add(lambda ctx: UpdatedInput({"x": 1, "env": {TOKEN: 2}}) if ctx.arguments["env"] else None, "pre_tool_use")
+    hooks.add(
+        lambda ctx: UpdatedInput({"x": 1, "env": {TOKEN: 2}}) if ctx.arguments["env"] else None,
+        "pre_tool_use",
+    )
 
     def tool(x: int, env: dict[str, int] | None = None) -> None: ...
 
@@ -355,7 +394,9 @@ def test_an_approved_coerced_call_runs_in_another_process() -> None:
         governed = governor.govern(_typed(Request, ran))
         with pytest.raises(ApprovalRequired) as asked:
             governed(Request(name="n"))
-        governor.approvals.store.answer(asked.value.request_id, ApprovalAnswer(True, answered_by="user:h"))
+        governor.approvals.store.answer(
+            asked.value.request_id, ApprovalAnswer(True, answered_by="user:h")
+        )
         governor.pipeline.paused.take(asked.value.invocation_id)
         assert governor.resume(asked.value.invocation_id).status == "succeeded"
     assert ran == [Request(name="n")]

@@ -1,4 +1,6 @@
-"""What a span says, its events leave out, and nothing that only an event says gets lost; metrics count every call."""
+"""What a span says, its events leave out, and nothing that only an event says gets lost; metrics
+count every call.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,12 @@ from agenttool_otel.names import Attr, Event
 from agenttool_otel.telemetry.telemetry import EventEmitter
 from agenttool_otel.testing import Capture, StaticEngine, capture, decision
 
-_LEAN = {Attr.PERMISSION_BEHAVIOR, Attr.PERMISSION_RULE, Attr.PERMISSION_RULES, Attr.PERMISSION_REASON_MESSAGE}
+_LEAN = {
+    Attr.PERMISSION_BEHAVIOR,
+    Attr.PERMISSION_RULE,
+    Attr.PERMISSION_RULES,
+    Attr.PERMISSION_REASON_MESSAGE,
+}
 
 
 def act(text: str) -> str:
@@ -26,15 +33,26 @@ def act(text: str) -> str:
 
 def decided(captured: Capture) -> list[dict[str, Any]]:
     events = [event for span in captured.spans for event in span.events]
-    return [dict(event.attributes or {}) for event in events if event.name == Event.PERMISSION_DECIDED]
+    return [
+        dict(event.attributes or {}) for event in events if event.name == Event.PERMISSION_DECIDED
+    ]
 
 
-def run(behavior: str, detail: Literal["lean", "full"]) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+def run(
+    behavior: str, detail: Literal["lean", "full"]
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     """Attributes of the span, of its event of the decision, and of what a subscriber gets."""
     answer = {**decision(behavior), "rule_refs": ["test.first", "test.second"]}
-    with capture(policy=StaticEngine(answer), detail=detail) as captured, agent_context(session_id="s"):
+    with (
+        capture(policy=StaticEngine(answer), detail=detail) as captured,
+        agent_context(session_id="s"),
+    ):
         captured.governor.govern(act).tool.invoke(text="b")
-        told = [event.data or {} for event in captured.events if event.event_type == Event.PERMISSION_DECIDED]
+        told = [
+            event.data or {}
+            for event in captured.events
+            if event.event_type == Event.PERMISSION_DECIDED
+        ]
         return dict(captured.span.attributes or {}), decided(captured)[0], told[0]
 
 
@@ -69,7 +87,8 @@ def test_an_unsampled_call_makes_no_event_or_attributes(monkeypatch: pytest.Monk
         raise AssertionError("made for nobody")
 
     governor = Governor(
-        policy=StaticEngine("allow"), telemetry=TelemetrySettings(tracer_provider=TracerProvider(sampler=ALWAYS_OFF))
+        policy=StaticEngine("allow"),
+        telemetry=TelemetrySettings(tracer_provider=TracerProvider(sampler=ALWAYS_OFF)),
     )
     governed = governor.govern(act)
     assert governed("b") == "bbb"

@@ -1,4 +1,6 @@
-"""What docs/ shows is true: its Python runs as it stands, and docs/govern.md has every keyword and word."""
+"""What docs/ shows is true: its Python runs as it stands, and docs/govern.md has every keyword and
+word.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ PAGES = sorted((ROOT / "docs").rglob("*.md"))
 
 
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if "```python" in page.read_text("utf-8")], ids=lambda page: page.name
+    "page",
+    [page for page in PAGES if "```python" in page.read_text("utf-8")],
+    ids=lambda page: page.name,
 )
 def test_the_python_of_a_page_runs(page: Path, tmp_path: Path) -> None:
     blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)

@@ -1,4 +1,6 @@
-"""The pages hold together: tutorials do what they show, commands and links exist, and the site builds strictly."""
+"""The pages hold together: tutorials do what they show, commands and links exist, and the site
+builds strictly.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ COMMANDS = sorted(
         line
         for page, text in TEXTS.items()
         if page not in TUTORIALS.PAGES  # those are run
-        for block in re.findall(r"^```(?:console|bash|sh)?[^\n]*\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+        for block in re.findall(
+            r"^```(?:console|bash|sh)?[^\n]*\n(.*?)^```$", text, re.MULTILINE | re.DOTALL
+        )
         for line in re.findall(r"(?:^\$ |^|&& |\(|; )(agenttool [^\n|;&)]*)", block, re.MULTILINE)
     }
 )
@@ -53,7 +57,9 @@ def test_a_tutorial_does_what_it_shows(page: Path, tmp_path: Path) -> None:
         (["a"], ["a", "b"], False), ([], ["a"], False), (["a.c"], ["abc"], False), (["...", "a"], ["a"], True),
     ],
 )  # fmt: skip
-def test_a_tutorial_that_shows_another_thing_fails(shown: list[str], printed: list[str], same: bool) -> None:
+def test_a_tutorial_that_shows_another_thing_fails(
+    shown: list[str], printed: list[str], same: bool
+) -> None:
     assert TUTORIALS.fits(shown, printed) is same
 
 
@@ -80,13 +86,17 @@ def test_every_link_leads_somewhere() -> None:
 def test_a_broken_link_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     checker = tool("check_links")
     monkeypatch.setattr(checker, "ROOT", tmp_path)
-    (tmp_path / "a.md").write_text("# One head\n[x](b.md) [y](#one-head) [z](#two) `[q](no.md)`\n", "utf-8")
+    (tmp_path / "a.md").write_text(
+        "# One head\n[x](b.md) [y](#one-head) [z](#two) `[q](no.md)`\n", "utf-8"
+    )
     assert len(checker.problems(tmp_path / "a.md")) == 2
 
 
 @pytest.mark.parametrize("page", ["using.md", "policies.md"])
 def test_the_rules_of_a_page_load(page: str, tmp_path: Path) -> None:
-    for number, block in enumerate(re.findall(r"```rego\n(.*?)```", TEXTS[ROOT / "docs" / page], re.DOTALL)):
+    for number, block in enumerate(
+        re.findall(r"```rego\n(.*?)```", TEXTS[ROOT / "docs" / page], re.DOTALL)
+    ):
         if "custom_test" in block:
             continue  # run by tests/bundle
         folder = tmp_path / str(number)

@@ -44,7 +44,12 @@ class Size:
 
 
 def place(
-    point: Point, folder: Path, size: Size | None = None, *, tags: list[str] | None = None, _secret: str = "s"
+    point: Point,
+    folder: Path,
+    size: Size | None = None,
+    *,
+    tags: list[str] | None = None,
+    _secret: str = "s",
 ) -> str:
     """Put a point somewhere.
 
@@ -86,7 +91,9 @@ def test_python_arguments_go_through_as_they_are() -> None:
         ({"point": {"x": 1}, "folder": "f", "_secret": "given by a model"}, "can't be read"),
     ],
 )
-def test_arguments_that_do_not_fit_end_in_a_located_error(arguments: dict[str, Any], told: str) -> None:
+def test_arguments_that_do_not_fit_end_in_a_located_error(
+    arguments: dict[str, Any], told: str
+) -> None:
     with capture(policy=StaticEngine("allow")) as captured:
         result = captured.governor.govern(place).tool.invoke(arguments)
         assert result.status == "failed"
@@ -110,7 +117,12 @@ def test_a_wrong_python_call_is_both_of_pythons_errors() -> None:
 def test_internal_parameters_are_not_in_the_model_facing_schema() -> None:
     with capture(policy=StaticEngine("allow")) as captured:
         declaration = captured.governor.govern(place).tool.declaration
-        assert set(declaration.input_contract.model_input_schema["properties"]) == {"point", "folder", "size", "tags"}
+        assert set(declaration.input_contract.model_input_schema["properties"]) == {
+            "point",
+            "folder",
+            "size",
+            "tags",
+        }
         assert declaration.input_contract.internal_only_fields == ["_secret"]
         properties = declaration.input_contract.model_input_schema["properties"]
         assert properties["folder"]["description"] == "in which folder."
@@ -137,7 +149,11 @@ def test_preflight_runs_and_spends_nothing_and_leaves_no_span() -> None:
     def tool(x: int) -> None:
         raise AssertionError("ran")
 
-    answers = {"tool": decision("ask", alternatives=[{"tool": "peek", "arguments": {"x": 1}, "reason": "only reads"}])}
+    answers = {
+        "tool": decision(
+            "ask", alternatives=[{"tool": "peek", "arguments": {"x": 1}, "reason": "only reads"}]
+        )
+    }
     engine = StaticEngine(answers)
     with capture(policy=engine) as captured:
         answer = captured.governor.govern(tool).tool.check(x=1)
@@ -175,8 +191,13 @@ def test_an_approver_who_is_there_answers_in_place() -> None:
         assert attributes["agenttool.approval.status"] == "consumed"
         assert attributes["agenttool.permission.outcome"] == "executed"
         assert 0 <= attributes["agenttool.approval.wait_s"] < 60
-        answered = next(event for event in captured.span.events if event.name == "tool.approval.answered")
-        assert answered.attributes["agenttool.approval.wait_s"] == attributes["agenttool.approval.wait_s"]
+        answered = next(
+            event for event in captured.span.events if event.name == "tool.approval.answered"
+        )
+        assert (
+            answered.attributes["agenttool.approval.wait_s"]
+            == attributes["agenttool.approval.wait_s"]
+        )
     no = FixedApprover(ApprovalAnswer(False, answered_by="user:bob", reason="not today"))
     with capture(policy=StaticEngine("ask"), approver=no) as captured:
         with pytest.raises(ApprovalRejected, match="not today"):
@@ -194,7 +215,9 @@ def test_an_edited_answer_is_decided_again_and_a_deny_wins() -> None:
     ran: list[int] = []
     for edited, expected in ((5, [5]), (50, [])):
         ran.clear()
-        approver = FixedApprover(ApprovalAnswer(True, answered_by="user:bob", edited_input={"x": edited}))
+        approver = FixedApprover(
+            ApprovalAnswer(True, answered_by="user:bob", edited_input={"x": edited})
+        )
         with capture(policy=Engine("ask"), approver=approver) as captured:
             governed = captured.governor.govern(lambda x: ran.append(x), name="note")
             if expected:
@@ -331,7 +354,9 @@ def test_a_tool_that_is_not_available_is_blocked_with_its_reason() -> None:
         ("deferred", "schema_not_loaded"),
     ):
         with capture(policy=StaticEngine("allow")) as captured:
-            result = captured.governor.govern(lambda: 1, name="t", lifecycle=lifecycle).tool.invoke()
+            result = captured.governor.govern(
+                lambda: 1, name="t", lifecycle=lifecycle
+            ).tool.invoke()
             assert result.is_error
             assert result.error is not None
             assert result.error.error_class == error_class
@@ -370,7 +395,9 @@ def test_captured_content_is_redacted_and_said_to_be() -> None:
     secret = "AKIA" + "Z7QK3M5N8P2RXWVT"
     with capture(policy=StaticEngine("allow"), capture="SPAN_AND_EVENT") as captured:
         governed = captured.governor.govern(
-            lambda query, password: {"token": secret, "n": len(query)}, name="t", sensitive_fields=["query"]
+            lambda query, password: {"token": secret, "n": len(query)},
+            name="t",
+            sensitive_fields=["query"],
         )
         assert governed("private words", "hunter" + "2!")["token"] == secret
         text = repr([(s.attributes, s.events) for s in captured.spans])
@@ -402,7 +429,9 @@ def test_a_call_that_did_not_run_shows_what_was_wanted(behavior: str, mode: Capt
             assert found is None
         else:
             assert json.loads(found)["amount"] == 20
-            assert {json.loads(found)[name] for name in ("password", "to")}.isdisjoint({"hunter" + "2!", "ann"})
+            assert {json.loads(found)[name] for name in ("password", "to")}.isdisjoint(
+                {"hunter" + "2!", "ann"}
+            )
 
 
 def test_arguments_that_miss_their_schema_are_not_shown() -> None:
@@ -413,7 +442,9 @@ def test_arguments_that_miss_their_schema_are_not_shown() -> None:
             return amount
 
         t.tool.invoke(amount="not a number")
-        assert "not a number" not in repr([(span.attributes, span.events) for span in captured.spans])
+        assert "not a number" not in repr(
+            [(span.attributes, span.events) for span in captured.spans]
+        )
 
 
 def test_an_obligation_to_redact_binds_at_every_door() -> None:
@@ -458,7 +489,9 @@ def test_a_call_out_of_time_is_not_run_again_sync_or_async(is_async: bool) -> No
 
     with capture(policy=StaticEngine("allow")) as captured:
         retry = {"max_attempts": 3, "initial_delay_ms": 1, "retry_on": ["timeout"]}
-        governed = captured.governor.govern(aslow if is_async else slow, timeout_ms=500, retry=retry)
+        governed = captured.governor.govern(
+            aslow if is_async else slow, timeout_ms=500, retry=retry
+        )
         with pytest.raises(ToolTimeout):
             asyncio.run(governed()) if is_async else governed()
         assert attempts == [1]
@@ -475,7 +508,9 @@ def test_a_timeout_raised_by_an_async_tool_itself_is_retried() -> None:
 
     with capture(policy=StaticEngine("allow")) as captured:
         retry = {"max_attempts": 3, "initial_delay_ms": 1}
-        assert asyncio.run(captured.governor.govern(flaky, timeout_ms=60_000, retry=retry)()) == "up"
+        assert (
+            asyncio.run(captured.governor.govern(flaky, timeout_ms=60_000, retry=retry)()) == "up"
+        )
 
 
 def test_a_denials_records_are_of_the_time_of_the_denial() -> None:

@@ -1,4 +1,6 @@
-"""Asynchronous calls where no asyncio loop runs are refused with a reason, and their bodies never run."""
+"""Asynchronous calls where no asyncio loop runs are refused with a reason, and their bodies
+never run.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,10 @@ def test_a_call_without_asyncio_is_refused_with_a_reason() -> None:
 
 
 def test_a_stream_without_asyncio_is_refused_with_a_reason() -> None:
-    with capture(policy=StaticEngine("allow")) as captured, pytest.raises(ToolDenied, match="asyncio"):
+    with (
+        capture(policy=StaticEngine("allow")) as captured,
+        pytest.raises(ToolDenied, match="asyncio"),
+    ):
         drive(first(captured.governor.govern(items)(1)))
 
 

@@ -35,7 +35,9 @@ from agenttool_otel.testing import FixedApprover, StaticEngine
 configure(policy=StaticEngine("ask"), approver=FixedApprover(ApprovalAnswer(True, answered_by="user:me")))
 print(govern(lambda: "ran", name="f")())
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False
+    )
     assert done.stdout.strip() == "ran", done.stderr
 
 
@@ -54,7 +56,8 @@ def test_every_public_name_and_its_public_methods_are_documented() -> None:
         documented = {name: value} | {
             f"{name}.{member}": found
             for member, found in members
-            if not member.startswith("_") and (inspect.isfunction(found) or isinstance(found, (property, classmethod)))
+            if not member.startswith("_")
+            and (inspect.isfunction(found) or isinstance(found, (property, classmethod)))
         }
         missing += [label for label, found in documented.items() if not inspect.getdoc(found)]
     assert not missing

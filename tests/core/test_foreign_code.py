@@ -1,4 +1,6 @@
-"""What other people's classes raise while a call is recorded is never what the tool's caller gets instead."""
+"""What other people's classes raise while a call is recorded is never what the tool's caller gets
+instead.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +33,12 @@ def allowing(**telemetry: Any) -> Governor:
 
 
 @pytest.mark.parametrize("error", [*STOPS, KeyboardInterrupt])
-@pytest.mark.parametrize("member", ["__str__", "response", "status_code", "__cause__", "retry_after"])
-def test_an_exception_whose_members_raise_reaches_its_caller(member: str, error: type[BaseException]) -> None:
+@pytest.mark.parametrize(
+    "member", ["__str__", "response", "status_code", "__cause__", "retry_after"]
+)
+def test_an_exception_whose_members_raise_reaches_its_caller(
+    member: str, error: type[BaseException]
+) -> None:
     body = raises(error)
     odd = type("Odd", (Exception,), {member: body if member == "__str__" else property(body)})
 
@@ -58,7 +64,9 @@ class Result(dict):  # type: ignore[type-arg]
 @pytest.mark.parametrize("make", [lambda: Text("x"), lambda: Items([1]), lambda: Result(a=1)])
 @pytest.mark.parametrize("session", [None, "s"])
 @pytest.mark.parametrize("capture", ["NO_CONTENT", "SPAN_AND_EVENT"])
-def test_a_result_whose_methods_raise_reaches_its_caller(make: Any, session: str | None, capture: Any) -> None:
+def test_a_result_whose_methods_raise_reaches_its_caller(
+    make: Any, session: str | None, capture: Any
+) -> None:
     value = make()
     act = allowing(capture=capture).govern(lambda: value, name="act")
     with agent_context(session_id=session):
@@ -88,7 +96,16 @@ class Foreign(AnyProvider):
 
 @pytest.mark.parametrize("capture", ["NO_CONTENT", "SPAN_AND_EVENT"])
 @pytest.mark.parametrize(
-    "method", ["is_recording", "set_attribute", "set_attributes", "add_event", "end", "set_status", "get_span_context"]
+    "method",
+    [
+        "is_recording",
+        "set_attribute",
+        "set_attributes",
+        "add_event",
+        "end",
+        "set_status",
+        "get_span_context",
+    ],
 )
 def test_a_span_whose_methods_raise_keeps_no_tool_from_running(method: str, capture: Any) -> None:
     governor = allowing(tracer_provider=Foreign(method), capture=capture)
@@ -99,7 +116,9 @@ def test_a_span_whose_methods_raise_keeps_no_tool_from_running(method: str, capt
 
 @pytest.mark.parametrize("error", STOPS)
 @pytest.mark.parametrize("where", ["subscriber", "on_start", "on_end"])
-def test_whoever_watches_calls_keeps_none_from_running(where: str, error: type[BaseException]) -> None:
+def test_whoever_watches_calls_keeps_none_from_running(
+    where: str, error: type[BaseException]
+) -> None:
     settings: dict[str, Any] = {"subscribers": (raises(error),)}
     if where != "subscriber":
         provider = TracerProvider()
@@ -144,6 +163,12 @@ class Broken:
 
 def test_a_provider_that_raises_costs_its_telemetry_alone() -> None:
     broken: Any = Broken()
-    governor = allowing(tracer_provider=broken, meter_provider=broken, logger_provider=broken, events="both")
+    governor = allowing(
+        tracer_provider=broken, meter_provider=broken, logger_provider=broken, events="both"
+    )
     assert governor.govern(lambda: 7, name="seven")() == 7
-    assert {where for where, _ in governor.telemetry.losses.by_kind()} >= {"get_tracer", "get_meter", "get_logger"}
+    assert {where for where, _ in governor.telemetry.losses.by_kind()} >= {
+        "get_tracer",
+        "get_meter",
+        "get_logger",
+    }

@@ -78,18 +78,27 @@ os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 def test_every_lock_of_the_package_is_made_by_one_helper() -> None:
     elsewhere = []
     for path in sorted(PACKAGE.rglob("*.py")):
-        if path == Path(forks.__file__) or path.parent.name == "conformance":  # scenarios wait for each other
+        # scenarios wait for each other
+        if path == Path(forks.__file__) or path.parent.name == "conformance":
             continue
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            elsewhere += [f"{path.name}:{node.lineno} {name}" for name in made_by(node) if name in MAKERS]
+            elsewhere += [
+                f"{path.name}:{node.lineno} {name}" for name in made_by(node) if name in MAKERS
+            ]
     assert elsewhere == []
 
 
 def made_by(node: ast.AST) -> list[str]:
-    """The names that a call calls, or hands on as a factory, and those that an import brings from their modules."""
+    """The names that a call calls, or hands on as a factory, and those that an import brings from
+    their modules.
+    """
     if isinstance(node, ast.Call):
         named = [node.func, *(keyword.value for keyword in node.keywords)]
-        return [one.attr for one in named if isinstance(one, ast.Attribute) and ast.unparse(one.value) in MODULES]
+        return [
+            one.attr
+            for one in named
+            if isinstance(one, ast.Attribute) and ast.unparse(one.value) in MODULES
+        ]
     if isinstance(node, ast.ImportFrom) and node.module in MODULES:
         return [alias.name for alias in node.names]
     return []
@@ -98,6 +107,8 @@ def made_by(node: ast.AST) -> list[str]:
 @pytest.mark.skipif(not hasattr(sys, "getswitchinterval"), reason="CPython")
 def test_a_child_forked_while_every_lock_is_held_works() -> None:
     script = HELD.replace("FORK()", "os.fork()")
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=90, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=90, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert int(done.stdout.split("locks held:")[1].split()[0]) > 20

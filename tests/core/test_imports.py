@@ -19,14 +19,18 @@ HEAVY = (
 def loaded(statement: str) -> set[str]:
     """The modules that a fresh process has after a statement."""
     program = f"{statement}\nimport sys\nprint(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True
+    )
     return set(done.stdout.split())
 
 
 def test_the_package_itself_loads_almost_nothing() -> None:
     found = loaded("import agenttool_otel")
     assert not found & {*HEAVY, "pydantic", "regorus"}
-    assert {name for name in found if name.startswith("agenttool_otel.")} == {"agenttool_otel.govern"}
+    assert {name for name in found if name.startswith("agenttool_otel.")} == {
+        "agenttool_otel.govern"
+    }
 
 
 def test_what_most_programs_import_loads_no_heavy_library() -> None:
@@ -44,6 +48,10 @@ def test_a_public_module_loads_no_heavy_library(name: str) -> None:
 
 
 def test_the_rooms_name_is_the_function_after_any_import() -> None:
-    for first in ("import agenttool_otel.govern.governor", "from agenttool_otel.testing import capture", "pass"):
+    for first in (
+        "import agenttool_otel.govern.governor",
+        "from agenttool_otel.testing import capture",
+        "pass",
+    ):
         program = f"{first}\nfrom agenttool_otel import govern\nassert govern.__module__.endswith('.decorators')"
         subprocess.run([sys.executable, "-c", program], timeout=120, check=True)

@@ -1,4 +1,6 @@
-"""Lists that stand beside what they list are equal to it: what is added to the one is missed in the other."""
+"""Lists that stand beside what they list are equal to it: what is added to the one is missed in the
+other.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,11 @@ NEEDS_AN_EXTRA = {"AgentToolMiddleware"}
 
 def imports_of(nodes: list[ast.stmt]) -> dict[str, str]:
     found = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.module]
-    return {alias.name: str(node.module).removeprefix("agenttool_otel.") for node in found for alias in node.names}
+    return {
+        alias.name: str(node.module).removeprefix("agenttool_otel.")
+        for node in found
+        for alias in node.names
+    }
 
 
 def test_public_names_are_the_same_in_all_three_lists() -> None:
@@ -38,11 +44,17 @@ def test_every_detector_is_asked(name: str) -> None:
     finders = {
         found
         for found, value in vars(module).items()
-        if found.startswith("find_") and inspect.isfunction(value) and value.__module__ == module.__name__
+        if found.startswith("find_")
+        and inspect.isfunction(value)
+        and value.__module__ == module.__name__
     }
-    asked = inspect.getsource(text) + "".join(Path(path, "pii.py").read_text("utf-8") for path in detectors.__path__)
+    asked = inspect.getsource(text) + "".join(
+        Path(path, "pii.py").read_text("utf-8") for path in detectors.__path__
+    )
     assert [
-        one for one in finders if asked.count(one) < 2 and f"yield from {one}(" not in inspect.getsource(module)
+        one
+        for one in finders
+        if asked.count(one) < 2 and f"yield from {one}(" not in inspect.getsource(module)
     ] == []
 
 
@@ -52,12 +64,20 @@ def read_of_call(module: ModuleType) -> set[str]:
     return {
         node.attr
         for node in nodes
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "call"
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "call"
     }
 
 
 def test_a_copy_for_records_has_whatever_they_read() -> None:
     read = read_of_call(records) | read_of_call(finished)
-    computed = {name for name in dir(Invocation) if isinstance(inspect.getattr_static(Invocation, name), property)}
-    methods = {name for name in dir(Invocation) if callable(inspect.getattr_static(Invocation, name))}
+    computed = {
+        name
+        for name in dir(Invocation)
+        if isinstance(inspect.getattr_static(Invocation, name), property)
+    }
+    methods = {
+        name for name in dir(Invocation) if callable(inspect.getattr_static(Invocation, name))
+    }
     assert read - computed - methods - {*finished._NEEDED, "value"} == set()

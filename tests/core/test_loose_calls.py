@@ -100,7 +100,9 @@ VALIDATED = [
 
 @pytest.mark.parametrize(("kind", "given", "read"), VALIDATED)
 @pytest.mark.parametrize("door", ["call", "invoke"])
-def test_validate_call_reads_once_what_is_decided(kind: Any, given: Any, read: Any, door: str) -> None:
+def test_validate_call_reads_once_what_is_decided(
+    kind: Any, given: Any, read: Any, door: str
+) -> None:
     def tool(x: Any) -> Any:
         return x
 
@@ -128,7 +130,10 @@ def test_strict_validate_call_stays_strict_but_reads_json() -> None:
 
 def test_validate_call_takes_aliases_and_fills_defaults() -> None:
     @validate_call
-    def tool(path: Annotated[str, Field(alias="file")], depth: Annotated[int, Field(validate_default=True)] = 2) -> Any:
+    def tool(
+        path: Annotated[str, Field(alias="file")],
+        depth: Annotated[int, Field(validate_default=True)] = 2,
+    ) -> Any:
         return path, depth
 
     engine = StaticEngine("allow")
@@ -137,7 +142,9 @@ def test_validate_call_takes_aliases_and_fills_defaults() -> None:
     assert engine.documents[0]["input"] == {"path": "a", "depth": 2}
 
 
-def _payment(account: int, amount: Annotated[int, BeforeValidator(lambda v: 2 * int(v))] = 1, *, fee: int = 0) -> Any:
+def _payment(
+    account: int, amount: Annotated[int, BeforeValidator(lambda v: 2 * int(v))] = 1, *, fee: int = 0
+) -> Any:
     return account, amount, fee
 
 
@@ -175,8 +182,14 @@ def test_a_partials_own_arguments_are_read_once() -> None:
         return account + amount
 
     with capture(policy=StaticEngine("allow")) as captured:
-        governed = captured.governor.govern(functools.partial(pay, "5"), name="pay", description="Pay.")
-        assert [governed(amount="1"), governed(amount="2"), governed.tool.invoke(amount=3).value] == [6, 7, 8]
+        governed = captured.governor.govern(
+            functools.partial(pay, "5"), name="pay", description="Pay."
+        )
+        assert [
+            governed(amount="1"),
+            governed(amount="2"),
+            governed.tool.invoke(amount=3).value,
+        ] == [6, 7, 8]
     assert read == ["5"]
 
 
@@ -217,7 +230,9 @@ def test_a_paused_call_is_not_read_again_by_its_reader(door: str) -> None:
         else:
             invocation = str(governed.tool.invoke(x="5").invocation_id)
         request = governor.approvals.waiting(invocation).request
-        governor.approvals.store.answer(request.request_id, ApprovalAnswer(True, answered_by="user:h"))
+        governor.approvals.store.answer(
+            request.request_id, ApprovalAnswer(True, answered_by="user:h")
+        )
         assert governor.resume(invocation).value == 6
 
 
@@ -236,14 +251,21 @@ LOOSE_PLACES = [
 
 
 @pytest.mark.parametrize("given", LOOSE_PLACES)
-def test_a_path_of_another_type_than_hinted_does_not_run(given: dict[str, Any], tmp_path: Path) -> None:
+def test_a_path_of_another_type_than_hinted_does_not_run(
+    given: dict[str, Any], tmp_path: Path
+) -> None:
     governor = Governor()
 
-    @governor.govern(read_only=True, access_kinds=["file_read"], write_effects=["none"], risk_level="low")
+    @governor.govern(
+        read_only=True, access_kinds=["file_read"], write_effects=["none"], risk_level="low"
+    )
     def tool(path: str = "a", count: int = 1, mode: Literal["r", "w"] = "r") -> Any:
         raise AssertionError("ran")
 
-    with agent_context(roots=[str(tmp_path)], cwd=str(tmp_path)), pytest.raises(Exception) as stopped:
+    with (
+        agent_context(roots=[str(tmp_path)], cwd=str(tmp_path)),
+        pytest.raises(Exception) as stopped,
+    ):
         tool(**given)
     assert type(stopped.value).__name__ in ("ToolDenied", "ApprovalRequired")
 
@@ -255,7 +277,8 @@ def test_a_hooks_edit_is_checked_and_what_it_leaves_stays(changed: Any) -> None:
 
     hooks = Hooks()
     hooks.add(
-        lambda ctx: UpdatedInput({**ctx.arguments, "y": 7 if ctx.arguments["y"] == 1 else changed}), "pre_tool_use"
+        lambda ctx: UpdatedInput({**ctx.arguments, "y": 7 if ctx.arguments["y"] == 1 else changed}),
+        "pre_tool_use",
     )
     with capture(policy=StaticEngine("allow"), hooks=hooks) as captured:
         governed = captured.governor.govern(tool)
@@ -268,7 +291,9 @@ def test_an_approvers_edit_that_misses_the_schema_is_not_taken() -> None:
     def tool(x: int, y: int) -> Any:
         raise AssertionError("ran")
 
-    approver = FixedApprover(ApprovalAnswer(True, answered_by="user:h", edited_input={"x": "5", "y": "no"}))
+    approver = FixedApprover(
+        ApprovalAnswer(True, answered_by="user:h", edited_input={"x": "5", "y": "no"})
+    )
     policy = StaticEngine(decision("ask"))
     with capture(policy=policy, approver=approver) as captured, pytest.raises(ApprovalRequired):
         captured.governor.govern(tool)("5", 1)  # type: ignore[arg-type]

@@ -1,4 +1,6 @@
-"""A thread that lost the context of the program is no wider than the context: it is asked about, and says why."""
+"""A thread that lost the context of the program is no wider than the context: it is asked about,
+and says why.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,11 @@ import pytest
 
 from agenttool_otel import ApprovalRequired, Governor, ToolDenied, agent_context, carry_context
 
-READS: dict[str, Any] = {"tool_kind": "file_operation", "access_kinds": ["file_read"], "read_only": True}
+READS: dict[str, Any] = {
+    "tool_kind": "file_operation",
+    "access_kinds": ["file_read"],
+    "read_only": True,
+}
 
 
 def reader(**options: Any) -> Any:
@@ -42,7 +48,10 @@ def test_an_executor_that_lost_the_context_is_asked_about() -> None:
     async def in_to_thread() -> str:
         return await asyncio.to_thread(answer, read_file)
 
-    with agent_context(actor="agent:x", session_id="s", roots=["/srv"]), ThreadPoolExecutor(1) as executor:
+    with (
+        agent_context(actor="agent:x", session_id="s", roots=["/srv"]),
+        ThreadPoolExecutor(1) as executor,
+    ):
         assert answer(read_file) == "content"
         assert "carry_context" in executor.submit(answer, read_file).result()
         assert "carry_context" in asyncio.run(in_executor())
@@ -69,7 +78,9 @@ def test_a_program_that_states_no_context_is_left_alone() -> None:
         "thread = threading.Thread(target=lambda: print(read_file('/srv/x.csv')))\n"
         "thread.start(); thread.join()\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
     assert done.stdout == "content\n"
 
 

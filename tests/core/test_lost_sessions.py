@@ -1,4 +1,6 @@
-"""A store that forgot what a session used up gives nothing back: its budgets count as used up, its history as cut."""
+"""A store that forgot what a session used up gives nothing back: its budgets count as used up, its
+history as cut.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,11 @@ from agenttool_otel.context.sessions import SessionBook
 
 KEY = b"k" * 32
 CONTEXT = AgentContext(actor="agent:a", session_id="s")
-KINDS = ["sqlite", "redis", pytest.param("postgres", marks=(pytest.mark.slow, pytest.mark.postgres))]
+KINDS = [
+    "sqlite",
+    "redis",
+    pytest.param("postgres", marks=(pytest.mark.slow, pytest.mark.postgres)),
+]
 
 
 class World:
@@ -29,7 +35,9 @@ class World:
         self.stores: list[SessionStore] = []
 
     def book(self) -> SessionBook:
-        self.stores.append(open_store(self.url if self.kind == "redis" else parse_url(self.url), KEY))
+        self.stores.append(
+            open_store(self.url if self.kind == "redis" else parse_url(self.url), KEY)
+        )
         return SessionBook(store=self.stores[-1])
 
     def redis(self) -> Any:
@@ -65,7 +73,9 @@ class World:
                 for field in client.hkeys(key):
                     client.hset(key, field, 0)
         else:
-            self.sql("UPDATE agenttool_session SET n = 0, record = NULL WHERE name NOT LIKE 'record:%'")
+            self.sql(
+                "UPDATE agenttool_session SET n = 0, record = NULL WHERE name NOT LIKE 'record:%'"
+            )
 
     def lose_totals(self) -> None:
         if self.kind == "redis":
@@ -83,9 +93,13 @@ class World:
             for key, dump in dumps.items():
                 client.restore(key, 0, dump)
             return
-        self.sql("DROP TABLE IF EXISTS kept", "CREATE TABLE kept AS SELECT * FROM agenttool_session")
+        self.sql(
+            "DROP TABLE IF EXISTS kept", "CREATE TABLE kept AS SELECT * FROM agenttool_session"
+        )
         spend()
-        self.sql("DELETE FROM agenttool_session", "INSERT INTO agenttool_session SELECT * FROM kept")
+        self.sql(
+            "DELETE FROM agenttool_session", "INSERT INTO agenttool_session SELECT * FROM kept"
+        )
 
 
 @pytest.fixture(params=KINDS)
@@ -128,7 +142,9 @@ def test_an_old_copy_that_is_put_back_is_used_up(world: World) -> None:
     assert is_used_up(book)
 
 
-def test_a_loss_that_one_process_noticed_all_know(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_loss_that_one_process_noticed_all_know(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     book = world.book()
     spent(book, 3)
     world.empty()
@@ -137,7 +153,9 @@ def test_a_loss_that_one_process_noticed_all_know(world: World, monkeypatch: pyt
     assert is_used_up(world.book())
 
 
-def test_a_session_begun_anew_by_another_process_is_lost(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_session_begun_anew_by_another_process_is_lost(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     book = world.book()
     spent(book, 3)
     world.empty()
@@ -206,7 +224,10 @@ def test_a_store_that_fails_is_named_and_may_be_asked_again(sqlite_url: str) -> 
         result = look.tool.invoke({})
         assert result.error is not None
         assert "the session's counters can't be reached" in result.error.message
-        assert (str(result.error.error_class), str(result.error.recoverability)) == ("policy_blocked", "retry_later")
+        assert (str(result.error.error_class), str(result.error.recoverability)) == (
+            "policy_blocked",
+            "retry_later",
+        )
         store.add = real
         assert look() == "x"
     governor.close()
@@ -253,6 +274,14 @@ def test_a_session_unused_for_as_long_as_it_is_kept_is_new(monkeypatch: pytest.M
 
 def test_totals_under_another_key_are_no_totals() -> None:
     totals = Totals("e", 3, {LOST: 0}, {})
-    assert session_totals.Sealed(b"x" * 32, "s").open(session_totals.Sealed(KEY, "s").seal(totals)) is None
-    assert session_totals.Sealed(KEY, "other").open(session_totals.Sealed(KEY, "s").seal(totals)) is None
-    assert session_totals.Sealed(KEY, "s").open(session_totals.Sealed(KEY, "s").seal(totals)) == totals
+    assert (
+        session_totals.Sealed(b"x" * 32, "s").open(session_totals.Sealed(KEY, "s").seal(totals))
+        is None
+    )
+    assert (
+        session_totals.Sealed(KEY, "other").open(session_totals.Sealed(KEY, "s").seal(totals))
+        is None
+    )
+    assert (
+        session_totals.Sealed(KEY, "s").open(session_totals.Sealed(KEY, "s").seal(totals)) == totals
+    )

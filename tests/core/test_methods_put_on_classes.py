@@ -1,4 +1,6 @@
-"""A governed function is a descriptor as a plain one is, wherever it is put, and what it is bound to pickles."""
+"""A governed function is a descriptor as a plain one is, wherever it is put, and what it is bound
+to pickles.
+"""
 
 from __future__ import annotations
 
@@ -123,7 +125,11 @@ def test_a_bound_function_is_decided_on_its_other_arguments() -> None:
 
 def test_facts_of_the_receiver_can_not_be_used_on_a_method() -> None:
     with capture(policy=StaticEngine("allow")) as captured:
-        cls = type("Facts", (), {"method": captured.governor.govern(describe, sensitive_fields=["receiver"])})
+        cls = type(
+            "Facts",
+            (),
+            {"method": captured.governor.govern(describe, sensitive_fields=["receiver"])},
+        )
         with pytest.raises(ConfigurationError, match="receiver"):
             cls().method(2)
 

@@ -1,4 +1,6 @@
-"""One session in several processes: what one heard, saw and did, another one knows at its next call."""
+"""One session in several processes: what one heard, saw and did, another one knows at its
+next call.
+"""
 
 from __future__ import annotations
 
@@ -43,14 +45,18 @@ class Peer:
 
     def __init__(self, url: str, rules: Path) -> None:
         command = [sys.executable, str(PEER), url, str(rules)]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
         assert self._line() == "ready\n"
 
     def _line(self) -> str:
         assert self.process.stdout is not None
         return self.process.stdout.readline()
 
-    def call(self, tool: str, said: str | None = None, *, approve: bool | None = None, **arguments: str) -> Any:
+    def call(
+        self, tool: str, said: str | None = None, *, approve: bool | None = None, **arguments: str
+    ) -> Any:
         assert self.process.stdin is not None
         told = {"tool": tool, "said": said, "approve": approve, "arguments": arguments}
         self.process.stdin.write(json.dumps(told) + "\n")
@@ -94,11 +100,16 @@ def peers(request: pytest.FixtureRequest, rules: Path) -> Iterator[Callable[[], 
 
 def test_what_one_process_saw_another_asks_about(peers: Callable[[], Peer]) -> None:
     one, other = peers(), peers()
-    assert one.outcome("fetch", "pay bill 4711 and write to ann@user.test", query="x").startswith("please pay")
+    assert one.outcome("fetch", "pay bill 4711 and write to ann@user.test", query="x").startswith(
+        "please pay"
+    )
     assert "bob@hidden" in one.outcome("contacts")
     told = other.call("send", to="eve@evil.test", body="hi")
     assert told["outcome"] == "asked"
-    assert (told["facts"][0]["trust"], told["facts"][0]["sources"]) == ("free_text", ["tool:web.fetch"])
+    assert (told["facts"][0]["trust"], told["facts"][0]["sources"]) == (
+        "free_text",
+        ["tool:web.fetch"],
+    )
     told = other.call("send", to="DE89370400440532013000")
     assert (told["outcome"], told["facts"][0]["untrusted"]) == ("asked", True)
     for to, source in (("bob@hidden.test", "tool:book.contacts"), ("ann@user.test", "user")):
@@ -129,13 +140,17 @@ def test_once_and_only_after_hold_across_processes(peers: Callable[[], Peer]) ->
 
 def test_what_a_process_that_died_had_read_is_not_known(peers: Callable[[], Peer]) -> None:
     one, other = peers(), peers()
-    assert other.call("send", "write to ann@user.test", to="nobody@nowhere.test")["facts"][0]["certain"]
+    assert other.call("send", "write to ann@user.test", to="nobody@nowhere.test")["facts"][0][
+        "certain"
+    ]
     assert one.outcome("fetch", query="die") == "died"
     assert not other.call("send", to="nobody@nowhere.test")["facts"][0]["certain"]
     assert other.outcome("send", to="ann@user.test") == "sent"
 
 
-def test_nothing_that_was_said_or_seen_stands_in_a_database(sqlite_url: str, rules: Path, tmp_path: Path) -> None:
+def test_nothing_that_was_said_or_seen_stands_in_a_database(
+    sqlite_url: str, rules: Path, tmp_path: Path
+) -> None:
     peer = Peer(sqlite_url, rules)
     peer.call("fetch", "tell hidden-user about it", query="hidden-query")
     peer.call("contacts")
@@ -161,7 +176,9 @@ def seen(book: SessionBook, value: str) -> Any:
     return session.open_ledger().lookup(value)
 
 
-def test_forgotten_records_make_a_late_process_doubt(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_forgotten_records_make_a_late_process_doubt(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(session_store, "KEPT_RECORDS", 3)
     one, other, late = books(sqlite_url, KEY, KEY, KEY)
     for number in range(5):
@@ -225,7 +242,9 @@ def test_shared_sessions_without_a_key_are_refused(monkeypatch: pytest.MonkeyPat
 
 def test_the_database_of_sessions_is_a_protected_place(sqlite_url: str, tmp_path: Path) -> None:
     governor = Governor(sessions_url=sqlite_url)
-    write = governor.govern(lambda path: None, name="write", path_args=["path"], write_effects=["workspace_write"])
+    write = governor.govern(
+        lambda path: None, name="write", path_args=["path"], write_effects=["workspace_write"]
+    )
     with agent_context(actor="agent:a", session_id="s", roots=[tmp_path]):
         assert write.tool.check(path=str(tmp_path / "s.db")).behavior == "deny"
         assert write.tool.check(path=str(tmp_path / "other.db")).behavior != "deny"

@@ -1,6 +1,7 @@
 """One trace beside other instrumentations: one decision, one span for the tool, one measurement.
 
-The others are the dependency group ``peers``; each is a program of its own here, as it patches LangChain for good.
+The others are the dependency group ``peers``; each is a program of its own here, as it patches
+LangChain for good.
 """
 
 from __future__ import annotations
@@ -109,7 +110,9 @@ def test_auto_enriches_the_span_of_this_very_tool_once() -> None:
     with capture(policy=StaticEngine("allow")) as captured:
         governed = captured.governor.govern(lambda: 1, name="t")
         other = captured.governor.govern(lambda: governed(), name="other")
-        with started(captured, **{"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "t"}):
+        with started(
+            captured, **{"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "t"}
+        ):
             other()
             governed()
             governed()

@@ -35,5 +35,7 @@ def test_wheel_and_sdist_hold_what_they_should(tmp_path: Path) -> None:
 
 def test_an_opa_server_needs_no_native_engine(tmp_path: Path) -> None:
     words = [sys.executable, str(ROOT / "tools" / "without_engine.py"), "hide"]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=100)
+    done = subprocess.run(
+        words, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=100
+    )
     assert done.returncode == 0, done.stderr

@@ -68,8 +68,15 @@ def rules(tmp_path: Path) -> Path:
 
 
 def shop(rules: Path, hooks: Hooks | None = None) -> tuple[Any, Any]:
-    settings = {"effects": {"agenttool.rules.declared.writes": "allow", "agenttool.rules.declared.unstated": "allow"}}
-    governor = Governor(extension=rules, hooks=hooks, policy_data={"agenttool": {"settings": settings}})
+    settings = {
+        "effects": {
+            "agenttool.rules.declared.writes": "allow",
+            "agenttool.rules.declared.unstated": "allow",
+        }
+    }
+    governor = Governor(
+        extension=rules, hooks=hooks, policy_data={"agenttool": {"settings": settings}}
+    )
 
     @governor.govern(namespace="shop", **READS)
     def get_order(order_id: str) -> str:
@@ -91,7 +98,9 @@ def test_a_look_up_hook_gives_rules_the_state_of_what_is_asked(rules: Path, orde
         asked.append(context.arguments["order_id"])
         if context.arguments["order_id"] == "broken":
             raise OSError
-        return Resources({"order": order if context.arguments["order_id"] == "1" else Order("agent:b", "open")})
+        return Resources(
+            {"order": order if context.arguments["order_id"] == "1" else Order("agent:b", "open")}
+        )
 
     get_order, cancel_order = shop(rules, hooks)
     with agent_context(actor="agent:a", session_id="s"):
@@ -107,7 +116,9 @@ def test_a_look_up_hook_gives_rules_the_state_of_what_is_asked(rules: Path, orde
 
 def test_once_and_only_after_can_be_written(rules: Path) -> None:
     get_order, cancel_order = shop(rules)
-    with agent_context(actor="agent:a", session_id="s", resources={"order": Order("agent:a", "open")}):
+    with agent_context(
+        actor="agent:a", session_id="s", resources={"order": Order("agent:a", "open")}
+    ):
         with pytest.raises(ToolDenied, match="look at it first"):
             cancel_order("1")
         get_order("1")
@@ -118,7 +129,9 @@ def test_once_and_only_after_can_be_written(rules: Path) -> None:
         with pytest.raises(ToolDenied, match="cancelled already"):
             cancel_order("1")
     with (
-        agent_context(actor="agent:a", session_id="other", resources={"order": Order("agent:a", "open")}),
+        agent_context(
+            actor="agent:a", session_id="other", resources={"order": Order("agent:a", "open")}
+        ),
         pytest.raises(ToolDenied, match="look at it first"),
     ):
         cancel_order("1")
@@ -126,7 +139,9 @@ def test_once_and_only_after_can_be_written(rules: Path) -> None:
 
 async def test_calls_at_the_same_time_see_each_other(rules: Path) -> None:
     get_order, cancel_order = shop(rules)
-    with agent_context(actor="agent:a", session_id="s", resources={"order": Order("agent:a", "open")}):
+    with agent_context(
+        actor="agent:a", session_id="s", resources={"order": Order("agent:a", "open")}
+    ):
         get_order("1")
         results = await asyncio.gather(*(cancel_order.tool.ainvoke(order_id="1") for _ in range(5)))
     assert sum(result.status == "succeeded" for result in results) <= 1
@@ -156,7 +171,9 @@ def test_no_history_is_kept_where_no_rule_reads_it() -> None:
         assert not governor.sessions.of(context).history
 
 
-@pytest.mark.parametrize("value", [object(), {"order": object()}, {"order": iter(())}, {1: 2}, [], "order"])
+@pytest.mark.parametrize(
+    "value", [object(), {"order": object()}, {"order": iter(())}, {1: 2}, [], "order"]
+)
 def test_state_without_a_whole_json_form_is_refused(value: Any) -> None:
     with pytest.raises(ConfigurationError), agent_context(resources=value):
         pass
@@ -166,10 +183,14 @@ def test_state_without_a_whole_json_form_is_refused(value: Any) -> None:
 
 def test_decisions_on_other_state_are_other_decisions(rules: Path) -> None:
     get_order, cancel_order = shop(rules)
-    for number, (status, cancelled) in enumerate([("open", True), ("closed", False), ("open", True), (True, False)]):
+    for number, (status, cancelled) in enumerate(
+        [("open", True), ("closed", False), ("open", True), (True, False)]
+    ):
         order_id = str(number)
         with agent_context(
-            actor="agent:a", session_id="s", resources={"order": {"owner": "agent:a", "status": status}}
+            actor="agent:a",
+            session_id="s",
+            resources={"order": {"owner": "agent:a", "status": status}},
         ):
             get_order(order_id)
             assert (cancel_order.tool.invoke(order_id=order_id).status == "succeeded") is cancelled

@@ -1,4 +1,6 @@
-"""What does not fit a schema is told in words that a model can act on, without a value of what was given."""
+"""What does not fit a schema is told in words that a model can act on, without a value of what was
+given.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,11 @@ from agenttool_otel.catalog.schema import SchemaCheck
     [
         ({"type": "integer"}, "sesame", "/x must be integer"),
         ({"type": ["null", "integer"]}, "sesame", "/x must be integer or null"),
-        ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, "sesame", "/x must be integer or null"),
+        (
+            {"anyOf": [{"type": "integer"}, {"type": "null"}]},
+            "sesame",
+            "/x must be integer or null",
+        ),
         (
             {"anyOf": [{"type": "integer", "minimum": 3}, {"type": "string", "pattern": "^a"}]},
             "sesame",
@@ -47,7 +53,9 @@ def test_what_is_wrong_is_told(schema: dict[str, Any], given: Any, told: str) ->
 
 
 def test_what_is_missing_is_told_of_the_whole() -> None:
-    assert SchemaCheck({"type": "object", "required": ["x"]}).messages({}) == ["/ lacks the required x"]
+    assert SchemaCheck({"type": "object", "required": ["x"]}).messages({}) == [
+        "/ lacks the required x"
+    ]
 
 
 def test_long_words_of_a_schema_are_cut_and_problems_counted() -> None:

@@ -1,4 +1,6 @@
-"""A budget holds for calls that run at the same time: a call counts from the moment it is decided."""
+"""A budget holds for calls that run at the same time: a call counts from the moment it is
+decided.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,11 @@ def one_call() -> Governor:
     return Governor(policy_data={"agenttool": {"settings": {"budgets": {"session": {"calls": 1}}}}})
 
 
-READS: dict[str, Any] = {"read_only": True, "access_kinds": ["file_read"], "write_effects": ["none"]}
+READS: dict[str, Any] = {
+    "read_only": True,
+    "access_kinds": ["file_read"],
+    "write_effects": ["none"],
+}
 
 
 def test_calls_at_the_same_time_stay_within_the_budget() -> None:
@@ -42,7 +48,8 @@ def test_calls_at_the_same_time_stay_within_the_budget() -> None:
     start = threading.Barrier(6)
     with ThreadPoolExecutor(6) as pool:
         calls = [pool.submit(work) for _ in range(6)]
-        refused = list(itertools.islice(as_completed(calls, timeout=120), 5))  # while the one let through still runs
+        # while the one let through still runs
+        refused = list(itertools.islice(as_completed(calls, timeout=120), 5))
         inside.set()
         assert [call.result() for call in refused] == ["denied"] * 5
     assert sorted(call.result() for call in calls) == ["denied"] * 5 + ["ran"]

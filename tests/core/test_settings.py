@@ -1,4 +1,6 @@
-"""What somebody set about the policy takes effect, or nothing runs; it is never dropped silently."""
+"""What somebody set about the policy takes effect, or nothing runs; it is never dropped
+silently.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,14 @@ def clean(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 @pytest.mark.parametrize("text", ["opa_server", "OPA_SERVER", "opa-server", " Opa-Server\n"])
 def test_an_engine_is_known_however_it_is_written(text: str) -> None:
-    settings = Settings.load({"AGENTTOOL_POLICY_ENGINE": text, "AGENTTOOL_POLICY_PRESET": " strict "})
-    assert (settings.policy_engine, settings.policy_preset, settings.problems) == ("opa_server", "strict", ())
+    settings = Settings.load(
+        {"AGENTTOOL_POLICY_ENGINE": text, "AGENTTOOL_POLICY_PRESET": " strict "}
+    )
+    assert (settings.policy_engine, settings.policy_preset, settings.problems) == (
+        "opa_server",
+        "strict",
+        (),
+    )
 
 
 @pytest.mark.parametrize(
@@ -56,10 +64,15 @@ def test_an_unreadable_setting_that_may_be_strict_stops_all(
 
 
 def test_an_empty_variable_is_none() -> None:
-    assert Settings.load({"AGENTTOOL_POLICY_ENGINE": "", "AGENTTOOL_POLICY_TIMEOUT": " "}) == Settings()
+    assert (
+        Settings.load({"AGENTTOOL_POLICY_ENGINE": "", "AGENTTOOL_POLICY_TIMEOUT": " "})
+        == Settings()
+    )
 
 
-def test_what_is_said_about_a_variable_never_has_its_value(caplog: pytest.LogCaptureFixture) -> None:
+def test_what_is_said_about_a_variable_never_has_its_value(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     names = [name.removeprefix("AGENTTOOL_") for name in Settings.variables().values()]
     with caplog.at_level(logging.WARNING):
         settings = Settings.load({f"AGENTTOOL_{name}": "hunter2" for name in names})
@@ -87,14 +100,18 @@ def test_code_may_not_name_an_engine_that_there_is_not() -> None:
         {"policy_preset": "strict"},
     ],
 )
-def test_rules_and_data_that_an_engine_can_not_have_are_refused(policy: Any, option: dict[str, Any]) -> None:
+def test_rules_and_data_that_an_engine_can_not_have_are_refused(
+    policy: Any, option: dict[str, Any]
+) -> None:
     with pytest.raises(ConfigurationError, match=next(iter(option))):
         Governor(policy=policy, **option)
     with pytest.raises(ConfigurationError, match=next(iter(option))):
         Governor(policy_engine="opa_server", opa_url="http://127.0.0.1:9", **option)
 
 
-def test_an_environments_preset_yields_to_code_not_to_servers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_environments_preset_yields_to_code_not_to_servers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("AGENTTOOL_POLICY_PRESET", "strict")
     Governor(policy=StaticEngine("allow"))
     with pytest.raises(ConfigurationError, match="policy_preset"):
@@ -107,8 +124,13 @@ def preset_of(governor: Governor) -> Any:
 
 def test_data_in_code_is_laid_over_the_preset_and_the_file(tmp_path: Path) -> None:
     file = tmp_path / "data.json"
-    file.write_text('{"agenttool": {"settings": {"network": {"listed_only": true}}}, "mine": {"x": 1}}')
-    over = {"agenttool": {"settings": {"network": {"allowed_hosts": ["a.example"]}}}, "mine": {"y": 2}}
+    file.write_text(
+        '{"agenttool": {"settings": {"network": {"listed_only": true}}}, "mine": {"x": 1}}'
+    )
+    over = {
+        "agenttool": {"settings": {"network": {"allowed_hosts": ["a.example"]}}},
+        "mine": {"y": 2},
+    }
     governor = Governor(policy_preset="strict", policy_data=over, settings=None)
     assert preset_of(governor) == "strict"
     settings = Settings.load(policy_preset="strict", policy_data=file)

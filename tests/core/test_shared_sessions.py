@@ -1,4 +1,6 @@
-"""One session in several processes: its budget holds over all of them, and what one did not see it doubts."""
+"""One session in several processes: its budget holds over all of them, and what one did not see it
+doubts.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,10 @@ READS: dict[str, Any] = {"read_only": True, "access_kinds": ["file_read"]}
 
 def ran(url: str, calls: int, budget: int) -> int:
     command = [sys.executable, str(WORKER), url, str(calls), str(budget)]
-    workers = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    workers = [
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
     for worker in workers:
         assert worker.stdout is not None
         assert worker.stdout.readline() == "ready\n"
@@ -45,7 +50,9 @@ def test_two_processes_spend_no_more_than_one_budget(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1_200)
-@pytest.mark.parametrize("kind", ["sqlite", "redis", pytest.param("postgres", marks=pytest.mark.postgres)])
+@pytest.mark.parametrize(
+    "kind", ["sqlite", "redis", pytest.param("postgres", marks=pytest.mark.postgres)]
+)
 def test_of_ten_thousand_calls_exactly_the_budget_runs(
     kind: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
@@ -101,16 +108,23 @@ def watched(
 
 
 @pytest.mark.parametrize("denied", [False, True])
-async def test_an_event_loop_never_waits_for_the_sessions_store(tmp_path: Path, denied: bool) -> None:
+async def test_an_event_loop_never_waits_for_the_sessions_store(
+    tmp_path: Path, denied: bool
+) -> None:
     threads: list[int] = []
     answer = "deny" if denied else "allow"
-    governor, after = watched(tmp_path, lambda number: threads.append(threading.get_ident()), answer)
+    governor, after = watched(
+        tmp_path, lambda number: threads.append(threading.get_ident()), answer
+    )
 
     @governor.govern(**READS)
     async def look() -> str:
         return "x"
 
-    with agent_context(actor="agent:a", session_id="s"), pytest.raises(ToolDenied) if denied else nullcontext():
+    with (
+        agent_context(actor="agent:a", session_id="s"),
+        pytest.raises(ToolDenied) if denied else nullcontext(),
+    ):
         assert await look() == "x"
     assert after[-1]["open"] == 0
     assert after[-1].get("denials", 0) == denied
@@ -205,5 +219,7 @@ def test_two_thousand_sessions_stay_within_the_bound() -> None:
         "        book.of(context).open_ledger().record_output('web.fetch', text, ANYBODYS)\n"
         "print(used() - before)\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
     assert int(done.stdout) <= 64 + 16

@@ -1,6 +1,8 @@
-"""Many calls of every ending in many sessions, all at defaults: a process that serves them stays as large as it became.
+"""Many calls of every ending in many sessions, all at defaults: a process that serves them stays as
+large as it became.
 
-``AGENTTOOL_TEST_SOAK`` says how many calls (300,000 take a quarter to half an hour); the end is compared with 50,000.
+``AGENTTOOL_TEST_SOAK`` says how many calls (300,000 take a quarter to half an hour); the end is
+compared with 50,000.
 """
 
 from __future__ import annotations
@@ -47,13 +49,18 @@ class Service:
             if stop and (call := current_call()):
                 governor.cancel(call.invocation_id, "enough")
                 call.raise_if_canceled()
-            return [f"{query} https://host{self.chance.randrange(10**6)}.example/{row}" for row in range(20)]
+            return [
+                f"{query} https://host{self.chance.randrange(10**6)}.example/{row}"
+                for row in range(20)
+            ]
 
         @governor.govern(access_kinds=["payment"])
         def pay(to: str, amount: int) -> str:
             return f"paid {amount} to {to}"
 
-        @governor.govern(read_only=True, access_kinds=["network"], write_effects=["none"], url_args=["url"])
+        @governor.govern(
+            read_only=True, access_kinds=["network"], write_effects=["none"], url_args=["url"]
+        )
         def fetch(url: str) -> str:
             return url
 
@@ -71,7 +78,9 @@ class Service:
                 elif kind == "denied":
                     self.fetch(f"http://169.254.169.254/latest/{number % 100}")
                 else:
-                    self.search(f"customer {number}", fail=kind == "failed", stop=kind == "cancelled")
+                    self.search(
+                        f"customer {number}", fail=kind == "failed", stop=kind == "cancelled"
+                    )
                 self.ended["allowed"] += 1
             except LookupError:
                 self.ended["failed"] += 1
@@ -82,7 +91,9 @@ class Service:
                 self.ended[type(outcome).__name__] += 1
 
     def answer(self, asked: ApprovalRequired) -> None:
-        """Answer as people do: mostly, and mostly yes; some go away, and a few of their questions stay."""
+        """Answer as people do: mostly, and mostly yes; some go away, and a few of their questions
+        stay.
+        """
         chance = self.chance.random()
         if chance < 0.8:
             yes = ApprovalAnswer(approved=chance < 0.6, answered_by="user:ada", roles=("operator",))
@@ -104,5 +115,11 @@ def test_memory_stays_flat_over_many_calls() -> None:
         service.call(order.randrange(SESSIONS))
     late = resident()
     print(dict(service.ended), file=sys.stderr)
-    assert min(service.ended[end] for end in ("allowed", "asked", "ToolDenied", "failed", "ToolCanceled")) > CALLS / 30
+    assert (
+        min(
+            service.ended[end]
+            for end in ("allowed", "asked", "ToolDenied", "failed", "ToolCanceled")
+        )
+        > CALLS / 30
+    )
     assert late <= 1.1 * early, f"{early:.1f} MB after {EARLY} calls, {late:.1f} MB at the end"

@@ -1,4 +1,6 @@
-"""A misspelt fact of a tool is refused, with the nearest that exists; words that the standard leaves open are told."""
+"""A misspelt fact of a tool is refused, with the nearest that exists; words that the standard
+leaves open are told.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,13 @@ import pytest
 from agenttool_otel import ConfigurationError, govern
 from agenttool_otel.catalog.options import GovernOptions
 from agenttool_otel.catalog.vocabulary import _hints
-from agenttool_otel.names import InterruptBehavior, Lifecycle, Ownership, PersistenceStrategy, RiskLevel
+from agenttool_otel.names import (
+    InterruptBehavior,
+    Lifecycle,
+    Ownership,
+    PersistenceStrategy,
+    RiskLevel,
+)
 from agenttool_otel.testing import StaticEngine, capture
 
 
@@ -43,7 +51,10 @@ def pay(pin: str, to: str = "", *, note: str = "") -> str:
         ({"aliases": [1]}, "list of texts"),
         ({"data_sensitivity": "secrets"}, "did you mean 'secret'?"),
         ({"read_only": "yes"}, "read_only can't be 'yes'"),
-        ({"read_only": "classifier:command_readonly"}, "did you mean 'classifier:command_read_only'?"),
+        (
+            {"read_only": "classifier:command_readonly"},
+            "did you mean 'classifier:command_read_only'?",
+        ),
         ({"destructive": 1}, "destructive has to be"),
         ({"approval_required": "yes"}, "True or False"),
         ({"timeout_ms": "abc"}, "whole number"),
@@ -101,7 +112,8 @@ def test_every_word_of_a_closed_vocabulary_can_be_stated() -> None:
 
 
 def test_every_keyword_is_described() -> None:
-    described = inspect.cleandoc(GovernOptions.__doc__ or "")  # Python 3.13 takes the indentation away itself
+    # Python 3.13 takes the indentation away itself
+    described = inspect.cleandoc(GovernOptions.__doc__ or "")
     for name in GovernOptions.__annotations__:
         assert f"\n    {name}: " in described, name
 

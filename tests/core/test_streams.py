@@ -1,4 +1,6 @@
-"""Governed generators: lazy, with the span current only while the body runs, and honest about how they ended."""
+"""Governed generators: lazy, with the span current only while the body runs, and honest about how
+they ended.
+"""
 
 from __future__ import annotations
 

@@ -38,7 +38,9 @@ if __name__ == "__main__":
 
 
 def _run(*command: str, folder: Path) -> list[str]:
-    done = subprocess.run([sys.executable, *command], cwd=folder, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, *command], cwd=folder, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.split()
 
@@ -61,7 +63,9 @@ def folder(tmp_path: Path) -> Path:
         (["shop/notes.py"], "shop.notes"),
     ],
 )
-def test_a_started_program_resumes_where_it_is_imported(start: list[str], module: str, folder: Path) -> None:
+def test_a_started_program_resumes_where_it_is_imported(
+    start: list[str], module: str, folder: Path
+) -> None:
     store = str(folder / "approvals.db")
     tool_id, invocation_id = _run(*start, store, folder=folder)
     assert tool_id == f"{module}.pay"

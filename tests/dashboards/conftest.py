@@ -1,4 +1,6 @@
-"""Makes tools/ importable: the registry and its checker are development tools, not part of the package."""
+"""Makes tools/ importable: the registry and its checker are development tools, not part of the
+package.
+"""
 
 import sys
 from pathlib import Path

@@ -19,7 +19,10 @@ import servers
 from agenttool_otel.names import Attr, GenAI, Metric
 
 FOLDER = Path(__file__).resolve().parents[2] / "dashboards" / "grafana"
-BOARDS = {path.stem: json.loads(path.read_text("utf-8")) for path in sorted((FOLDER / "boards").glob("*.json"))}
+BOARDS = {
+    path.stem: json.loads(path.read_text("utf-8"))
+    for path in sorted((FOLDER / "boards").glob("*.json"))
+}
 UNITS = {"short", "s", "ops", "percentunit", "decbytes", "Bps"}
 
 
@@ -58,7 +61,10 @@ def test_panels_have_title_description_unit_query_and_source(name: str) -> None:
         assert panel["fieldConfig"]["defaults"]["unit"] in UNITS, panel["title"]
         assert panel["targets"], panel["title"]
         for place in (panel, *panel["targets"]):
-            assert place["datasource"]["uid"] in {"${prometheus_datasource}", "${tempo_datasource}"}, panel["title"]
+            assert place["datasource"]["uid"] in {
+                "${prometheus_datasource}",
+                "${tempo_datasource}",
+            }, panel["title"]
         letters = [target["refId"] for target in panel["targets"]]
         assert letters == [chr(ord("A") + position) for position in range(len(letters))]
 
@@ -84,13 +90,19 @@ def test_ids_are_unique_and_panels_do_not_overlap(name: str) -> None:
 @pytest.mark.parametrize("name", BOARDS)
 def test_template_variables_are_renewed_with_the_time_range(name: str) -> None:
     variables = {item["name"]: item for item in BOARDS[name]["templating"]["list"]}
-    assert {"prometheus_datasource", "tempo_datasource", "job", "instance", "agent", "tool"} <= set(variables)
-    assert [variables[f"{kind}_datasource"]["query"] for kind in ("prometheus", "tempo")] == ["prometheus", "tempo"]
+    assert {"prometheus_datasource", "tempo_datasource", "job", "instance", "agent", "tool"} <= set(
+        variables
+    )
+    assert [variables[f"{kind}_datasource"]["query"] for kind in ("prometheus", "tempo")] == [
+        "prometheus",
+        "tempo",
+    ]
     for wanted in ("job", "instance", "agent", "tool"):
         variable = variables[wanted]
         assert variable["refresh"] == 2
         assert variable["multi"] is variable["includeAll"] is True
-        # Grafana's dashboard linter wants these labels and values; other labels are not on every series
+        # Grafana's dashboard linter wants these labels and values; other labels are not on every
+        # series
         assert variable["label"] == wanted.title()
         assert variable["allValue"] == (".+" if wanted in ("job", "instance") else ".*")
         assert variable["datasource"]["uid"] == "${prometheus_datasource}"
@@ -107,7 +119,9 @@ def test_every_variable_in_a_query_exists(name: str) -> None:
 
 
 @pytest.mark.parametrize(("where", "target"), targets("prometheus"))
-def test_queries_filter_by_service_and_read_counters_as_rates(where: str, target: dict[str, Any]) -> None:
+def test_queries_filter_by_service_and_read_counters_as_rates(
+    where: str, target: dict[str, Any]
+) -> None:
     expression = target["expr"]
     selectors = re.findall(r"(\w+)\{([^}]*)\}(\[[^]]+\])?", expression)
     assert selectors
@@ -166,7 +180,9 @@ def test_the_sdk_reads_each_board_back_as_it_is(name: str) -> None:
 
 def test_each_table_of_the_session_board_uses_its_session() -> None:
     tables = panels(BOARDS["session"])
-    assert all(Attr.SESSION_ID + ' = "$session"' in panel["targets"][0]["query"] for panel in tables)
+    assert all(
+        Attr.SESSION_ID + ' = "$session"' in panel["targets"][0]["query"] for panel in tables
+    )
     assert {panel["type"] for panel in tables} == {"table"}
 
 
@@ -187,12 +203,14 @@ def test_queries_parse_in_the_published_grammars() -> None:
     assert len(wanted["promql"]) > 40
     wanted["traceql"] += ["{ nope", "{ span.a = } | select(span.b)"]
     wanted["promql"] += ["sum(rate(x[5m])", "sum by"]
-    done = subprocess.run([checker], input=json.dumps(wanted), capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [checker], input=json.dumps(wanted), capture_output=True, text=True, check=True
+    )
     broken = {"{ nope", "{ span.a = } | select(span.b)", "sum(rate(x[5m])", "sum by"}
     assert set(json.loads(done.stdout)) == broken
 
 
-# --- the builder refuses what can't be right ------------------------------------------------------------------------
+# --- the builder refuses what can't be right ------------------------------------------------------
 
 
 def test_a_query_can_not_name_what_is_never_exported() -> None:

@@ -1,4 +1,6 @@
-"""Every configuration file is loaded by the program that it is for, where that program is at hand."""
+"""Every configuration file is loaded by the program that it is for, where that program is
+at hand.
+"""
 
 from __future__ import annotations
 
@@ -28,13 +30,21 @@ def program(name: str) -> str:
         pytest.skip(str(reason))
 
 
-def run(*command: str, cwd: Path = DASHBOARDS, **environment: str) -> subprocess.CompletedProcess[str]:
+def run(
+    *command: str, cwd: Path = DASHBOARDS, **environment: str
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        command, cwd=cwd, env={**os.environ, **environment}, capture_output=True, text=True, timeout=100, check=False
+        command,
+        cwd=cwd,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
     )
 
 
-# --- alerts ---------------------------------------------------------------------------------------------------------
+# --- alerts ---------------------------------------------------------------------------------------
 
 
 def test_the_alert_rules_pass_their_unit_tests() -> None:
@@ -46,7 +56,12 @@ def test_every_alert_has_a_unit_test_in_which_it_fires() -> None:
     rules = yaml.safe_load((DASHBOARDS / "alerts" / "agenttool.rules.yml").read_text("utf-8"))
     tests = yaml.safe_load((DASHBOARDS / "alerts" / "agenttool.test.yml").read_text("utf-8"))
     stated = {rule["alert"] for group in rules["groups"] for rule in group["rules"]}
-    fired = {check["alertname"] for test in tests["tests"] for check in test["alert_rule_test"] if check["exp_alerts"]}
+    fired = {
+        check["alertname"]
+        for test in tests["tests"]
+        for check in test["alert_rule_test"]
+        if check["exp_alerts"]
+    }
     assert stated == fired
 
 
@@ -54,7 +69,10 @@ def test_the_unit_tests_can_fail(tmp_path: Path) -> None:
     for path in (DASHBOARDS / "alerts").glob("*.yml"):
         text = path.read_text("utf-8").replace(") > 0\n", ") > 1000\n")
         (tmp_path / path.name).write_text(text, "utf-8")
-    assert run(program("promtool"), "test", "rules", str(tmp_path / "agenttool.test.yml")).returncode != 0
+    assert (
+        run(program("promtool"), "test", "rules", str(tmp_path / "agenttool.test.yml")).returncode
+        != 0
+    )
 
 
 def test_alerts_have_a_severity_a_summary_and_a_description() -> None:
@@ -65,7 +83,7 @@ def test_alerts_have_a_severity_a_summary_and_a_description() -> None:
             assert {"summary", "description"} <= set(rule["annotations"])
 
 
-# --- each program loads its file ------------------------------------------------------------------------------------
+# --- each program loads its file ------------------------------------------------------------------
 
 
 def test_prometheus_accepts_its_configuration() -> None:
@@ -87,7 +105,10 @@ def test_the_collector_refuses_a_broken_configuration(tmp_path: Path) -> None:
 @pytest.mark.servers
 def test_jaeger_starts_with_its_configuration(tmp_path: Path) -> None:
     program("jaeger")
-    with servers_run.jaeger(tmp_path) as (url, _), urllib.request.urlopen(f"{url}/search", timeout=60) as answer:
+    with (
+        servers_run.jaeger(tmp_path) as (url, _),
+        urllib.request.urlopen(f"{url}/search", timeout=60) as answer,
+    ):
         assert '"topTagPrefixes":["agenttool.' in answer.read().decode().replace(" ", "")
 
 
@@ -112,7 +133,7 @@ def test_opa_serves_the_stock_bundle_as_compose_starts_it(tmp_path: Path) -> Non
     assert decision["result"]["behavior"] == "deny", "an empty input is never allowed"
 
 
-# --- compose --------------------------------------------------------------------------------------------------------
+# --- compose --------------------------------------------------------------------------------------
 
 
 def test_compose_conforms_to_the_compose_specification(tmp_path: Path) -> None:
@@ -159,7 +180,7 @@ def test_the_collector_sends_to_services_and_ports_that_exist() -> None:
     assert "collector:8889" in (DASHBOARDS / "prometheus" / "prometheus.yml").read_text("utf-8")
 
 
-# --- Grafana's provisioning and Jaeger's page -----------------------------------------------------------------------
+# --- Grafana's provisioning and Jaeger's page -----------------------------------------------------
 
 
 def provisioned(kind: str) -> dict[str, Any]:
@@ -181,7 +202,9 @@ def test_the_data_sources_have_the_addresses_of_compose() -> None:
         assert source["access"] == "proxy"
     known = {source["uid"] for source in sources}
     assert {
-        source["jsonData"]["serviceMap"]["datasourceUid"] for source in sources if "serviceMap" in source["jsonData"]
+        source["jsonData"]["serviceMap"]["datasourceUid"]
+        for source in sources
+        if "serviceMap" in source["jsonData"]
     } <= known
 
 
@@ -190,7 +213,9 @@ def test_boards_are_provisioned_from_the_mounted_folder() -> None:
     mounts = dict(volume.split(":")[:2] for volume in COMPOSE["services"]["grafana"]["volumes"])
     assert mounts["./grafana/boards"] == provider["options"]["path"]
     assert mounts["./grafana/provisioning"] == "/etc/grafana/provisioning"
-    home = COMPOSE["services"]["grafana"]["environment"]["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"]
+    home = COMPOSE["services"]["grafana"]["environment"][
+        "GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"
+    ]
     assert (DASHBOARDS / "grafana" / "boards" / Path(home).name).exists()
 
 

@@ -52,7 +52,12 @@ _SHOWN = {
 def _run(example: str, folder: Path) -> str:
     env = {name: value for name, value in os.environ.items() if not name.startswith("AGENTTOOL_")}
     done = subprocess.run(
-        [sys.executable, str(_EXAMPLES / example)], capture_output=True, text=True, cwd=folder, env=env, check=False
+        [sys.executable, str(_EXAMPLES / example)],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env=env,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -70,11 +75,15 @@ def test_every_example_is_run_here_and_listed() -> None:
     programs = {str(path) for path in files if not path.name.startswith("demo_")}
     assert programs == set(_SHOWN)
     listed = (_EXAMPLES / "README.md").read_text("utf-8")
-    assert all(f"`{example.removesuffix('run.py').removesuffix('__main__.py')}`" in listed for example in _SHOWN)
+    assert all(
+        f"`{example.removesuffix('run.py').removesuffix('__main__.py')}`" in listed
+        for example in _SHOWN
+    )
 
 
 def test_the_custom_policy_passes_its_tests() -> None:
     done = CliRunner().invoke(
-        app, ["policy", "test", str(_EXAMPLES / "custom_policy" / "policy"), "--min-coverage", "100"]
+        app,
+        ["policy", "test", str(_EXAMPLES / "custom_policy" / "policy"), "--min-coverage", "100"],
     )
     assert done.exit_code == 0, done.output

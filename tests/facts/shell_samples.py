@@ -1,4 +1,6 @@
-"""Makes a name for every alternative of a regular expression: what a glob for a secret has to be tried against."""
+"""Makes a name for every alternative of a regular expression: what a glob for a secret has to be
+tried against.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,9 @@ from typing import Any
 
 
 def samples_of(pattern: str) -> set[str]:
-    """Paths that a pattern of ``sensitive.toml`` matches, at least one for each of its alternatives."""
+    """Paths that a pattern of ``sensitive.toml`` matches, at least one for each of its
+    alternatives.
+    """
     tree = re._parser.parse(pattern)  # type: ignore[attr-defined]  # the parser that re itself uses
     names = {name.strip("/") for name in _sequence(tree)}
     compiled = re.compile(pattern, re.IGNORECASE)
@@ -22,7 +26,8 @@ def _sequence(items: Any) -> set[str]:
         found = _choices(item)
         optional = str(item[0]) in ("MAX_REPEAT", "MIN_REPEAT") and item[1][0] == 0
         if optional and "".join(base).strip("/"):
-            found = ["", *found]  # what may follow a name is left out, what stands before a suffix is not
+            # what may follow a name is left out, what stands before a suffix is not
+            found = ["", *found]
         choices.append(found)
         base.append(found[0])
     out = {"".join(base)}

@@ -11,7 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agenttool_otel import ApprovalRequired, ConfigurationError, GovernedTool, Governor, agent_context
+from agenttool_otel import (
+    ApprovalRequired,
+    ConfigurationError,
+    GovernedTool,
+    Governor,
+    agent_context,
+)
 from agenttool_otel.facts import FactEnvironment
 from agenttool_otel.facts.plan import FactPlan, plan_facts
 
@@ -101,7 +107,9 @@ def test_words_beside_a_command_never_run_unasked(tmp_path: Path) -> None:
 
     @Governor().govern(**_SHELL)
     def run(command: str, args: list[str] | None = None) -> str:
-        done = subprocess.run([command, *(args or [])], capture_output=True, text=True, check=False, cwd=tmp_path)
+        done = subprocess.run(
+            [command, *(args or [])], capture_output=True, text=True, check=False, cwd=tmp_path
+        )
         return done.stdout
 
     with agent_context(actor="agent:a", session_id="s", roots=[str(tmp_path)], cwd=str(tmp_path)):
@@ -127,7 +135,9 @@ def test_nested_commands_are_joined_with_their_own_words() -> None:
     plan = plan_facts(schema={"type": "object"}, command_args=["steps.cmd"])
     assert plan is not None
     assert _proven(plan, {"steps": [{"cmd": "ls", "args": ["-l"]}, {"cmd": "pwd"}]})
-    assert not _proven(plan, {"steps": [{"cmd": "ls", "args": ["-l"]}, {"cmd": "find", "args": ["-delete"]}]})
+    assert not _proven(
+        plan, {"steps": [{"cmd": "ls", "args": ["-l"]}, {"cmd": "find", "args": ["-delete"]}]}
+    )
 
 
 @pytest.mark.parametrize(
@@ -145,7 +155,10 @@ def test_lists_of_types_are_read_as_types(schema: dict[str, Any], accounted: boo
     assert _proven(plan, {"command": "ls", "mode": "fast", "limit": 5}) is accounted
 
 
-@given(st.text(min_size=1, max_size=12), st.one_of(st.text(min_size=1), st.lists(st.text(min_size=1), min_size=1)))
+@given(
+    st.text(min_size=1, max_size=12),
+    st.one_of(st.text(min_size=1), st.lists(st.text(min_size=1), min_size=1)),
+)
 def test_an_unknown_argument_never_leaves_a_proof(name: str, value: Any) -> None:
     plan = plan_facts(schema={"type": "object"}, command_args=["command"])
     assert plan is not None
@@ -158,7 +171,9 @@ def test_an_unknown_argument_never_leaves_a_proof(name: str, value: Any) -> None
 
 
 def test_a_closed_set_holds_its_own_words_alone() -> None:
-    plan = _plan({"mode": {"$ref": "#/$defs/Mode"}, "level": {"anyOf": [{"enum": ["a"]}, {"type": "null"}]}})
+    plan = _plan(
+        {"mode": {"$ref": "#/$defs/Mode"}, "level": {"anyOf": [{"enum": ["a"]}, {"type": "null"}]}}
+    )
     assert not _proven(plan, {"command": "ls", "mode": "x"})
     assert _proven(plan, {"command": "ls", "level": "a"})
     assert not _proven(plan, {"command": "ls", "level": "b"})
@@ -168,7 +183,9 @@ def test_decoration_says_what_is_not_accounted_for(caplog: pytest.LogCaptureFixt
     with caplog.at_level(logging.WARNING, "agenttool_otel.catalog"):
         _tool(Governor(), inert_args=["label"])
         _tool(Governor(), inert_args=["label", "env", "stdin", "host"])
-    [message] = [record.getMessage() for record in caplog.records if "command" in record.getMessage()]
+    [message] = [
+        record.getMessage() for record in caplog.records if "command" in record.getMessage()
+    ]
     assert "env, stdin, host" in message
     assert "inert_args" in message
 

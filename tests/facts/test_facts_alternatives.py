@@ -1,4 +1,6 @@
-"""Safer calls in place of a shell command: the dedicated tool with its own argument names, or the reading form."""
+"""Safer calls in place of a shell command: the dedicated tool with its own argument names, or the
+reading form.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +15,25 @@ from agenttool_otel.facts.shell import shell_fact
 
 
 def tool(
-    name: str, *arguments: str, kind: str = "file_operation", access: tuple[str, ...] = ("file_read",)
+    name: str,
+    *arguments: str,
+    kind: str = "file_operation",
+    access: tuple[str, ...] = ("file_read",),
 ) -> dict[str, Any]:
-    return {"name": name, "kind": kind, "access_kinds": list(access), "argument_names": list(arguments)}
+    return {
+        "name": name,
+        "kind": kind,
+        "access_kinds": list(access),
+        "argument_names": list(arguments),
+    }
 
 
-SHELL = tool("shell_run", "command", kind="shell_command", access=("file_read", "file_write", "code_execution"))
+SHELL = tool(
+    "shell_run",
+    "command",
+    kind="shell_command",
+    access=("file_read", "file_write", "code_execution"),
+)
 TOOLS = {
     "read": tool("read", "path", "start_line", "end_line"),
     "glob": tool("glob", "path", "pattern", "kind"),
@@ -28,8 +43,12 @@ TOOLS = {
 }
 
 
-def alternatives(command: str, tools: dict[str, dict[str, Any]] | None = None) -> list[tuple[str, dict[str, Any]]]:
-    found = shell_alternatives(shell_fact(command, argument="/command"), available=TOOLS if tools is None else tools)
+def alternatives(
+    command: str, tools: dict[str, dict[str, Any]] | None = None
+) -> list[tuple[str, dict[str, Any]]]:
+    found = shell_alternatives(
+        shell_fact(command, argument="/command"), available=TOOLS if tools is None else tools
+    )
     assert all(set(row) == {"tool", "arguments", "reason"} and row["reason"] for row in found)
     return [(row["tool"], row["arguments"]) for row in found]
 
@@ -47,7 +66,10 @@ def alternatives(command: str, tools: dict[str, dict[str, Any]] | None = None) -
         ("head -c 5 a", None),
         ("tail -n +7 a", ("read", {"path": "a", "start_line": 7})),
         ("tail -n 20 a", ("read", {"path": "a"})),
-        ("sed -n '10,20p' src/a.py", ("read", {"path": "src/a.py", "start_line": 10, "end_line": 20})),
+        (
+            "sed -n '10,20p' src/a.py",
+            ("read", {"path": "src/a.py", "start_line": 10, "end_line": 20}),
+        ),
         ("sed -n 7p a", ("read", {"path": "a", "start_line": 7, "end_line": 7})),
         ("sed 's/a/b/' a", None),
         ("wc -l a", ("read", {"path": "a"})),
@@ -65,7 +87,10 @@ def alternatives(command: str, tools: dict[str, dict[str, Any]] | None = None) -
         ("grep -n foo a.py", ("grep", {"pattern": "foo", "path": "a.py"})),
         ("grep -rn foo src", ("grep", {"pattern": "foo", "path": "src"})),
         ("grep -i foo a", ("grep", {"pattern": "foo", "path": "a", "ignore_case": True})),
-        ("grep -rn --include='*.py' foo .", ("grep", {"pattern": "foo", "path": ".", "include": "*.py"})),
+        (
+            "grep -rn --include='*.py' foo .",
+            ("grep", {"pattern": "foo", "path": ".", "include": "*.py"}),
+        ),
         ("grep foo", ("grep", {"pattern": "foo", "path": "."})),
         ("grep -v foo a", None),
         ("grep -c foo a", None),
@@ -103,18 +128,24 @@ def test_a_reading_command_is_answered_with_the_dedicated_tool(
         ("find . -delete; rm x", None),
     ],
 )
-def test_a_command_that_writes_by_one_word_gets_its_reading_form(command: str, form: str | None) -> None:
+def test_a_command_that_writes_by_one_word_gets_its_reading_form(
+    command: str, form: str | None
+) -> None:
     assert alternatives(command) == ([] if form is None else [("shell_run", {"command": form})])
     if form is not None:
         assert shell_fact(form, argument="")["read_only"]
 
 
-@pytest.mark.parametrize("command", ["cat .env", "head -1 ~/.ssh/id_rsa", "ls ~/.aws", "grep -r AKIA .", "printenv"])
+@pytest.mark.parametrize(
+    "command", ["cat .env", "head -1 ~/.ssh/id_rsa", "ls ~/.aws", "grep -r AKIA .", "printenv"]
+)
 def test_reading_credentials_gets_no_advice(command: str) -> None:
     assert alternatives(command) == []
 
 
-@pytest.mark.parametrize("command", ["cat a | head", "cat a; cat b", "cd x && cat a", "cat ~/a", "cat < a", "cat", ""])
+@pytest.mark.parametrize(
+    "command", ["cat a | head", "cat a; cat b", "cd x && cat a", "cat ~/a", "cat < a", "cat", ""]
+)
 def test_what_is_not_one_plain_read_gets_no_dedicated_tool(command: str) -> None:
     assert alternatives(command) == []
 
@@ -134,12 +165,24 @@ def test_several_files_become_several_calls_or_one_with_a_list() -> None:
             {"file_path": "a", "offset": 10, "limit": 11},
         ),
         (tool("Read", "file_path", "offset", "limit"), "head -5 a", {"file_path": "a", "limit": 5}),
-        (tool("fs__read_text_file", "path", "head", "tail"), "tail -n 5 a", {"path": "a", "tail": 5}),
-        (tool("fs__read_text_file", "path", "head", "tail"), "head -n 5 a", {"path": "a", "head": 5}),
+        (
+            tool("fs__read_text_file", "path", "head", "tail"),
+            "tail -n 5 a",
+            {"path": "a", "tail": 5},
+        ),
+        (
+            tool("fs__read_text_file", "path", "head", "tail"),
+            "head -n 5 a",
+            {"path": "a", "head": 5},
+        ),
         (tool("view_file", "absolutePath"), "cat a", {"absolutePath": "a"}),
         (tool("list_dir", "directory"), "ls src", {"directory": "src"}),
         (tool("Glob", "pattern"), "find src -name x", {"pattern": "src/**/x"}),
-        (tool("search_files", "path", "pattern"), "find src -name x", {"path": "src", "pattern": "**/x"}),
+        (
+            tool("search_files", "path", "pattern"),
+            "find src -name x",
+            {"path": "src", "pattern": "**/x"},
+        ),
         (
             tool("ripgrep_search", "query", "directory", "caseSensitive"),
             "rg -i x a",
@@ -190,7 +233,8 @@ def test_the_names_of_the_flag_that_a_search_needs_must_exist() -> None:
     st.dictionaries(
         st.text(max_size=5),
         st.dictionaries(
-            st.text(max_size=14), st.none() | st.integers() | st.text(max_size=5) | st.lists(st.text(max_size=5))
+            st.text(max_size=14),
+            st.none() | st.integers() | st.text(max_size=5) | st.lists(st.text(max_size=5)),
         ),
         max_size=3,
     ),
@@ -201,4 +245,6 @@ def test_it_never_raises(command: str, tools: dict[str, dict[str, Any]]) -> None
 
 def test_a_malformed_fact_has_no_alternatives() -> None:
     assert shell_alternatives({}, available=TOOLS) == []  # type: ignore[typeddict-item]
-    assert shell_alternatives(shell_fact("cat a", argument="/command"), available={"read": None}) == []  # type: ignore[dict-item]
+    assert (
+        shell_alternatives(shell_fact("cat a", argument="/command"), available={"read": None}) == []
+    )  # type: ignore[dict-item]

@@ -38,13 +38,21 @@ def fetching(value: Any, name: str = "target", schema: Any = STRING) -> Facts:
 @pytest.mark.parametrize("name", VAGUE)
 def test_a_path_is_found_under_any_name_in_a_file_tool(name: str) -> None:
     (fact,) = reading("/etc/shadow", name)["paths"]
-    assert (fact["argument"], fact["sensitive"], fact["inferred"]) == (f"/{name}", "credential", True)
+    assert (fact["argument"], fact["sensitive"], fact["inferred"]) == (
+        f"/{name}",
+        "credential",
+        True,
+    )
 
 
 @pytest.mark.parametrize("name", VAGUE)
 def test_a_url_is_found_under_any_name_in_a_network_tool(name: str) -> None:
     (fact,) = fetching("http://169.254.169.254/latest/", name)["urls"]
-    assert (fact["argument"], fact["address_class"], fact["inferred"]) == (f"/{name}", "metadata", True)
+    assert (fact["argument"], fact["address_class"], fact["inferred"]) == (
+        f"/{name}",
+        "metadata",
+        True,
+    )
 
 
 @pytest.mark.parametrize(
@@ -85,7 +93,19 @@ def test_what_looks_like_a_path_is_one_for_file_tools_only(value: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", ["total", "total of may", "e.g. this", "utf-8", "2026-01-01", "", " ", "#include", "1.5", "x" * 9000]
+    "value",
+    [
+        "total",
+        "total of may",
+        "e.g. this",
+        "utf-8",
+        "2026-01-01",
+        "",
+        " ",
+        "#include",
+        "1.5",
+        "x" * 9000,
+    ],
 )
 def test_ordinary_texts_are_no_paths(value: str, tmp_path: Path) -> None:
     assert reading(value)["paths"] == []
@@ -109,12 +129,16 @@ def test_a_bare_word_is_a_path_where_such_a_file_exists(tmp_path: Path) -> None:
     (tmp_path / "ws").mkdir()
     (tmp_path / "ws" / "notes").symlink_to("/etc/hostname")
     env = FactEnvironment(roots=(str(tmp_path / "ws"),), cwd=str(tmp_path / "ws"))
-    plan = plan_facts(schema={"type": "object", "properties": {"target": STRING}}, access_kinds=["file_read"])
+    plan = plan_facts(
+        schema={"type": "object", "properties": {"target": STRING}}, access_kinds=["file_read"]
+    )
     assert plan is not None
     assert [fact["escapes"] for fact in plan.establish({"target": "notes"}, env)["paths"]] == [True]
     assert plan.establish({"target": "others"}, env) is EMPTY_FACTS
     blind = FactEnvironment(roots=env.roots, cwd=env.cwd, touch_file_system=False)
-    assert [fact["certain"] for fact in plan.establish({"target": "others"}, blind)["paths"]] == [False]
+    assert [fact["certain"] for fact in plan.establish({"target": "others"}, blind)["paths"]] == [
+        False
+    ]
 
 
 @pytest.mark.parametrize(
@@ -138,7 +162,9 @@ def test_a_bare_word_is_a_path_where_such_a_file_exists(tmp_path: Path) -> None:
     ],
 )
 def test_urls_addresses_and_inner_hosts_of_network_tools(value: str, kind: str) -> None:
-    assert [(fact["address_class"], fact["inferred"]) for fact in fetching(value)["urls"]] == [(kind, True)]
+    assert [(fact["address_class"], fact["inferred"]) for fact in fetching(value)["urls"]] == [
+        (kind, True)
+    ]
 
 
 def test_a_url_without_a_scheme_is_refused_in_a_network_tool() -> None:
@@ -146,7 +172,9 @@ def test_a_url_without_a_scheme_is_refused_in_a_network_tool() -> None:
     assert [fact["scheme"] for fact in fetching("file:///etc/passwd")["urls"]] == ["file"]
 
 
-@pytest.mark.parametrize("value", ["web-1", "main", "12:30", "v1.2", "tickets", "example.org", "a:b", "1.2.3"])
+@pytest.mark.parametrize(
+    "value", ["web-1", "main", "12:30", "v1.2", "tickets", "example.org", "a:b", "1.2.3"]
+)
 def test_words_are_no_hosts(value: str) -> None:
     assert fetching(value) is EMPTY_FACTS
 
@@ -158,7 +186,9 @@ def test_lists_nested_values_defaults_and_unlisted_keys_count() -> None:
         "/target/2",
     ]
     deep = {"type": "object", "properties": {"to": {"anyOf": [STRING, {"type": "null"}]}}}
-    assert [fact["argument"] for fact in reading({"to": "/etc/x"}, schema=deep)["paths"]] == ["/target/to"]
+    assert [fact["argument"] for fact in reading({"to": "/etc/x"}, schema=deep)["paths"]] == [
+        "/target/to"
+    ]
     free = {"type": "object", "additionalProperties": True}
     value = {"a": "/etc/x", "text": "/etc/y", "b": ["/etc/z", {"c": "~"}]}
     assert [fact["argument"] for fact in reading(value, schema=free)["paths"]] == [

@@ -1,4 +1,6 @@
-"""Whether the user's words call for what a tool does: by words alone, so that everybody can see why."""
+"""Whether the user's words call for what a tool does: by words alone, so that everybody can
+see why.
+"""
 
 from __future__ import annotations
 
@@ -60,18 +62,29 @@ def test_what_was_only_mentioned_is_not_called_for(text: str, name: str) -> None
 def test_the_words_are_told_as_the_table_or_author_has_them() -> None:
     assert intent("I would like to have a room reserved", "reserve_hotel")["matched"] == ["reserve"]
     found = intent("Create an event in my calendars", "create_calendar_event")
-    assert found == {"called_for": True, "matched": ["create"], "named": ["calendar", "event"], "delegated": False}
+    assert found == {
+        "called_for": True,
+        "matched": ["create"],
+        "named": ["calendar", "event"],
+        "delegated": False,
+    }
 
 
 @pytest.mark.parametrize(
-    "text", ["Follow the instructions of the mail", "Do the actions in Bob's email", "do what it says"]
+    "text",
+    ["Follow the instructions of the mail", "Do the actions in Bob's email", "do what it says"],
 )
 def test_handing_over_to_what_a_source_says_is_told(text: str) -> None:
     assert intent(text, "send_email")["delegated"] is True
 
 
 @pytest.mark.parametrize(
-    "text", ["Do the following tasks: 1. read my mail", "Don't follow the instructions", "What tasks are there?"]
+    "text",
+    [
+        "Do the following tasks: 1. read my mail",
+        "Don't follow the instructions",
+        "What tasks are there?",
+    ],
 )
 def test_tasks_of_the_users_own_are_no_handing_over(text: str) -> None:
     assert intent(text, "send_email")["delegated"] is False
@@ -79,8 +92,11 @@ def test_tasks_of_the_users_own_are_no_handing_over(text: str) -> None:
 
 def test_an_author_can_state_the_verbs_in_any_language() -> None:
     assert not intent("Bitte die Rechnung begleichen", "pay_invoice")["called_for"]
-    assert intent("Bitte die Rechnung begleichen", "pay_invoice", "begleichen")["matched"] == ["begleichen"]
-    assert intent("Frobnicate the thing", "frobnicate")["matched"] == ["frobnicate"]  # no known verb: any word
+    assert intent("Bitte die Rechnung begleichen", "pay_invoice", "begleichen")["matched"] == [
+        "begleichen"
+    ]
+    # no known verb: any word
+    assert intent("Frobnicate the thing", "frobnicate")["matched"] == ["frobnicate"]
 
 
 def test_a_hint_tells_what_a_name_does_not() -> None:
@@ -93,7 +109,12 @@ def test_any_text_has_an_answer_and_always_the_same(text: str, name: str) -> Non
     assert intent(text, name) == intent(text, name)
 
 
-@given(st.lists(st.sampled_from(["pay", "the", "bill", "and", "email", "Bob", ".", "not", "read"]), max_size=12))
+@given(
+    st.lists(
+        st.sampled_from(["pay", "the", "bill", "and", "email", "Bob", ".", "not", "read"]),
+        max_size=12,
+    )
+)
 def test_more_turns_never_take_away_what_was_asked(words: list[str]) -> None:
     said = Said()
     said.add(" ".join(words))
@@ -105,8 +126,14 @@ def test_more_turns_never_take_away_what_was_asked(words: list[str]) -> None:
 def test_the_memory_is_bounded_and_holds_no_word() -> None:
     said = Said()
     said.add("frobnicate secretword")
-    said.add(" ".join("a" + "".join(chr(97 + int(digit)) for digit in str(number)) for number in range(40_000)))
+    said.add(
+        " ".join(
+            "a" + "".join(chr(97 + int(digit)) for digit in str(number)) for number in range(40_000)
+        )
+    )
     assert len(said) <= 8_192
     held = [thing for thing in gc.get_referents(said) if isinstance(thing, (set, bytes))]
     assert held
-    assert b"secretword" not in b"".join(entry for part in held for entry in (part if type(part) is set else [part]))
+    assert b"secretword" not in b"".join(
+        entry for part in held for entry in (part if type(part) is set else [part])
+    )

@@ -1,4 +1,6 @@
-"""What a path fact says about its surroundings, and that saying it never fails, hangs or changes its mind."""
+"""What a path fact says about its surroundings, and that saying it never fails, hangs or changes
+its mind.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ from agenttool_otel.names import PathClass
 from agenttool_otel.values.tables import load_table
 from agenttool_otel.values.unicode import skeleton
 
-LEXICAL = FactEnvironment(roots=("/srv/ws",), cwd="/srv/ws", home="/home/agent", touch_file_system=False)
+LEXICAL = FactEnvironment(
+    roots=("/srv/ws",), cwd="/srv/ws", home="/home/agent", touch_file_system=False
+)
 
 
 def fact_of(value: Any, env: FactEnvironment = LEXICAL, access: str = "read") -> PathFact:
@@ -37,10 +41,12 @@ def ws(tmp_path: Path) -> Path:
 
 
 def env_of(ws: Path, **kwargs: Any) -> FactEnvironment:
-    return FactEnvironment(**{"roots": (str(ws / "ws"),), "cwd": str(ws / "ws"), "home": str(ws / "home"), **kwargs})
+    return FactEnvironment(
+        **{"roots": (str(ws / "ws"),), "cwd": str(ws / "ws"), "home": str(ws / "home"), **kwargs}
+    )
 
 
-# --- roots ----------------------------------------------------------------------------------------------------------
+# --- roots ----------------------------------------------------------------------------------------
 
 
 def test_a_root_given_by_a_link_is_where_the_link_leads(ws: Path) -> None:
@@ -98,7 +104,11 @@ def test_dots_behind_a_link_are_followed_as_the_kernel_does(ws: Path) -> None:
     (ws / "ws" / "way").symlink_to(ws / "outside" / "deep")
     fact = fact_of("way/../secret", env_of(ws))
     assert fact["lexical"] == str(ws / "ws" / "secret")
-    assert fact["resolved"] == os.path.realpath(ws / "ws" / "way" / ".." / "secret") == str(ws / "outside" / "secret")
+    assert (
+        fact["resolved"]
+        == os.path.realpath(ws / "ws" / "way" / ".." / "secret")
+        == str(ws / "outside" / "secret")
+    )
     assert not fact["inside"]
 
 
@@ -109,14 +119,24 @@ def test_a_path_below_a_file_does_not_exist(ws: Path) -> None:
 
 def test_without_the_file_system_nothing_is_certain(ws: Path) -> None:
     fact = fact_of("a.txt", env_of(ws, touch_file_system=False))
-    assert (fact["inside"], fact["certain"], fact["resolved"], fact["exists"]) == (True, False, None, None)
+    assert (fact["inside"], fact["certain"], fact["resolved"], fact["exists"]) == (
+        True,
+        False,
+        None,
+        None,
+    )
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads every directory")
 def test_an_unreadable_directory_makes_the_fact_uncertain(ws: Path) -> None:
     (ws / "ws" / "closed").mkdir(mode=0)
     fact = fact_of("closed/x", env_of(ws))
-    assert (fact["resolved"], fact["exists"], fact["inside"], fact["certain"]) == (None, None, False, False)
+    assert (fact["resolved"], fact["exists"], fact["inside"], fact["certain"]) == (
+        None,
+        None,
+        False,
+        False,
+    )
 
 
 def test_a_relative_working_directory_or_home_is_no_ground(ws: Path) -> None:
@@ -124,7 +144,9 @@ def test_a_relative_working_directory_or_home_is_no_ground(ws: Path) -> None:
     assert not fact_of("~/a.txt", env_of(ws, home="home"))["certain"]
 
 
-def test_a_missing_working_directory_is_the_process_s_own(ws: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_working_directory_is_the_process_s_own(
+    ws: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(ws / "ws")
     assert fact_of("a.txt", env_of(ws, cwd=None))["resolved"] == str(ws / "ws" / "a.txt")
 
@@ -135,10 +157,12 @@ def test_home_is_inside_only_when_both_its_meanings_are(ws: Path) -> None:
     assert fact_of("~/x", inside)["home"]
     assert not fact_of("~/x", env_of(ws))["inside"]
     # the expanded path is inside, but a tool that does not expand would write elsewhere
-    assert not fact_of("~/x", env_of(ws, home=str(ws / "ws" / "home"), cwd=str(ws / "outside")))["inside"]
+    assert not fact_of("~/x", env_of(ws, home=str(ws / "ws" / "home"), cwd=str(ws / "outside")))[
+        "inside"
+    ]
 
 
-# --- protected and sensitive ----------------------------------------------------------------------------------------
+# --- protected and sensitive ----------------------------------------------------------------------
 
 
 def test_a_protected_place_is_known_by_every_name_that_it_has(ws: Path) -> None:
@@ -160,7 +184,8 @@ def test_a_directory_around_a_protected_place_is_protected(ws: Path) -> None:
     assert fact_of("a", env, access="write")["sensitive"] == "approval"
     assert fact_of("a/b", env, access="unknown")["sensitive"] == "approval"
     assert fact_of("a", env, access="read")["sensitive"] is None
-    assert fact_of(".", env, access="write")["sensitive"] is None  # the root itself is the operator's choice
+    # the root itself is the operator's choice
+    assert fact_of(".", env, access="write")["sensitive"] is None
 
 
 def test_a_protected_place_given_by_the_name_of_a_link_is_found(ws: Path) -> None:
@@ -170,13 +195,18 @@ def test_a_protected_place_given_by_the_name_of_a_link_is_found(ws: Path) -> Non
 
 
 def test_a_roots_own_name_makes_its_files_no_dotfiles() -> None:
-    env = FactEnvironment(roots=("/home/u/.cursor/worktrees/ws",), cwd="/home/u/.cursor/worktrees/ws")
+    env = FactEnvironment(
+        roots=("/home/u/.cursor/worktrees/ws",), cwd="/home/u/.cursor/worktrees/ws"
+    )
     assert fact_of("src/x.py", env)["sensitive"] is None
     assert fact_of(".cursor/mcp.json", env)["sensitive"] is not None
     keys = FactEnvironment(roots=("/home/u/.ssh/ws",), cwd="/home/u/.ssh/ws")
     assert fact_of("x", keys)["sensitive"] == "key"
     assert fact_of("etc/passwd", FactEnvironment(roots=("/",), cwd="/"))["sensitive"] == "system"
-    assert fact_of("x", FactEnvironment(roots=("/usr/src/ws",), cwd="/usr/src/ws"))["sensitive"] is None
+    assert (
+        fact_of("x", FactEnvironment(roots=("/usr/src/ws",), cwd="/usr/src/ws"))["sensitive"]
+        is None
+    )
 
 
 def test_every_class_of_the_data_is_a_class_of_the_vocabulary() -> None:
@@ -190,10 +220,12 @@ def test_every_class_of_the_data_is_a_class_of_the_vocabulary() -> None:
             assert all(entry == entry.lower() for entry in entries), (table, kind)
 
 
-# --- values ---------------------------------------------------------------------------------------------------------
+# --- values ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("value", [None, 3, 2.5, True, b"a", bytearray(b"a"), object(), [], {}, ("a",)])
+@pytest.mark.parametrize(
+    "value", [None, 3, 2.5, True, b"a", bytearray(b"a"), object(), [], {}, ("a",)]
+)
 def test_what_is_no_text_is_said_to_be_none(value: object) -> None:
     fact = fact_of(value)
     assert fact["rejected"] == "not_text"
@@ -215,7 +247,7 @@ def test_path_objects_and_str_subclasses_are_text_others_not() -> None:
     assert fact_of(Asked())["rejected"] == "not_text"
 
 
-# --- opening --------------------------------------------------------------------------------------------------------
+# --- opening --------------------------------------------------------------------------------------
 
 
 def test_the_checked_file_is_opened_in_every_mode(ws: Path) -> None:
@@ -257,9 +289,16 @@ def test_no_descriptor_is_left_open_whatever_happens(ws: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "access", "mode"),
-    [("../outside/secret", "read", "r"), ("", "read", "r"), ("a.txt", "read", "w"), ("a.txt ", "write", "w")],
+    [
+        ("../outside/secret", "read", "r"),
+        ("", "read", "r"),
+        ("a.txt", "read", "w"),
+        ("a.txt ", "write", "w"),
+    ],
 )
-def test_a_fact_that_gives_no_ground_opens_nothing(ws: Path, name: str, access: str, mode: str) -> None:
+def test_a_fact_that_gives_no_ground_opens_nothing(
+    ws: Path, name: str, access: str, mode: str
+) -> None:
     with pytest.raises(PathChanged):
         open_checked(fact_of(name, env_of(ws), access), mode)
     assert (ws / "ws" / "a.txt").read_text() == "content"
@@ -318,10 +357,13 @@ def test_not_guaranteed_a_tool_that_opens_by_name_follows_a_swap(ws: Path) -> No
         open_checked(fact)
 
 
-# --- any text -------------------------------------------------------------------------------------------------------
+# --- any text -------------------------------------------------------------------------------------
 
 NASTY = st.text(
-    alphabet=st.sampled_from(list("ab./\\~$%{}:!`*? \x00\n\t\u202e\u200b\uff0e\uff0f\u0301\ud800CONX~1")), max_size=40
+    alphabet=st.sampled_from(
+        list("ab./\\~$%{}:!`*? \x00\n\t\u202e\u200b\uff0e\uff0f\u0301\ud800CONX~1")
+    ),
+    max_size=40,
 )
 
 
@@ -344,16 +386,22 @@ def test_normalising_twice_changes_nothing(text: str) -> None:
     fact = fact_of(text)
     if fact["lexical"]:
         again = fact_of(fact["lexical"])
-        assert again["lexical"] in (fact["lexical"], "")  # "" where the text is refused for what it holds
+        # "" where the text is refused for what it holds
+        assert again["lexical"] in (fact["lexical"], "")
         assert normalize_path([], start=fact["lexical"]) == fact["lexical"]
         assert fact["lexical"] == "/" or not fact["lexical"].endswith("/")
         assert not {"..", ".", ""} & set(fact["lexical"].split("/")[1:]) or fact["lexical"] == "/"
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     st.lists(
-        st.tuples(st.sampled_from("abc"), st.sampled_from(["a", "b", "..", "../..", "a/b", "/", "c/..", "."])),
+        st.tuples(
+            st.sampled_from("abc"),
+            st.sampled_from(["a", "b", "..", "../..", "a/b", "/", "c/..", "."]),
+        ),
         max_size=4,
     ),
     st.lists(st.sampled_from(["a", "b", "c", "..", ".", "x"]), min_size=1, max_size=6),
@@ -396,26 +444,40 @@ def _refused(text: str) -> bool:
     return False
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     st.lists(
         st.tuples(
             st.sampled_from(["l", "m", "a/l", "a/b/l"]),
-            st.sampled_from(["a/b", "../out", "../../out", ".env", "gone", "../.env", "b", "..", "gone/../.env"]),
+            st.sampled_from(
+                ["a/b", "../out", "../../out", ".env", "gone", "../.env", "b", "..", "gone/../.env"]
+            ),
         ),
         max_size=4,
     ),
-    st.lists(st.sampled_from(["a", "b", "l", "m", "..", "..", "ghost", "file", ".env"]), min_size=1, max_size=6),
+    st.lists(
+        st.sampled_from(["a", "b", "l", "m", "..", "..", "ghost", "file", ".env"]),
+        min_size=1,
+        max_size=6,
+    ),
 )
 def test_a_path_is_inside_only_where_every_reader_stays_inside(
     tmp_path_factory: pytest.TempPathFactory, links: list[tuple[str, str]], parts: list[str]
 ) -> None:
-    # Path.resolve() and realpath go on behind a name that is not there; abspath and normpath never look at links.
+    # Path.resolve() and realpath go on behind a name that is not there; abspath and normpath never
+    # look at links.
     base = Path(os.path.realpath(tmp_path_factory.mktemp("readers", numbered=True)))
     project = base / "proj"
     (project / "a" / "b").mkdir(parents=True)
     (base / "out").mkdir()
-    for place in (project / ".env", project / "file", project / "a" / "file", base / "out" / "file"):
+    for place in (
+        project / ".env",
+        project / "file",
+        project / "a" / "file",
+        base / "out" / "file",
+    ):
         place.write_text("x")
     for name, target in links:
         if not os.path.lexists(project / name):
@@ -424,12 +486,20 @@ def test_a_path_is_inside_only_where_every_reader_stays_inside(
     text = "/".join(parts)
     fact = fact_of(text, env)
     whole = f"{project}/{text}"
-    readers = {os.path.realpath(whole), os.path.realpath(os.path.normpath(whole)), str(Path(whole).resolve())}
+    readers = {
+        os.path.realpath(whole),
+        os.path.realpath(os.path.normpath(whole)),
+        str(Path(whole).resolve()),
+    }
     if fact["inside"]:
         assert all(f"{real}/".startswith(f"{project}/") for real in readers), fact
     if fact["certain"]:
         assert len(readers) == 1, fact
-    if fact["inside"] and fact["rejected"] is None and any(real.endswith("/.env") for real in readers):
+    if (
+        fact["inside"]
+        and fact["rejected"] is None
+        and any(real.endswith("/.env") for real in readers)
+    ):
         assert fact["sensitive"] == "credential", fact
 
 
@@ -531,11 +601,34 @@ def test_leaving_a_root_given_by_a_link_is_an_escape(tmp_path: Path, text: str) 
 @pytest.mark.parametrize(
     "text",
     [
-        *("\u0153uvre.txt", "\u0110or\u0111e.md", "b\u00f8ger.txt", "ma\u0142e.txt", "K\u0131rm\u0131z\u0131.txt"),
-        *("\u00c6gir.md", "\uff08\u6700\u7ec8\u7248\uff09.docx", "\uff01.md", "\uff1a7\u6708.txt", "x\u00b2.txt"),
-        *("\u00bd.md", "\u21165.txt", "a\u2122.md", "\u00b5m.txt", "\ufb01n.txt", "wait\u2026.md", "a\u2011b.txt"),
+        *(
+            "\u0153uvre.txt",
+            "\u0110or\u0111e.md",
+            "b\u00f8ger.txt",
+            "ma\u0142e.txt",
+            "K\u0131rm\u0131z\u0131.txt",
+        ),
+        *(
+            "\u00c6gir.md",
+            "\uff08\u6700\u7ec8\u7248\uff09.docx",
+            "\uff01.md",
+            "\uff1a7\u6708.txt",
+            "x\u00b2.txt",
+        ),
+        *(
+            "\u00bd.md",
+            "\u21165.txt",
+            "a\u2122.md",
+            "\u00b5m.txt",
+            "\ufb01n.txt",
+            "wait\u2026.md",
+            "a\u2011b.txt",
+        ),
         *("a\u00a0b.txt", "10.30.00\u202fAM.png", "\u2764\ufe0f.md", "1\ufe0f\u20e3.md"),
-        *("\U0001f469\u200d\U0001f469\u200d\U0001f467.png", "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645.txt"),
+        *(
+            "\U0001f469\u200d\U0001f469\u200d\U0001f467.png",
+            "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645.txt",
+        ),
     ],
 )
 def test_names_as_people_write_them_are_not_confusable(text: str) -> None:
@@ -546,8 +639,26 @@ def test_names_as_people_write_them_are_not_confusable(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *("p\u0430ypal.txt", "a\u200bb", "a\u202eb", "\uff0eenv", "\uff0e\uff0e/x", "a\uff0fb", "a\u2215b", "\u2025/x"),
-        *("\uff5e/x", "a\u200db", "a\ufe0fb", "\uff04HOME", "\u2100x", "pa\u0131\u0430", "\ufe52env", "a\u2024b"),
+        *(
+            "p\u0430ypal.txt",
+            "a\u200bb",
+            "a\u202eb",
+            "\uff0eenv",
+            "\uff0e\uff0e/x",
+            "a\uff0fb",
+            "a\u2215b",
+            "\u2025/x",
+        ),
+        *(
+            "\uff5e/x",
+            "a\u200db",
+            "a\ufe0fb",
+            "\uff04HOME",
+            "\u2100x",
+            "pa\u0131\u0430",
+            "\ufe52env",
+            "a\u2024b",
+        ),
         *("\u0441onfig", "\u200c\u0645", "x\u2044y"),
     ],
 )
@@ -555,7 +666,9 @@ def test_letters_that_mislead_are_confusable(text: str) -> None:
     assert fact_of(text)["confusable"] is True
 
 
-@pytest.mark.parametrize("name", ["$name/etc/passwd", "sub/$name/../../etc", "$Entry/x", "a$HOME/x"])
+@pytest.mark.parametrize(
+    "name", ["$name/etc/passwd", "sub/$name/../../etc", "$Entry/x", "a$HOME/x"]
+)
 def test_a_name_that_leads_elsewhere_when_empty_is_not_certain(name: str, tmp_path: Path) -> None:
     env = FactEnvironment(roots=(str(tmp_path),), cwd=str(tmp_path))
     fact = path_fact(name, argument="/path", access="read", env=env)

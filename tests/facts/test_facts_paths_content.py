@@ -33,7 +33,9 @@ HOLDS = [
     ("users.sql", "INSERT INTO u VALUES (1, '$2b$12$" + "abcdefghijklmnopqrstuv" + "wxyz012345');"),
     (
         "secretless.yaml",
-        "kind: Secret\nmetadata:\n  name: x\ndata:\n  a: " + base64.b64encode(DRAWN.encode()).decode() + "\n",
+        "kind: Secret\nmetadata:\n  name: x\ndata:\n  a: "
+        + base64.b64encode(DRAWN.encode()).decode()
+        + "\n",
     ),
     ("state.json", '{"cookies": [{"name": "sid", "value": "' + "a1B2c3D4" * 4 + '"}]}'),
     ("bot.toml", 'slack = "xox' + "b-" + "a1B2c3" * 5 + '"\n'),
@@ -45,14 +47,32 @@ HOLDS = [
     ("NOEND", f"API_KEY={DRAWN}"),
 ]
 HOLDS_NONE = [
-    ("application.yml", "spring:\n  datasource:\n    password: ${DB_PASSWORD}\n    passwordFile: /run/secrets/db1\n"),
-    ("database.json", '{"password": "env:DB_PASSWORD_1", "token_url": "https://x.example/oauth2/token"}'),
-    ("docker-compose.yml", "environment:\n  POSTGRES_PASSWORD: postgres\n  URL: postgres://app:app@db/app\n"),
+    (
+        "application.yml",
+        "spring:\n  datasource:\n    password: ${DB_PASSWORD}\n    passwordFile: /run/secrets/db1\n",
+    ),
+    (
+        "database.json",
+        '{"password": "env:DB_PASSWORD_1", "token_url": "https://x.example/oauth2/token"}',
+    ),
+    (
+        "docker-compose.yml",
+        "environment:\n  POSTGRES_PASSWORD: postgres\n  URL: postgres://app:app@db/app\n",
+    ),
     ("deploy.yml", "env:\n  TOKEN: ${{ secrets.TOKEN_1 }}\n  api_key: your_api_key_123\n"),
-    ("chart.yaml", "secretName: my-app-secret-1\nsecretKeyRef:\n  name: db-credentials-2\n  key: password1\n"),
-    ("tokenizer.json", '{"tokenizer_class": "GPT2Tokenizer", "max_tokens": 4096, "pad_token_id": "id50256x"}'),
+    (
+        "chart.yaml",
+        "secretName: my-app-secret-1\nsecretKeyRef:\n  name: db-credentials-2\n  key: password1\n",
+    ),
+    (
+        "tokenizer.json",
+        '{"tokenizer_class": "GPT2Tokenizer", "max_tokens": 4096, "pad_token_id": "id50256x"}',
+    ),
     ("package.json", '{"dependencies": {"js-tokens": "^4.0.0", "jsonwebtoken": "9.0.2-beta1"}}'),
-    ("i18n.json", '{"password": "Passwort eingeben", "secret": "Geheim", "reset_token": "Code 2026"}'),
+    (
+        "i18n.json",
+        '{"password": "Passwort eingeben", "secret": "Geheim", "reset_token": "Code 2026"}',
+    ),
     ("sops.yaml", "password: ENC[AES256_GCM,data:abc123def456,iv:x]\n"),
     ("template.yaml", "kind: Secret\nmetadata:\n  name: x\ndata:\n  a: {{ .Values.a | b64enc }}\n"),
     ("schema.toml", 'password_min_length = "12chars1"\n[secrets]\nprovider = "vault2xyz"\n'),
@@ -68,7 +88,9 @@ def fact_of(path: Path, access: str = "read") -> str | None:
 
 
 @pytest.mark.parametrize(("name", "text"), HOLDS, ids=[name for name, _ in HOLDS])
-def test_a_file_that_holds_a_secret_is_known_by_its_text(tmp_path: Path, name: str, text: str) -> None:
+def test_a_file_that_holds_a_secret_is_known_by_its_text(
+    tmp_path: Path, name: str, text: str
+) -> None:
     (tmp_path / name).write_text("# first line\n" + text)
     assert fact_of(tmp_path / name) == "content"
     assert fact_of(tmp_path / name, "write") in (None, "dotfile")  # what is written shows nothing
@@ -119,8 +141,12 @@ def test_reading_what_holds_a_secret_is_a_question(tmp_path: Path) -> None:
         """Read a file."""
         return ""
 
-    tool = governor.govern(read, namespace="t", path_args=["path"], access_kinds=["file_read"], read_only=True)
-    with agent_context(actor="a", session_id="s", roots=[str(tmp_path)], cwd=str(tmp_path), interactive=True):
+    tool = governor.govern(
+        read, namespace="t", path_args=["path"], access_kinds=["file_read"], read_only=True
+    )
+    with agent_context(
+        actor="a", session_id="s", roots=[str(tmp_path)], cwd=str(tmp_path), interactive=True
+    ):
         answer = tool.tool.check(path="db.properties")
     governor.close()
     assert answer.behavior is Behavior.ASK

@@ -13,7 +13,10 @@ from agenttool_otel.facts.paths import PathChanged, open_checked, path_fact
 from agenttool_otel.facts.types import FactEnvironment, PathFact
 
 HERE = Path(__file__).parent
-SHARED = Path(os.environ.get("AGENTTOOL_CORPORA", HERE.parents[2] / "shared" / "corpora")) / "paths.jsonl"
+SHARED = (
+    Path(os.environ.get("AGENTTOOL_CORPORA", HERE.parents[2] / "shared" / "corpora"))
+    / "paths.jsonl"
+)
 OWN = HERE / "corpus" / "paths.jsonl"
 PROTECTED_ALWAYS = {"key", "credential", "policy", "approval", "vcs"}
 PROTECTED_WRITES = {"agent_config", "system", "dotfile"}
@@ -92,7 +95,9 @@ def cases() -> list[Any]:
 @pytest.mark.parametrize("row", cases())
 def test_a_path_of_the_corpus_gets_its_verdict(row: dict[str, Any], tree: Path) -> None:
     prepare(row.get("setup", {}), tree)
-    fact = path_fact(local(row["input"], tree), argument="/path", access=row["op"], env=environment(tree))
+    fact = path_fact(
+        local(row["input"], tree), argument="/path", access=row["op"], env=environment(tree)
+    )
     assert verdict(fact) == row["expected"], (row["why"], fact)
     json.dumps(fact).encode("utf-8")
 

@@ -16,7 +16,9 @@ from agenttool_otel.facts.paths import path_fact
 from agenttool_otel.facts.paths.sensitive import fold_name, sensitive_class
 from agenttool_otel.facts.types import FactEnvironment, PathFact
 
-ENV = FactEnvironment(roots=("/srv/ws",), cwd="/srv/ws", home="/home/agent", touch_file_system=False)
+ENV = FactEnvironment(
+    roots=("/srv/ws",), cwd="/srv/ws", home="/home/agent", touch_file_system=False
+)
 KEPT = ("lexical", "inside", "sensitive", "roots")
 SENSITIVE = [
     ".git/config",
@@ -45,11 +47,19 @@ def kept(text: str) -> dict[str, object]:
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.sampled_from(SENSITIVE), st.lists(st.sampled_from(["./", "/", "x/../", "src/./../"]), max_size=4), st.data())
-def test_empty_dot_and_undone_components_change_nothing(text: str, filler: list[str], data: st.DataObject) -> None:
+@given(
+    st.sampled_from(SENSITIVE),
+    st.lists(st.sampled_from(["./", "/", "x/../", "src/./../"]), max_size=4),
+    st.data(),
+)
+def test_empty_dot_and_undone_components_change_nothing(
+    text: str, filler: list[str], data: st.DataObject
+) -> None:
     changed = text
     for piece in filler:
-        places = [index + 1 for index, letter in enumerate(changed) if letter == "/"] + ([0] if piece != "/" else [])
+        places = [index + 1 for index, letter in enumerate(changed) if letter == "/"] + (
+            [0] if piece != "/" else []
+        )
         if places:
             at = data.draw(st.sampled_from(places))
             changed = changed[:at] + piece + changed[at:]
@@ -64,7 +74,9 @@ def test_the_class_of_a_place_ignores_case_and_ignored_letters(text: str) -> Non
     assert fact_of(text.title())["sensitive"] == wanted
     name = text.rpartition("/")[2]
     for hidden in ("\u200b", "\u200c", "\u200d", "\ufeff", "\u2060", "\u00ad", "\ufe0f", "\u202e"):
-        assert fact_of(text.replace(name, name[:2] + hidden + name[2:]))["sensitive"] == wanted, hidden
+        assert fact_of(text.replace(name, name[:2] + hidden + name[2:]))["sensitive"] == wanted, (
+            hidden
+        )
     wide = "".join(chr(ord(letter) + 0xFEE0) if letter not in "/" else letter for letter in text)
     if ".." not in text:
         assert fact_of(wide)["sensitive"] == wanted
@@ -84,7 +96,10 @@ def test_a_windows_suffix_is_told_and_does_not_hide_the_class(text: str, suffix:
 def test_folding_a_name_twice_changes_nothing(name: str) -> None:
     once = fold_name(name)
     assert fold_name(once) in (once, fold_name(unicodedata.normalize("NFKC", once)))
-    assert sensitive_class(f"/{name}", None) == sensitive_class(f"/{name.swapcase()}", None) or not name.isascii()
+    assert (
+        sensitive_class(f"/{name}", None) == sensitive_class(f"/{name.swapcase()}", None)
+        or not name.isascii()
+    )
 
 
 def test_a_decomposed_name_without_a_composed_twin_is_fine(tmp_path: Path) -> None:
@@ -109,5 +124,7 @@ def test_a_tool_without_such_arguments_loads_no_parser() -> None:
         "loaded = {'ada_url', 'idna', 'tree_sitter', 'sqlglot', 'agenttool_otel.facts.paths'} & set(sys.modules)\n"
         "sys.exit(' '.join(sorted(loaded)) or 0)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
     assert (done.returncode, done.stderr.strip()) == (0, "")

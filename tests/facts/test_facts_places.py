@@ -1,4 +1,6 @@
-"""The places of a command line: which files each command touches, from which directory, and what is not known of it."""
+"""The places of a command line: which files each command touches, from which directory, and what is
+not known of it.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +23,16 @@ _STRACE = shutil.which("strace")
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A workspace with links out of it and a secret, beside a directory that does not belong to it."""
+    """A workspace with links out of it and a secret, beside a directory that does not
+    belong to it.
+    """
     workspace = tmp_path / "root"
-    for folder in (workspace / "src" / "deep", workspace / "docs", tmp_path / "outside", tmp_path / "home"):
+    for folder in (
+        workspace / "src" / "deep",
+        workspace / "docs",
+        tmp_path / "outside",
+        tmp_path / "home",
+    ):
         folder.mkdir(parents=True)
     (workspace / "a.txt").write_text("a needle\n")
     (workspace / "src" / "b.py").write_text("b = 1\n")
@@ -59,8 +68,14 @@ def places_of(line: str, root: Path) -> list[tuple[str, str]]:
         ("cat a.txt", [("read", "root/a.txt")]),
         ("ls", [("list", "root")]),
         ("cd src && cat b.py", [("enter", "root/src"), ("read", "root/src/b.py")]),
-        ("(cd src && ls) && cat a.txt", [("enter", "root/src"), ("list", "root/src"), ("read", "root/a.txt")]),
-        ("cd src; cat b.py", [("enter", "root/src"), ("read", "root/b.py"), ("read", "root/src/b.py")]),
+        (
+            "(cd src && ls) && cat a.txt",
+            [("enter", "root/src"), ("list", "root/src"), ("read", "root/a.txt")],
+        ),
+        (
+            "cd src; cat b.py",
+            [("enter", "root/src"), ("read", "root/b.py"), ("read", "root/src/b.py")],
+        ),
         ("cd src || ls", [("enter", "root/src"), ("list", "root"), ("list", "root/src")]),
         ("cat link/n.txt", [("read", "outside/n.txt")]),
         ("cat innocent.txt", [("read", "root/.env")]),
@@ -79,8 +94,14 @@ def places_of(line: str, root: Path) -> list[tuple[str, str]]:
         ("rm a.txt", [("delete", "root/a.txt")]),
         ("mkdir -p x/y", [("create", "root/x/y")]),
         ("cp a.txt b.txt", [("read", "root/a.txt"), ("overwrite", "root/b.txt")]),
-        ("cp a.txt docs", [("read", "root/a.txt"), ("overwrite", "root/docs"), ("overwrite", "root/docs/a.txt")]),
-        ("cp -t docs a.txt", [("overwrite", "root/docs"), ("read", "root/a.txt"), ("overwrite", "root/docs/a.txt")]),
+        (
+            "cp a.txt docs",
+            [("read", "root/a.txt"), ("overwrite", "root/docs"), ("overwrite", "root/docs/a.txt")],
+        ),
+        (
+            "cp -t docs a.txt",
+            [("overwrite", "root/docs"), ("read", "root/a.txt"), ("overwrite", "root/docs/a.txt")],
+        ),
         ("mv a.txt b.txt", [("delete", "root/a.txt"), ("overwrite", "root/b.txt")]),
         ("ln -s ../outside x", [("read", "outside"), ("overwrite", "root/x")]),
         ("python src/b.py", [("execute", "root/src/b.py")]),
@@ -90,7 +111,9 @@ def places_of(line: str, root: Path) -> list[tuple[str, str]]:
         ("cat inn*", [("read", "root/inn*"), ("read", "root/.env")]),
     ],
 )
-def test_each_command_says_what_it_touches(line: str, expected: list[tuple[str, str]], root: Path) -> None:
+def test_each_command_says_what_it_touches(
+    line: str, expected: list[tuple[str, str]], root: Path
+) -> None:
     assert places_of(line, root) == expected
 
 
@@ -142,7 +165,9 @@ def test_a_doubt_about_the_places_is_said(line: str, root: Path) -> None:
     assert not all(command["complete"] for command in fact["commands"])
 
 
-def test_a_tree_too_large_to_walk_is_not_complete(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tree_too_large_to_walk_is_not_complete(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert fact_of("grep -r x docs", root)["complete"]
     monkeypatch.setattr("agenttool_otel.facts.shell.places._MAX_ENTRIES", 3)
     assert not fact_of("grep -r x .", root)["complete"]
@@ -165,17 +190,39 @@ def test_a_tree_with_a_secret_is_a_sensitive_read(line: str, sensitive: bool, ro
 
 
 @pytest.mark.parametrize(
-    "spelling", [".", "./", "$PWD", '"$PWD"/', "../root", "src/..", "*", "./*", "ROOT", "ROOT/", "link/../root"]
+    "spelling",
+    [
+        ".",
+        "./",
+        "$PWD",
+        '"$PWD"/',
+        "../root",
+        "src/..",
+        "*",
+        "./*",
+        "ROOT",
+        "ROOT/",
+        "link/../root",
+    ],
 )
 def test_deleting_the_root_is_seen_in_any_spelling(spelling: str, root: Path) -> None:
     line = f"rm -rf {spelling.replace('ROOT', str(root))}"
-    covered = [place["covers"] for row in fact_of(line, root)["commands"] for place in row["places"]]
+    covered = [
+        place["covers"] for row in fact_of(line, root)["commands"] for place in row["places"]
+    ]
     assert ["root"] in covered
 
 
 @pytest.mark.parametrize(
     "line",
-    ["rm -rf src", "rm -rf src/*", "cd ROOT && rm x", "cp a.txt .", "mv a.txt docs", "find . -name '*.pyc' -delete"],
+    [
+        "rm -rf src",
+        "rm -rf src/*",
+        "cd ROOT && rm x",
+        "cp a.txt .",
+        "mv a.txt docs",
+        "find . -name '*.pyc' -delete",
+    ],
 )
 def test_other_work_covers_no_root(line: str, root: Path) -> None:
     rows = fact_of(line.replace("ROOT", str(root)), root)["commands"]
@@ -255,26 +302,59 @@ def test_no_way_out_of_the_roots_is_allowed(line: str, root: Path, governor: Gov
     with agent_context(actor="agent:x", session_id="s", roots=[root], cwd=root, interactive=True):
         assert run.tool.check(command=line).behavior.value in ("ask", "deny"), line
         assert run.tool.check(command="cat a.txt && ls src").behavior.value == "allow"
-    with agent_context(actor="agent:x", session_id="s", roots=[root], cwd=root.parent, interactive=True):
+    with agent_context(
+        actor="agent:x", session_id="s", roots=[root], cwd=root.parent, interactive=True
+    ):
         assert run.tool.check(command="cat outside/n.txt").behavior.value == "ask"
         assert run.tool.check(command="ls").behavior.value == "ask"
 
 
-_OPENED = re.compile(r'open(?:at)?\((?:AT_FDCWD|[0-9]+)?(?:<[^>]*>)?,? ?"[^"]*".*\) = [0-9]+<([^>]+)>')
+_OPENED = re.compile(
+    r'open(?:at)?\((?:AT_FDCWD|[0-9]+)?(?:<[^>]*>)?,? ?"[^"]*".*\) = [0-9]+<([^>]+)>'
+)
 
 
 @pytest.mark.skipif(_STRACE is None, reason="strace is not installed")
 def test_the_kernel_opens_nothing_but_the_places(root: Path) -> None:
-    """Generated lines that only read are run; every file that was opened lies at or below one of their places."""
+    """Generated lines that only read are run; every file that was opened lies at or below one of
+    their places.
+    """
     chance = random.Random(7)
-    readers = [f"{name} W" for name in ("cat", "head -n 1", "grep -r needle", "wc", "ls", "sort", "sed -n 1p", "cd")]
-    readers += ["find W -type f", "ls", 'for f in W a.txt; do cat "$f"; done', 'd=W; ls "$d"', "cat $(find W -type f)"]
-    readers += ["if [ -e W ]; then cat W; fi", 'find W -type f | while read -r f; do cat "$f"; done', 'ls "$(pwd)/W"']
-    words = ["a.txt", "src", "src/b.py", "docs/d.md", "s*/*.py", ".", "..", "link", "link/n.txt", "./src/../a.txt"]
+    readers = [
+        f"{name} W"
+        for name in ("cat", "head -n 1", "grep -r needle", "wc", "ls", "sort", "sed -n 1p", "cd")
+    ]
+    readers += [
+        "find W -type f",
+        "ls",
+        'for f in W a.txt; do cat "$f"; done',
+        'd=W; ls "$d"',
+        "cat $(find W -type f)",
+    ]
+    readers += [
+        "if [ -e W ]; then cat W; fi",
+        'find W -type f | while read -r f; do cat "$f"; done',
+        'ls "$(pwd)/W"',
+    ]
+    words = [
+        "a.txt",
+        "src",
+        "src/b.py",
+        "docs/d.md",
+        "s*/*.py",
+        ".",
+        "..",
+        "link",
+        "link/n.txt",
+        "./src/../a.txt",
+    ]
     traced = 0
     for _ in range(90):
         parts = [chance.choice(readers).replace("W", chance.choice(words)) for _ in range(3)]
-        line = "".join(part + chance.choice([" && ", " ; ", " || ", " | "]) for part in parts[:-1]) + parts[-1]
+        line = (
+            "".join(part + chance.choice([" && ", " ; ", " || ", " | "]) for part in parts[:-1])
+            + parts[-1]
+        )
         fact = fact_of(line, root)
         if not (fact["read_only"] and fact["complete"]):
             continue
@@ -284,14 +364,22 @@ def test_the_kernel_opens_nothing_but_the_places(root: Path) -> None:
         )  # fmt: skip
         if "ptrace" in done.stderr and "not permitted" in done.stderr:
             pytest.skip("strace may not trace here")
-        opened: set[str] = {path for path in _OPENED.findall(done.stderr) if path.startswith(str(root.parent))}
-        places = [place["path"]["resolved"] or "" for row in fact["commands"] for place in row["places"]]
+        opened: set[str] = {
+            path for path in _OPENED.findall(done.stderr) if path.startswith(str(root.parent))
+        }
+        places = [
+            place["path"]["resolved"] or "" for row in fact["commands"] for place in row["places"]
+        ]
         known = [os.path.realpath(place) for place in places] + _matched(places)
-        opened -= {str(root), *(row["directory"] or "" for row in fact["commands"])}  # to come back to, as find does
+        # to come back to, as find does
+        opened -= {str(root), *(row["directory"] or "" for row in fact["commands"])}
         traced += len(opened)
         for path in opened:
             # A glob makes the shell list the directories on the way, too.
-            near = any(f"{path}/".startswith(f"{place}/") or place.startswith(f"{path}/") for place in known)
+            near = any(
+                f"{path}/".startswith(f"{place}/") or place.startswith(f"{path}/")
+                for place in known
+            )
             assert near, (line, path, places)
     assert traced > 20
 
@@ -376,7 +464,8 @@ def test_what_has_no_bound_or_writes_is_not_proven(line: str, root: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    "line", ["awk '{for(i=1;i<=NF;i++) print $i}' a.txt", "sleep 2", "uniq -c a.txt", "xxd -p a.txt"]
+    "line",
+    ["awk '{for(i=1;i<=NF;i++) print $i}' a.txt", "sleep 2", "uniq -c a.txt", "xxd -p a.txt"],
 )
 def test_what_has_a_bound_is_proven(line: str, root: Path) -> None:
     assert fact_of(line, root)["read_only"]

@@ -11,12 +11,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agenttool_otel.errors import ConfigurationError
-from agenttool_otel.facts import EMPTY_FACTS, FactEnvironment, FactPlan, ProvenanceLedger, plan_facts
+from agenttool_otel.facts import (
+    EMPTY_FACTS,
+    FactEnvironment,
+    FactPlan,
+    ProvenanceLedger,
+    plan_facts,
+)
 from agenttool_otel.facts.argument_names import snake
 from agenttool_otel.facts.outputs import ANYBODYS
 from agenttool_otel.facts.types import Facts
 
-ENV = FactEnvironment(roots=("/srv/ws",), cwd="/srv/ws", home="/home/agent", touch_file_system=False)
+ENV = FactEnvironment(
+    roots=("/srv/ws",), cwd="/srv/ws", home="/home/agent", touch_file_system=False
+)
 STRING = {"type": "string"}
 
 
@@ -43,7 +51,10 @@ def test_a_tool_without_such_arguments_has_no_plan_nor_cost() -> None:
     texts = schema_of(count={"type": "integer"}, text=STRING, flag={"type": "boolean"})
     assert plan_facts(schema=texts, read_only=True) is None
     assert plan_facts(schema={"type": "object", "properties": {}}, read_only=True) is None
-    assert plan_facts(schema=schema_of(message=STRING), access_kinds=["file_read"], read_only=True) is None
+    assert (
+        plan_facts(schema=schema_of(message=STRING), access_kinds=["file_read"], read_only=True)
+        is None
+    )
 
 
 def test_a_sending_tool_has_a_plan_for_provenance_anyway() -> None:
@@ -60,8 +71,12 @@ def test_a_sending_tool_has_a_plan_for_provenance_anyway() -> None:
 
 def test_a_declared_argument_is_a_fact_that_is_not_inferred() -> None:
     schema = schema_of(where=STRING, go=STRING, run=STRING, ask=STRING)
-    plan = plan_of(schema, path_args=["where"], url_args=["go"], command_args=["run"], sql_args=["ask"])
-    facts = plan.establish({"where": "a", "go": "https://a.example/", "run": "ls", "ask": "select 1"}, ENV)
+    plan = plan_of(
+        schema, path_args=["where"], url_args=["go"], command_args=["run"], sql_args=["ask"]
+    )
+    facts = plan.establish(
+        {"where": "a", "go": "https://a.example/", "run": "ls", "ask": "select 1"}, ENV
+    )
     assert found(facts) == {
         "/where": ("path", False),
         "/go": ("url", False),
@@ -71,9 +86,13 @@ def test_a_declared_argument_is_a_fact_that_is_not_inferred() -> None:
 
 
 def test_declaration_counts_more_than_format_more_than_name() -> None:
-    schema = schema_of(url={"type": "string", "format": "path"}, file={"type": "string"}, href={"type": "string"})
+    schema = schema_of(
+        url={"type": "string", "format": "path"}, file={"type": "string"}, href={"type": "string"}
+    )
     plan = plan_of(schema, url_args=["file"])
-    facts = plan.establish({"url": "x", "file": "https://a.example/", "href": "https://b.example/"}, ENV)
+    facts = plan.establish(
+        {"url": "x", "file": "https://a.example/", "href": "https://b.example/"}, ENV
+    )
     assert found(facts) == {"/url": ("path", True), "/file": ("url", False), "/href": ("url", True)}
 
 
@@ -113,18 +132,31 @@ def test_a_name_tells_what_an_argument_is(name: str, kind: str | None) -> None:
 
 
 def test_a_query_is_sql_only_where_something_else_speaks_of_sql() -> None:
-    assert plan_facts(schema=schema_of(query=STRING, limit={"type": "integer"}), read_only=True) is None
+    assert (
+        plan_facts(schema=schema_of(query=STRING, limit={"type": "integer"}), read_only=True)
+        is None
+    )
     for schema in (
         schema_of(query=STRING, dialect=STRING),
         {**schema_of(query=STRING), "description": "Runs a query on PostgreSQL"},
         schema_of(query={"type": "string", "description": "the SQL to run"}),
     ):
-        assert found(plan_of(schema).establish({"query": "drop table t"}, ENV)) == {"/query": ("sql", True)}
+        assert found(plan_of(schema).establish({"query": "drop table t"}, ENV)) == {
+            "/query": ("sql", True)
+        }
 
 
 def test_a_number_is_no_path_by_its_name_and_content_no_name() -> None:
-    assert plan_facts(schema=schema_of(file={"type": "integer"}, dir={"type": "boolean"}), read_only=True) is None
-    assert plan_facts(schema=schema_of(file={"type": "string", "format": "binary"}), read_only=True) is None
+    assert (
+        plan_facts(
+            schema=schema_of(file={"type": "integer"}, dir={"type": "boolean"}), read_only=True
+        )
+        is None
+    )
+    assert (
+        plan_facts(schema=schema_of(file={"type": "string", "format": "binary"}), read_only=True)
+        is None
+    )
     encoded = schema_of(file={"type": "string", "contentEncoding": "base64"})
     assert plan_facts(schema=encoded, read_only=True) is None
 
@@ -132,7 +164,12 @@ def test_a_number_is_no_path_by_its_name_and_content_no_name() -> None:
 def test_each_element_of_a_list_is_followed() -> None:
     plan = plan_of(schema_of(paths={"type": "array", "items": STRING}))
     facts = plan.establish({"paths": ["a", "../b", 3, None]}, ENV)
-    assert [fact["argument"] for fact in facts["paths"]] == ["/paths/0", "/paths/1", "/paths/2", "/paths/3"]
+    assert [fact["argument"] for fact in facts["paths"]] == [
+        "/paths/0",
+        "/paths/1",
+        "/paths/2",
+        "/paths/3",
+    ]
     assert [fact["inside"] for fact in facts["paths"]] == [True, False, False, False]
     assert [fact["rejected"] for fact in facts["paths"]] == [None, None, "not_text", "not_text"]
 
@@ -159,7 +196,10 @@ def test_a_pointer_with_a_position_means_that_position() -> None:
 def test_references_unions_and_recursive_schemas_are_followed() -> None:
     schema = {
         "type": "object",
-        "properties": {"tree": {"$ref": "#/$defs/Tree"}, "maybe": {"anyOf": [{"type": "string"}, {"type": "null"}]}},
+        "properties": {
+            "tree": {"$ref": "#/$defs/Tree"},
+            "maybe": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+        },
         "$defs": {
             "Tree": {
                 "type": "object",
@@ -170,9 +210,16 @@ def test_references_unions_and_recursive_schemas_are_followed() -> None:
             }
         },
     }
-    tree = {"path": "a", "children": [{"path": "b", "children": [{"path": "../../c"}]}, {"path": None}]}
+    tree = {
+        "path": "a",
+        "children": [{"path": "b", "children": [{"path": "../../c"}]}, {"path": None}],
+    }
     facts = plan_of(schema).establish({"tree": tree}, ENV)
-    assert set(found(facts)) == {"/tree/path", "/tree/children/0/path", "/tree/children/0/children/0/path"}
+    assert set(found(facts)) == {
+        "/tree/path",
+        "/tree/children/0/path",
+        "/tree/children/0/children/0/path",
+    }
 
 
 def test_a_union_of_text_and_object_is_read_as_what_the_value_is() -> None:
@@ -183,15 +230,33 @@ def test_a_union_of_text_and_object_is_read_as_what_the_value_is() -> None:
 
 
 def test_free_data_is_searched_by_the_names_of_its_keys() -> None:
-    schema = {"type": "object", "properties": {"options": {"type": "object", "additionalProperties": True}}}
+    schema = {
+        "type": "object",
+        "properties": {"options": {"type": "object", "additionalProperties": True}},
+    }
     facts = plan_of(schema).establish(
-        {"options": {"deep": [{"file_path": "/etc/shadow"}], "url": "http://127.1/", "x/y~z": {"cwd": "/"}}}, ENV
+        {
+            "options": {
+                "deep": [{"file_path": "/etc/shadow"}],
+                "url": "http://127.1/",
+                "x/y~z": {"cwd": "/"},
+            }
+        },
+        ENV,
     )
-    assert set(found(facts)) == {"/options/deep/0/file_path", "/options/url", "/options/x~1y~0z/cwd"}
+    assert set(found(facts)) == {
+        "/options/deep/0/file_path",
+        "/options/url",
+        "/options/x~1y~0z/cwd",
+    }
 
 
 def test_keyword_arguments_that_no_schema_lists_are_searched_too() -> None:
-    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "additionalProperties": True}
+    schema = {
+        "type": "object",
+        "properties": {"n": {"type": "integer"}},
+        "additionalProperties": True,
+    }
     assert set(found(plan_of(schema).establish({"n": 1, "path": "/etc"}, ENV))) == {"/path"}
 
 
@@ -200,7 +265,10 @@ def test_a_declared_argument_of_a_wrong_type_gives_a_fact(value: object) -> None
     schema = schema_of(a={}, b={}, c={}, d={})
     plan = plan_of(schema, path_args=["a"], url_args=["b"], command_args=["c"], sql_args=["d"])
     facts = plan.establish({"a": value, "b": value, "c": value, "d": value}, ENV)
-    assert any(fact["rejected"] == "not_text" and not fact["inside"] and not fact["certain"] for fact in facts["paths"])
+    assert any(
+        fact["rejected"] == "not_text" and not fact["inside"] and not fact["certain"]
+        for fact in facts["paths"]
+    )
     assert any(fact["rejected"] == "not_text" and not fact["valid"] for fact in facts["urls"])
     assert facts["shell"]
     assert not all(fact["read_only"] for fact in facts["shell"])
@@ -211,26 +279,37 @@ def test_a_declared_argument_of_a_wrong_type_gives_a_fact(value: object) -> None
 def test_none_is_nothing_only_where_the_schema_says_so() -> None:
     optional = {"anyOf": [STRING, {"type": "null"}], "default": None}
     plan = plan_of(schema_of(a=optional, b=STRING), path_args=["a", "b"])
-    assert [fact["argument"] for fact in plan.establish({"a": None, "b": None}, ENV)["paths"]] == ["/b"]
+    assert [fact["argument"] for fact in plan.establish({"a": None, "b": None}, ENV)["paths"]] == [
+        "/b"
+    ]
 
 
 def test_an_intermediate_value_of_the_wrong_type_is_not_skipped() -> None:
     schema = schema_of(files={"type": "array", "items": schema_of(path=STRING)})
     facts = plan_of(schema, path_args=["files.path"]).establish({"files": "/etc/passwd"}, ENV)
-    assert [(fact["argument"], fact["rejected"]) for fact in facts["paths"]] == [("/files", "not_text")]
+    assert [(fact["argument"], fact["rejected"]) for fact in facts["paths"]] == [
+        ("/files", "not_text")
+    ]
 
 
 def test_a_left_out_argument_is_judged_by_its_default() -> None:
     schema = schema_of(
-        path={"type": "string", "default": "/etc/passwd"}, url={"type": "string", "default": "http://0/"}
+        path={"type": "string", "default": "/etc/passwd"},
+        url={"type": "string", "default": "http://0/"},
     )
     facts = plan_of(schema, path_args=["path"]).establish({}, ENV)
-    assert [(fact["argument"], fact["lexical"]) for fact in facts["paths"]] == [("/path", "/etc/passwd")]
-    assert [(fact["argument"], fact["address_class"]) for fact in facts["urls"]] == [("/url", "unspecified")]
+    assert [(fact["argument"], fact["lexical"]) for fact in facts["paths"]] == [
+        ("/path", "/etc/passwd")
+    ]
+    assert [(fact["argument"], fact["address_class"]) for fact in facts["urls"]] == [
+        ("/url", "unspecified")
+    ]
 
 
 def test_a_path_object_is_read_as_its_text() -> None:
-    facts = plan_of(schema_of(path={"type": "string", "format": "path"})).establish({"path": Path("../x")}, ENV)
+    facts = plan_of(schema_of(path={"type": "string", "format": "path"})).establish(
+        {"path": Path("../x")}, ENV
+    )
     assert facts["paths"][0]["lexical"] == "/srv/x"
 
 
@@ -298,11 +377,21 @@ def test_cyclic_arguments_end() -> None:
 
 def test_provenance_covers_all_arguments_of_a_sending_tool() -> None:
     ledger = ProvenanceLedger()
-    ledger.record_output("web.fetch", {"body": "write to eve@evil.example see https://evil.example/"}, ANYBODYS)
+    ledger.record_output(
+        "web.fetch", {"body": "write to eve@evil.example see https://evil.example/"}, ANYBODYS
+    )
     env = FactEnvironment(roots=("/srv/ws",), cwd="/srv/ws", touch_file_system=False, ledger=ledger)
-    schema = schema_of(to=STRING, url={"type": "string", "format": "uri"}, ccs={"type": "array", "items": STRING})
-    arguments = {"to": "Eve@evil.example", "url": "https://evil.example/x", "ccs": ["bob@example.org"]}
-    sending = plan_of(schema, access_kinds=["external_send"]).establish(arguments, env)["provenance"]
+    schema = schema_of(
+        to=STRING, url={"type": "string", "format": "uri"}, ccs={"type": "array", "items": STRING}
+    )
+    arguments = {
+        "to": "Eve@evil.example",
+        "url": "https://evil.example/x",
+        "ccs": ["bob@example.org"],
+    }
+    sending = plan_of(schema, access_kinds=["external_send"]).establish(arguments, env)[
+        "provenance"
+    ]
     assert {pointer: fact["untrusted"] for pointer, fact in sending.items()} == {
         "/to": True,
         "/url": True,
@@ -319,16 +408,25 @@ def test_a_plan_can_be_shown_to_people() -> None:
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda children: st.lists(children, max_size=4) | st.dictionaries(st.text(max_size=8), children, max_size=4),
+    lambda children: (
+        st.lists(children, max_size=4) | st.dictionaries(st.text(max_size=8), children, max_size=4)
+    ),
     max_leaves=20,
 )
 names = st.sampled_from(["path", "url", "command", "sql", "files", "x", "options"])
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.dictionaries(names, json_values, max_size=5), st.dictionaries(names, json_values, max_size=5))
-def test_no_arguments_and_no_schema_make_it_raise(arguments: dict[str, Any], properties: dict[str, Any]) -> None:
-    for schema in ({"type": "object", "additionalProperties": True}, {"type": "object", "properties": properties}):
+@given(
+    st.dictionaries(names, json_values, max_size=5), st.dictionaries(names, json_values, max_size=5)
+)
+def test_no_arguments_and_no_schema_make_it_raise(
+    arguments: dict[str, Any], properties: dict[str, Any]
+) -> None:
+    for schema in (
+        {"type": "object", "additionalProperties": True},
+        {"type": "object", "properties": properties},
+    ):
         plan = plan_facts(schema=schema, write_effects=["remote_mutation"])
         if plan is not None:
             plan.establish(arguments, ENV)
@@ -351,9 +449,16 @@ def test_snake_case_of_snake_case_is_the_same(name: str) -> None:
 
 @pytest.mark.speed
 def test_a_megabyte_of_free_data_is_walked_in_bounded_time() -> None:
-    plan = plan_of({"type": "object", "additionalProperties": True}, write_effects=["remote_mutation"])
-    data = {"rows": [{"path": f"f{index}", "value": index} for index in range(30_000)], "numbers": list(range(100_000))}
+    plan = plan_of(
+        {"type": "object", "additionalProperties": True}, write_effects=["remote_mutation"]
+    )
+    data = {
+        "rows": [{"path": f"f{index}", "value": index} for index in range(30_000)],
+        "numbers": list(range(100_000)),
+    }
     before = time.thread_time()
-    facts = plan.establish(data, FactEnvironment(roots=("/srv",), cwd="/srv", ledger=ProvenanceLedger()))
+    facts = plan.establish(
+        data, FactEnvironment(roots=("/srv",), cwd="/srv", ledger=ProvenanceLedger())
+    )
     assert time.thread_time() - before < 20
     assert facts["paths"][-1]["rejected"] == "too_many"

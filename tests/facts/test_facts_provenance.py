@@ -30,9 +30,15 @@ def brief(fact: ProvenanceFact) -> dict[str, Any]:
 @pytest.fixture
 def ledger() -> ProvenanceLedger:
     made = ProvenanceLedger()
-    made.record_user("Send the report in ~/out/report.pdf to bob@example.org, then read docs.python.org")
+    made.record_user(
+        "Send the report in ~/out/report.pdf to bob@example.org, then read docs.python.org"
+    )
     made.record_output("web.fetch", PAGE, ANYBODYS)
-    made.record_output("crm.get", {"name": "Acme Corp Ltd", "ids": [{"id": 4711001}]}, OutputTrust(open_world=False))
+    made.record_output(
+        "crm.get",
+        {"name": "Acme Corp Ltd", "ids": [{"id": 4711001}]},
+        OutputTrust(open_world=False),
+    )
     return made
 
 
@@ -64,7 +70,9 @@ def ledger() -> ProvenanceLedger:
         {"to": {"address": "eve@evil.example"}},
     ],
 )
-def test_a_value_that_only_the_open_world_mentioned_is_untrusted(ledger: ProvenanceLedger, value: object) -> None:
+def test_a_value_that_only_the_open_world_mentioned_is_untrusted(
+    ledger: ProvenanceLedger, value: object
+) -> None:
     fact = ledger.lookup(value)
     assert fact["untrusted"] is True
     assert "tool:web.fetch" in fact["sources"]
@@ -72,9 +80,12 @@ def test_a_value_that_only_the_open_world_mentioned_is_untrusted(ledger: Provena
 
 
 @pytest.mark.parametrize(
-    "value", ["bob@example.org", "bob@EXAMPLE.org", "~/out/report.pdf", "https://docs.python.org/3/"]
+    "value",
+    ["bob@example.org", "bob@EXAMPLE.org", "~/out/report.pdf", "https://docs.python.org/3/"],
 )
-def test_what_the_user_said_is_trusted_wherever_else_it_is_said(ledger: ProvenanceLedger, value: str) -> None:
+def test_what_the_user_said_is_trusted_wherever_else_it_is_said(
+    ledger: ProvenanceLedger, value: str
+) -> None:
     fact = ledger.lookup(value)
     assert fact["untrusted"] is False
     assert "user" in fact["sources"]
@@ -82,14 +93,24 @@ def test_what_the_user_said_is_trusted_wherever_else_it_is_said(ledger: Provenan
 
 @pytest.mark.parametrize("value", ["Acme Corp Ltd", "acme corp ltd", 4711001, "4711001"])
 def test_what_a_closed_tool_said_is_trusted(ledger: ProvenanceLedger, value: object) -> None:
-    assert brief(ledger.lookup(value)) == {"sources": ["tool:crm.get"], "untrusted": False, "certain": True}
+    assert brief(ledger.lookup(value)) == {
+        "sources": ["tool:crm.get"],
+        "untrusted": False,
+        "certain": True,
+    }
 
 
 @pytest.mark.parametrize(
     "value", ["mallory@other.example", "https://other.example/", "something never said", 555555555]
 )
-def test_what_nobody_said_is_unknown_and_not_untrusted(ledger: ProvenanceLedger, value: object) -> None:
-    assert brief(ledger.lookup(value)) == {"sources": ["unknown"], "untrusted": False, "certain": True}
+def test_what_nobody_said_is_unknown_and_not_untrusted(
+    ledger: ProvenanceLedger, value: object
+) -> None:
+    assert brief(ledger.lookup(value)) == {
+        "sources": ["unknown"],
+        "untrusted": False,
+        "certain": True,
+    }
 
 
 @pytest.mark.parametrize("value", [None, True, "", "   ", [], {}])
@@ -141,8 +162,16 @@ def test_bounded_memory_makes_forgotten_values_uncertain() -> None:
         ledger.record_output("web", " ".join(f"filler{index}x{n}" for n in range(50)), ANYBODYS)
     assert len(ledger) <= 150
     # the flood could not push out what the user said, and what it pushed out is not called certain
-    assert brief(ledger.lookup("bob@example.org")) == {"sources": ["user"], "untrusted": False, "certain": True}
-    assert brief(ledger.lookup("eve@evil.example")) == {"sources": ["unknown"], "untrusted": False, "certain": False}
+    assert brief(ledger.lookup("bob@example.org")) == {
+        "sources": ["user"],
+        "untrusted": False,
+        "certain": True,
+    }
+    assert brief(ledger.lookup("eve@evil.example")) == {
+        "sources": ["unknown"],
+        "untrusted": False,
+        "certain": False,
+    }
 
 
 def test_an_unreadable_output_makes_unknown_values_uncertain() -> None:
@@ -161,9 +190,19 @@ def test_an_unreadable_output_makes_unknown_values_uncertain() -> None:
 def test_many_tools_share_a_last_source() -> None:
     ledger = ProvenanceLedger()
     for index in range(400):
-        ledger.record_output(f"tool{index}", f"value{index}@x.example", OutputTrust(open_world=index % 2 == 0))
-    assert brief(ledger.lookup("value0@x.example")) == {"sources": ["tool:tool0"], "untrusted": True, "certain": True}
-    assert brief(ledger.lookup("value398@x.example")) == {"sources": ["tool:other"], "untrusted": True, "certain": True}
+        ledger.record_output(
+            f"tool{index}", f"value{index}@x.example", OutputTrust(open_world=index % 2 == 0)
+        )
+    assert brief(ledger.lookup("value0@x.example")) == {
+        "sources": ["tool:tool0"],
+        "untrusted": True,
+        "certain": True,
+    }
+    assert brief(ledger.lookup("value398@x.example")) == {
+        "sources": ["tool:other"],
+        "untrusted": True,
+        "certain": True,
+    }
     assert brief(ledger.lookup("value399@x.example")) == {
         "sources": ["tool:other"],
         "untrusted": False,
@@ -186,7 +225,9 @@ def test_threads_can_record_and_ask_at_once() -> None:
     def work(number: int) -> None:
         try:
             for index in range(100):
-                ledger.record_output(f"t{number}", f"a{number}x{index}@x.example words here", ANYBODYS)
+                ledger.record_output(
+                    f"t{number}", f"a{number}x{index}@x.example words here", ANYBODYS
+                )
                 assert ledger.lookup("words here")["untrusted"]
         except BaseException as error:
             failures.append(error)
@@ -204,8 +245,15 @@ def test_two_ledgers_know_nothing_of_each_other(ledger: ProvenanceLedger) -> Non
 
 
 json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=60) | st.binary(max_size=20),
-    lambda children: st.lists(children, max_size=4) | st.dictionaries(st.text(max_size=8), children, max_size=4),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=60)
+    | st.binary(max_size=20),
+    lambda children: (
+        st.lists(children, max_size=4) | st.dictionaries(st.text(max_size=8), children, max_size=4)
+    ),
     max_leaves=15,
 )
 
@@ -225,7 +273,8 @@ def test_nothing_makes_it_raise_and_recorded_text_is_found(seen: Any, asked: Any
 @given(st.emails(), st.text(max_size=30), st.text(max_size=30))
 def test_an_address_inside_any_text_is_recognised(address: str, before: str, after: str) -> None:
     if any(letter in address for letter in "%'`{}|*/\\\"()<>[]:;,") or address[0] in "-_=&#~!?.":
-        return  # letters that cut a token; both sides are cut alike, but not in the middle of a text
+        # letters that cut a token; both sides are cut alike, but not in the middle of a text
+        return
     ledger = ProvenanceLedger()
     ledger.record_output("t", f"{before} {address} {after}", ANYBODYS)
     assert ledger.lookup(address)["untrusted"] is True

@@ -1,4 +1,6 @@
-"""Repositories beside the plain ``.git``: worktrees and submodules are read like it, bare ones are in doubt."""
+"""Repositories beside the plain ``.git``: worktrees and submodules are read like it, bare ones are
+in doubt.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +20,33 @@ _ENVIRONMENT = {
     "GIT_CONFIG_GLOBAL": "/dev/null",
     "GIT_CONFIG_SYSTEM": "/dev/null",
 }
-_IDENTITY = ("-c", "user.name=dev", "-c", "user.email=dev@example.org", "-c", "protocol.file.allow=always")
-READING = ["git status", "git log -3", "git diff", "git show", "git -C . branch --list", "timeout 5 git ls-files"]
+_IDENTITY = (
+    "-c",
+    "user.name=dev",
+    "-c",
+    "user.email=dev@example.org",
+    "-c",
+    "protocol.file.allow=always",
+)
+READING = [
+    "git status",
+    "git log -3",
+    "git diff",
+    "git show",
+    "git -C . branch --list",
+    "timeout 5 git ls-files",
+]
 WRITING = ["git add .", "git -C . commit -m x", "git stash", "git checkout main", "nice git tag v1"]
 
 
 def git(folder: Path, *words: str) -> str:
     done = subprocess.run(
-        ["git", *_IDENTITY, *words], cwd=folder, env=_ENVIRONMENT, check=True, capture_output=True, text=True
+        ["git", *_IDENTITY, *words],
+        cwd=folder,
+        env=_ENVIRONMENT,
+        check=True,
+        capture_output=True,
+        text=True,
     )
     return done.stdout.strip()
 
@@ -36,7 +57,11 @@ def fact_of(line: str, folder: Path) -> ShellFact:
 
 
 def doubts_of(line: str, folder: Path) -> list[str]:
-    return [row["repository"] for row in fact_of(line, folder)["commands"] if row["repository"] is not None]
+    return [
+        row["repository"]
+        for row in fact_of(line, folder)["commands"]
+        if row["repository"] is not None
+    ]
 
 
 @pytest.fixture
@@ -88,7 +113,9 @@ def test_a_submodule_and_its_checkout_are_read(line: str, submodule: Path, clone
 
 
 @pytest.mark.parametrize("line", WRITING)
-def test_a_change_in_an_ordinary_repository_is_in_no_doubt(line: str, clone: Path, worktree: Path) -> None:
+def test_a_change_in_an_ordinary_repository_is_in_no_doubt(
+    line: str, clone: Path, worktree: Path
+) -> None:
     assert not doubts_of(line, clone)
     assert not doubts_of(line, worktree)
 
@@ -174,10 +201,16 @@ CHANGES: dict[str, Callable[[Path], object]] = {
     "a way back that leads elsewhere": _write("gitdir", "/elsewhere/.git\n"),
     "a common directory with two lines": _write("commondir", "../..\nx\n"),
     "a common directory by another way": _write("commondir", "../../../.git\n"),
-    "a gitfile with two lines": lambda tree: (tree / ".git").write_text((tree / ".git").read_text() + "x\n"),
-    "a setting that names a program": lambda tree: git(tree, "config", "core.fsmonitor", "touch ran"),
+    "a gitfile with two lines": lambda tree: (tree / ".git").write_text(
+        (tree / ".git").read_text() + "x\n"
+    ),
+    "a setting that names a program": lambda tree: git(
+        tree, "config", "core.fsmonitor", "touch ran"
+    ),
     "a filter": lambda tree: git(tree, "config", "filter.x.clean", "touch ran"),
-    "a common hook": lambda tree: (_private(tree).parents[1] / "hooks" / "post-index-change").write_text("#!/bin/sh\n"),
+    "a common hook": lambda tree: (
+        _private(tree).parents[1] / "hooks" / "post-index-change"
+    ).write_text("#!/bin/sh\n"),
     "a gitfile that anybody may write": lambda tree: (tree / ".git").chmod(0o666),
 }
 
@@ -212,13 +245,17 @@ SUBMODULE_CHANGES: dict[str, Callable[[Path, Path], object]] = {
     "other files": lambda inner, _: git(inner, "config", "core.worktree", "/elsewhere"),
     "a hook": lambda _, home: (home / "hooks" / "post-index-change").write_text("#!/bin/sh\n"),
     "a link": lambda _, home: (home / "BISECT_LOG").symlink_to("/etc/hostname"),
-    "a gitfile elsewhere": lambda inner, _: (inner / ".git").write_text("gitdir: ../../notes/.git/modules/x\n"),
+    "a gitfile elsewhere": lambda inner, _: (inner / ".git").write_text(
+        "gitdir: ../../notes/.git/modules/x\n"
+    ),
     "a common directory": lambda _, home: (home / "commondir").write_text("../..\n"),
 }
 
 
 @pytest.mark.parametrize("name", SUBMODULE_CHANGES)
-def test_a_changed_submodule_is_in_doubt_from_both_sides(name: str, submodule: Path, clone: Path) -> None:
+def test_a_changed_submodule_is_in_doubt_from_both_sides(
+    name: str, submodule: Path, clone: Path
+) -> None:
     SUBMODULE_CHANGES[name](submodule, clone / ".git" / "modules" / "lib" / "inner")
     for folder in (submodule, clone):
         assert not fact_of("git status", folder)["read_only"]
@@ -241,7 +278,9 @@ def test_the_checkout_around_a_submodule_is_judged_too(submodule: Path, clone: P
         ("core.editor", "git rebase main"),
     ],
 )
-def test_a_program_is_in_doubt_for_commands_that_run_it(setting: str, line: str, clone: Path) -> None:
+def test_a_program_is_in_doubt_for_commands_that_run_it(
+    setting: str, line: str, clone: Path
+) -> None:
     assert not doubts_of(line, clone)
     git(clone, "config", setting, "!touch ran")
     assert doubts_of(line, clone)
@@ -289,13 +328,24 @@ def test_git_in_a_repository_made_of_files_is_in_doubt(line: str, bare: Path) ->
     assert not fact_of(line, bare.parent)["read_only"]
 
 
-@pytest.mark.parametrize("line", ["cat notes/HEAD", "ls notes", "npm test", "echo git", "grep -rn git notes"])
+@pytest.mark.parametrize(
+    "line", ["cat notes/HEAD", "ls notes", "npm test", "echo git", "grep -rn git notes"]
+)
 def test_a_command_that_runs_no_git_is_in_no_doubt(line: str, bare: Path) -> None:
     assert not doubts_of(line, bare.parent)
 
 
 @pytest.mark.parametrize(
-    "name", ["config", "HEAD", "hooks/post-index-change", "info/attributes", "refs/heads/main", "objects/x", "Config"]
+    "name",
+    [
+        "config",
+        "HEAD",
+        "hooks/post-index-change",
+        "info/attributes",
+        "refs/heads/main",
+        "objects/x",
+        "Config",
+    ],
 )
 def test_a_bare_repository_is_written_like_a_git_directory(name: str, bare: Path) -> None:
     env = FactEnvironment(roots=(str(bare.parent),), cwd=str(bare.parent))
@@ -309,11 +359,16 @@ def test_the_last_part_of_a_bare_repository_is_protected(last: str, bare: Path) 
     place = bare / last
     place.unlink() if last == "HEAD" else place.rmdir()
     env = FactEnvironment(roots=(str(bare.parent),), cwd=str(bare.parent))
-    assert path_fact(f"notes/{last}", argument="/path", access="write", env=env)["sensitive"] == "vcs"
+    assert (
+        path_fact(f"notes/{last}", argument="/path", access="write", env=env)["sensitive"] == "vcs"
+    )
     assert path_fact("notes/config", argument="/path", access="write", env=env)["sensitive"] is None
 
 
 def test_a_checkout_within_a_bare_repository_is_written(bare: Path) -> None:
     env = FactEnvironment(roots=(str(bare.parent),), cwd=str(bare.parent))
     for name in ("main/a.py", "README.md", "src/config/x.py"):
-        assert path_fact(f"notes/{name}", argument="/path", access="write", env=env)["sensitive"] is None
+        assert (
+            path_fact(f"notes/{name}", argument="/path", access="write", env=env)["sensitive"]
+            is None
+        )

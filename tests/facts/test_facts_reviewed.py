@@ -1,4 +1,6 @@
-"""The reviewed tables of options: what they leave out of an agreement, and that they say one thing of each option."""
+"""The reviewed tables of options: what they leave out of an agreement, and that they say one thing
+of each option.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +11,19 @@ from hypothesis import strategies as st
 from agenttool_otel.facts.reviewed.words import review, rows
 
 WORDS = st.lists(
-    st.one_of(st.sampled_from(["-q", "-x", "--", "-", "src", "a=b", "@a", "*"]), st.text(max_size=8)), max_size=6
+    st.one_of(
+        st.sampled_from(["-q", "-x", "--", "-", "src", "a=b", "@a", "*"]), st.text(max_size=8)
+    ),
+    max_size=6,
 )
 NAMES = sorted(rows())
 SCRIPTS = sorted(name for name, row in rows().items() if row.operands == "script")
 
 
 @given(name=st.sampled_from(sorted(set(NAMES) - set(SCRIPTS))), before=WORDS, after=WORDS)
-def test_an_option_of_no_table_is_never_left_out(name: str, before: list[str], after: list[str]) -> None:
+def test_an_option_of_no_table_is_never_left_out(
+    name: str, before: list[str], after: list[str]
+) -> None:
     read = review([*name.split(), *before, "--zz-unheard-of=1", *after])
     assert "--zz-unheard-of=1" in read.exact
 
@@ -58,7 +65,9 @@ def test_options_that_write_name_places(line: str, places: list[tuple[str, str]]
     assert review(line.split()).places == places
 
 
-@pytest.mark.parametrize("line", ["pytest --pastebin=all", "mypy --install-types=1", "curl -d x https://example.org"])
+@pytest.mark.parametrize(
+    "line", ["pytest --pastebin=all", "mypy --install-types=1", "curl -d x https://example.org"]
+)
 def test_options_that_send_are_told(line: str) -> None:
     read = review(line.split())
     assert read.sends
@@ -66,7 +75,8 @@ def test_options_that_send_are_told(line: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["python -c 1", "node -e 1", "python -", "python", "ruby -e 1", "bash -c ls", "php -r 1"]
+    "line",
+    ["python -c 1", "node -e 1", "python -", "python", "ruby -e 1", "bash -c ls", "php -r 1"],
 )
 def test_code_in_words_or_input_is_not_reviewed(line: str) -> None:
     assert review(line.split()).unreviewed

@@ -109,13 +109,17 @@ def test_a_pattern_of_absurdly_many_wildcards_is_not_expanded() -> None:
     assert sensitive_class("/proj/" + "a*/" * 40, "/proj") == "credential"
 
 
-@pytest.mark.parametrize("name", [".agenttool/approvals.db", ".agenttool/approvals/1.json", "approvals.db-wal"])
+@pytest.mark.parametrize(
+    "name", [".agenttool/approvals.db", ".agenttool/approvals/1.json", "approvals.db-wal"]
+)
 def test_an_approval_store_in_the_packages_folder_is_one(name: str) -> None:
     assert sensitive_class(f"/proj/{name}", "/proj") == "approval"
     assert sensitive_class("/proj/.agenttool/rules.rego", "/proj") == "policy"
 
 
-@pytest.mark.parametrize("name", ["repo.git/hooks/post-commit", "repo.git/config", "CVS/Root", "src/CVS/Entries"])
+@pytest.mark.parametrize(
+    "name", ["repo.git/hooks/post-commit", "repo.git/config", "CVS/Root", "src/CVS/Entries"]
+)
 def test_version_control_files_are_known_by_their_folder(name: str) -> None:
     assert sensitive_class(f"/proj/{name}", "/proj") == "vcs"
 
@@ -126,20 +130,26 @@ def test_a_folder_is_no_file_of_secrets(tmp_path: Path, name: str) -> None:
     env = FactEnvironment(roots=(str(tmp_path),), cwd=str(tmp_path))
     assert path_fact(name, argument="/p", access="read", env=env)["sensitive"] is None
     (tmp_path / name).rmdir()
-    assert path_fact(name, argument="/p", access="read", env=env)["sensitive"] in ("key", "credential")
+    assert path_fact(name, argument="/p", access="read", env=env)["sensitive"] in (
+        "key",
+        "credential",
+    )
     inside = FactEnvironment(roots=(str(tmp_path / name),), cwd=str(tmp_path / name))
     assert path_fact(".", argument="/p", access="read", env=inside)["sensitive"] is None
 
 
 @pytest.mark.parametrize(
-    "text", ["%ef%bc%8e%ef%bc%8e/x", "a%0ab", "a%e2%80%aeb", "&#46;&#46;/x", "&period;&sol;x", "%252e/x"]
+    "text",
+    ["%ef%bc%8e%ef%bc%8e/x", "a%0ab", "a%e2%80%aeb", "&#46;&#46;/x", "&period;&sol;x", "%252e/x"],
 )
 def test_encoded_dots_controls_and_hidden_characters_are_told(text: str) -> None:
     env = FactEnvironment(roots=("/srv",), cwd="/srv")
     assert path_fact(text, argument="/p", access="read", env=env)["encoded"] is True
 
 
-@pytest.mark.parametrize("text", ["a%20b.txt", "100%.txt", "R&D/plan.md", "a&b", "50%25.txt", "caf%C3%A9"])
+@pytest.mark.parametrize(
+    "text", ["a%20b.txt", "100%.txt", "R&D/plan.md", "a&b", "50%25.txt", "caf%C3%A9"]
+)
 def test_other_percent_signs_and_ampersands_are_not(text: str) -> None:
     env = FactEnvironment(roots=("/srv",), cwd="/srv")
     assert path_fact(text, argument="/p", access="read", env=env)["encoded"] is False
@@ -163,7 +173,10 @@ def test_what_may_have_been_a_lone_surrogate_is_rejected(text: str) -> None:
 @settings(max_examples=500)
 @example(letters="--a", name=":")
 @example(letters="+--", name=",")
-@given(letters=st.text("[]!^a-z&|~#:.", max_size=6), name=st.text("[]!^abz-&|~#:.", min_size=1, max_size=1))
+@given(
+    letters=st.text("[]!^a-z&|~#:.", max_size=6),
+    name=st.text("[]!^abz-&|~#:.", min_size=1, max_size=1),
+)
 def test_odd_sets_in_globs_match_no_less_and_warn_of_nothing(letters: str, name: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -172,6 +185,8 @@ def test_odd_sets_in_globs_match_no_less_and_warn_of_nothing(letters: str, name:
         assert found.matches.fullmatch(name)
 
 
-@pytest.mark.parametrize("name", ["scripts/git-hooks/pre-push", ".githooks/x", "hooks/commit-msg", "lefthook.yml"])
+@pytest.mark.parametrize(
+    "name", ["scripts/git-hooks/pre-push", ".githooks/x", "hooks/commit-msg", "lefthook.yml"]
+)
 def test_what_git_may_run_is_asked_about_wherever_it_lies(name: str) -> None:
     assert sensitive_class(f"/proj/{name}", "/proj") == "agent_config"

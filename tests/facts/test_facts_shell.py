@@ -1,4 +1,6 @@
-"""What shell facts promise: no command is called read-only that is not, and common reading commands are."""
+"""What shell facts promise: no command is called read-only that is not, and common reading commands
+are.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ from agenttool_otel.facts.shell.words import Unproven
 from agenttool_otel.facts.types import ShellFact
 
 _REPO = Path(__file__).resolve().parents[2]
-_SHARED = Path(os.environ.get("AGENTTOOL_CORPORA") or _REPO.parent / "shared" / "corpora") / "shell.jsonl"
+_SHARED = (
+    Path(os.environ.get("AGENTTOOL_CORPORA") or _REPO.parent / "shared" / "corpora") / "shell.jsonl"
+)
 _OWN = Path(__file__).parent / "corpus" / "shell.jsonl"
 
 
@@ -42,9 +46,14 @@ def shared() -> list[dict[str, str]]:
 
 
 def test_no_changing_command_of_the_corpus_is_read_only(shared: list[dict[str, str]]) -> None:
-    # What a repository's configuration makes of git is in test_facts_shell_git.py: here is no repository.
+    # What a repository's configuration makes of git is in test_facts_shell_git.py: here is no
+    # repository.
     rows = [row for row in shared if not row.get("setup", "").startswith("git_")]
-    bad = [row["input"] for row in rows if row["expected"] == "not_read_only" and fact(row["input"])["read_only"]]
+    bad = [
+        row["input"]
+        for row in rows
+        if row["expected"] == "not_read_only" and fact(row["input"])["read_only"]
+    ]
     assert bad == []
 
 
@@ -101,31 +110,46 @@ WRAPPERS = {
 
 @pytest.mark.parametrize("wrapper", WRAPPERS)
 def test_wrapping_never_turns_a_change_into_a_read(wrapper: str) -> None:
-    # A comment or an unclosed quote in front of the wrapper's end is the wrapper's text, not the command's.
-    assert [c for c in WRITERS if fact(WRAPPERS[wrapper](c))["read_only"] and _really_wraps(c, wrapper)] == []
+    # A comment or an unclosed quote in front of the wrapper's end is the wrapper's text, not the
+    # command's.
+    assert [
+        c for c in WRITERS if fact(WRAPPERS[wrapper](c))["read_only"] and _really_wraps(c, wrapper)
+    ] == []
 
 
 def _really_wraps(command: str, wrapper: str) -> bool:
-    """Whether the wrapped text still holds the command: a blank or unfinished line joins with what follows it."""
+    """Whether the wrapped text still holds the command: a blank or unfinished line joins with what
+    follows it.
+    """
     blank = not command.strip()
-    joined = command.rstrip().endswith(("&&", "||", "|", "\\")) or command in ("; ls", "| ls", "&& ls")
+    joined = command.rstrip().endswith(("&&", "||", "|", "\\")) or command in (
+        "; ls",
+        "| ls",
+        "&& ls",
+    )
     closed = wrapper == "dollar" and command == "ls )"
     return not blank and not joined and not closed
 
 
-@pytest.mark.parametrize("wrapper", ["subshell", "newlines", "space", "behind a reader", "before a reader"])
+@pytest.mark.parametrize(
+    "wrapper", ["subshell", "newlines", "space", "behind a reader", "before a reader"]
+)
 def test_layout_and_grouping_keep_the_proof(wrapper: str) -> None:
     lost = [c for c in READERS if not fact(WRAPPERS[wrapper](c))["read_only"]]
     assert [c for c in lost if "<<'" not in c and '<<"' not in c] == []
 
 
 @pytest.mark.parametrize("wrapper", ["env", "timeout", "nice", "command", "bash", "sh", "nested"])
-@pytest.mark.parametrize("command", ["ls -la", "cat f.txt", "grep -rn foo src", "head -n 5 f", "find . -name x"])
+@pytest.mark.parametrize(
+    "command", ["ls -la", "cat f.txt", "grep -rn foo src", "head -n 5 f", "find . -name x"]
+)
 def test_wrappers_keep_the_proof_of_simple_reads(wrapper: str, command: str) -> None:
     assert fact(WRAPPERS[wrapper](command))["read_only"]
 
 
-@pytest.mark.parametrize("value", [None, 3, 1.5, b"ls", bytearray(b"ls"), {"a": 1}, object(), ["ls", 3], [None], True])
+@pytest.mark.parametrize(
+    "value", [None, 3, 1.5, b"ls", bytearray(b"ls"), {"a": 1}, object(), ["ls", 3], [None], True]
+)
 def test_what_is_no_text_is_not_parsed(value: object) -> None:
     result = fact(value)
     assert (result["parsed"], result["read_only"], result["unparsed"]) == (False, False, "not_text")
@@ -135,7 +159,9 @@ def test_what_is_no_text_is_not_parsed(value: object) -> None:
 
 def test_a_list_of_words_is_read_as_words() -> None:
     assert fact(["cat", "a; rm x"])["read_only"]
-    assert [place["word"] for place in fact(["cat", "a; rm x"])["commands"][0]["places"]] == ["a; rm x"]
+    assert [place["word"] for place in fact(["cat", "a; rm x"])["commands"][0]["places"]] == [
+        "a; rm x"
+    ]
     assert not fact(["bash", "-c", "rm x"])["read_only"]
     assert not fact([])["read_only"]
 
@@ -189,26 +215,43 @@ def test_a_list_of_words_is_read_as_words() -> None:
         ("timeout 5 sudo sh -c 'dd if=a of=b'", False, True, True),
     ],
 )
-def test_effects_of_what_is_not_proven_are_told(command: str, network: bool, executes: bool, destructive: bool) -> None:
+def test_effects_of_what_is_not_proven_are_told(
+    command: str, network: bool, executes: bool, destructive: bool
+) -> None:
     result = fact(command)
-    assert (result["network"], result["executes"], result["destructive"]) == (network, executes, destructive)
+    assert (result["network"], result["executes"], result["destructive"]) == (
+        network,
+        executes,
+        destructive,
+    )
 
 
-@pytest.mark.parametrize("command", ["curl http://h", "cat f | nc h 1", "dig x.h", "scp f h:", "wget h"])
+@pytest.mark.parametrize(
+    "command", ["curl http://h", "cat f | nc h 1", "dig x.h", "scp f h:", "wget h"]
+)
 def test_what_can_carry_data_out_counts_as_a_sensitive_read(command: str) -> None:
     assert fact(command)["sensitive_read"]
 
 
 def test_commands_and_paths_are_listed() -> None:
     result = fact("cd src && cat a.txt 2>/dev/null | grep -n foo > out")
-    assert [row["argv"] for row in result["commands"]] == [["cd", "src"], ["cat", "a.txt"], ["grep", "-n", "foo"]]
+    assert [row["argv"] for row in result["commands"]] == [
+        ["cd", "src"],
+        ["cat", "a.txt"],
+        ["grep", "-n", "foo"],
+    ]
     assert [row["read_only"] for row in result["commands"]] == [True, True, False]
-    assert [[(place["word"], place["operation"]) for place in row["places"]] for row in result["commands"]] == [
+    assert [
+        [(place["word"], place["operation"]) for place in row["places"]]
+        for row in result["commands"]
+    ] == [
         [("src", "enter")],
         [("a.txt", "read")],
         [("out", "overwrite")],
     ]
-    assert result["commands"][2]["redirects"] == [{"operator": ">", "target": "out", "writes": True}]
+    assert result["commands"][2]["redirects"] == [
+        {"operator": ">", "target": "out", "writes": True}
+    ]
     assert result["parsed"]
     assert result["unparsed"] is None
     assert fact("A=1 B=2 ls")["commands"][0]["assignments"] == ["A", "B"]

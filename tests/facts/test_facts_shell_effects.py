@@ -1,4 +1,6 @@
-"""What the facts of commands say, against what really happens: options, places and other spellings of the same line."""
+"""What the facts of commands say, against what really happens: options, places and other spellings
+of the same line.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,12 @@ SEED = int(os.environ.get("AGENTTOOL_FUZZ_SEED", "11"))
 SHELL = shutil.which("dash") or shutil.which("sh")
 STRACE = shutil.which("strace")
 # a container may forbid to trace
-if STRACE and subprocess.run([STRACE, "-f", "--seccomp-bpf", "true"], capture_output=True, check=False).returncode:
+if (
+    STRACE
+    and subprocess.run(
+        [STRACE, "-f", "--seccomp-bpf", "true"], capture_output=True, check=False
+    ).returncode
+):
     STRACE = None
 WAITS = {"sleep", "mount", "dmesg", "ss", "stty", "tty", "top", "watch"}
 PATTERNS = {"sed": "p ", "awk": "1 ", "jq": ". "}
@@ -51,14 +58,27 @@ def fill(folder: Path) -> None:
 
 def state(folder: Path) -> dict[str, bytes | None]:
     """Each path with its content."""
-    return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
+    return {
+        str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
+        for path in folder.rglob("*")
+    }
 
 
 def run(command: list[str], folder: Path, **variables: str) -> None:
     """Run a command without input, for a bounded time."""
-    outside: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    environment = {"PATH": os.environ["PATH"], "HOME": str(folder / "d"), "LC_ALL": "C", **variables}
-    # what it starts may go on without it and write for ever: a file has a limit, and the whole group is ended
+    outside: dict[str, Any] = {
+        "stdin": subprocess.DEVNULL,
+        "stdout": subprocess.DEVNULL,
+        "stderr": subprocess.DEVNULL,
+    }
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(folder / "d"),
+        "LC_ALL": "C",
+        **variables,
+    }
+    # what it starts may go on without it and write for ever: a file has a limit, and the whole
+    # group is ended
     process = subprocess.Popen(
         ["sh", "-c", 'ulimit -f 2048; exec "$@"', "sh", *command],
         cwd=folder, env=environment, start_new_session=True, **outside,
@@ -73,14 +93,18 @@ def run(command: list[str], folder: Path, **variables: str) -> None:
         process.wait()
 
 
-# --- options ----------------------------------------------------------------------------------------------------------
+# --- options --------------------------------------------------------------------------------------
 
 
 def options_of(spec: Spec) -> list[str]:
     """Each option of a program, with and without a value."""
-    long = [f"--{name}" for name in sorted(spec.long)] + [f"--{name}=b" for name in sorted(spec.long_value)]
+    long = [f"--{name}" for name in sorted(spec.long)] + [
+        f"--{name}=b" for name in sorted(spec.long_value)
+    ]
     short = [f"-{letter}" for letter in sorted(spec.short | spec.optional)]
-    valued = [f"-{letter}{value}" for letter in sorted(spec.value) for value in (" 1", "1", "b", " b")]
+    valued = [
+        f"-{letter}{value}" for letter in sorted(spec.value) for value in (" 1", "1", "b", " b")
+    ]
     return [*short, *valued, *long, "--", ""]
 
 
@@ -99,7 +123,9 @@ def forms() -> Iterator[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("variables", [{}, {"POSIXLY_CORRECT": "1"}], ids=["gnu", "posix"])
-def test_no_option_of_a_proven_command_changes_a_file(variables: dict[str, str], tmp_path: Path) -> None:
+def test_no_option_of_a_proven_command_changes_a_file(
+    variables: dict[str, str], tmp_path: Path
+) -> None:
     fill(tmp_path)
     before = state(tmp_path)
     every = list(forms())
@@ -112,7 +138,7 @@ def test_no_option_of_a_proven_command_changes_a_file(variables: dict[str, str],
     assert proven > 1000
 
 
-# --- places -----------------------------------------------------------------------------------------------------------
+# --- places ---------------------------------------------------------------------------------------
 
 READS = """
 cat {f}
@@ -180,9 +206,16 @@ def lines(count: int) -> Iterator[str]:
     """Lines that read and write, made of the same few names."""
     chance = random.Random(SEED)
     for _ in range(count):
-        names = {"f": ["a", "b", "d/c", "./a"], "g": ["b", "d/c"], "d": ["d", "d/e", "."], "n": ["new", "d/new"]}
+        names = {
+            "f": ["a", "b", "d/c", "./a"],
+            "g": ["b", "d/c"],
+            "d": ["d", "d/e", "."],
+            "n": ["new", "d/new"],
+        }
         parts = [
-            chance.choice(READS + 2 * WRITES).format(**{key: chance.choice(values) for key, values in names.items()})
+            chance.choice(READS + 2 * WRITES).format(
+                **{key: chance.choice(values) for key, values in names.items()}
+            )
             for _ in range(chance.randint(1, 3))
         ]
         start = chance.choice(["", "", "cd d && cd .. && ", "cd d; cd ..; "])
@@ -193,7 +226,10 @@ def changed(trace: str, folder: Path) -> set[str]:
     """The paths in a folder that the kernel was asked to change, and agreed to."""
     found: set[str] = set()
     for name, arguments, result in CALL.findall(trace):
-        writes = name in ("open", "openat") and re.search(r"O_WRONLY|O_RDWR|O_CREAT", arguments) is not None
+        writes = (
+            name in ("open", "openat")
+            and re.search(r"O_WRONLY|O_RDWR|O_CREAT", arguments) is not None
+        )
         if not result.startswith("-") and (writes or name in CHANGES):
             # with -y each directory of a relative name is told: AT_FDCWD</dir>, "name"
             for place, text in re.findall(r'(?:<([^>]*)>, )?"((?:[^"\\]|\\.)*)"', arguments):
@@ -205,7 +241,12 @@ def changed(trace: str, folder: Path) -> set[str]:
 def told(fact: Any) -> set[str]:
     """The paths that a line's facts say may be changed."""
     writes = {"create", "append", "overwrite", "delete", "delete_tree"}
-    places = [place for command in fact["commands"] for place in command["places"] if place["operation"] in writes]
+    places = [
+        place
+        for command in fact["commands"]
+        for place in command["places"]
+        if place["operation"] in writes
+    ]
     return {place["path"]["lexical"] for place in places}
 
 
@@ -217,35 +258,57 @@ def test_places_are_all_that_the_kernel_is_asked_to_change(tmp_path: Path) -> No
     complete = 0
     for line in lines(500):
         fill(folder)
-        fact = shell_fact(line, argument="/c", env=FactEnvironment(roots=(str(folder),), cwd=str(folder)))
+        fact = shell_fact(
+            line, argument="/c", env=FactEnvironment(roots=(str(folder),), cwd=str(folder))
+        )
         if not fact["complete"]:
             continue
         complete += 1
         run(
-            [str(STRACE), "-f", "--seccomp-bpf", "-y", "-o", str(log), "-e", "trace=%file", str(SHELL), "-c", line],
+            [
+                str(STRACE),
+                "-f",
+                "--seccomp-bpf",
+                "-y",
+                "-o",
+                str(log),
+                "-e",
+                "trace=%file",
+                str(SHELL),
+                "-c",
+                line,
+            ],
             folder,
         )
         known = told(fact)
         missed = {
             path
             for path in changed(log.read_text(errors="replace"), folder)
-            # what is below a changed tree is part of it; sed -i writes a neighbour that takes the place of the file
+            # what is below a changed tree is part of it; sed -i writes a neighbour that takes the
+            # place of the file
             if not any(path == one or path.startswith(f"{one}/") for one in known)
             and not re.search(r"/sed\w{6}$", path)
         }
         # the source of a link and of a copied file is named, though not changed
-        missed -= {place["path"]["lexical"] for command in fact["commands"] for place in command["places"]}
+        missed -= {
+            place["path"]["lexical"] for command in fact["commands"] for place in command["places"]
+        }
         assert not missed, (line, missed, known)
     assert complete > 300
 
 
-# --- other spellings --------------------------------------------------------------------------------------------------
+# --- other spellings ------------------------------------------------------------------------------
 
 
 def rows() -> list[dict[str, Any]]:
     """The corpus rows that are plain lines of commands."""
     files = [file for file in (OWN, SHARED / "shell.jsonl") if file.exists()]
-    return [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines() if line]
+    return [
+        json.loads(line)
+        for file in files
+        for line in file.read_text(encoding="utf-8").splitlines()
+        if line
+    ]
 
 
 def siblings(text: str) -> Iterator[str]:
@@ -259,14 +322,28 @@ def siblings(text: str) -> Iterator[str]:
         return
     spans = [word for command in commands for word in command.words if not word.substitution]
     # not /O, which is an option to another system's shell as long as nothing quotes it
-    plain = [word for word in spans if re.fullmatch(r"(?!/[A-Za-z]$)[A-Za-z0-9_./+-]+", text[word.start : word.end])]
+    plain = [
+        word
+        for word in spans
+        if re.fullmatch(r"(?!/[A-Za-z]$)[A-Za-z0-9_./+-]+", text[word.start : word.end])
+    ]
     names = {id(command.words[0]) for command in commands if command.words}
     for quote in ("'", '"'):
         yield rewritten(
-            text, {word.start: (word.end, f"{quote}{word.text}{quote}") for word in plain if id(word) not in names}
+            text,
+            {
+                word.start: (word.end, f"{quote}{word.text}{quote}")
+                for word in plain
+                if id(word) not in names
+            },
         )
     yield rewritten(
-        text, {word.start: (word.end, f"{text[word.start : word.end]} ") for word in spans if "\n" not in text}
+        text,
+        {
+            word.start: (word.end, f"{text[word.start : word.end]} ")
+            for word in spans
+            if "\n" not in text
+        },
     )
     yield rewritten(text, dict(chain.from_iterable(map(partial(turned, text), commands))))
 
@@ -275,7 +352,9 @@ def turned(text: str, command: Any) -> Iterator[tuple[int, tuple[int, str]]]:
     """The options behind a program's name the other way round, where none of them takes a value."""
     spec = read_only().get(command.words[0].text) if command.words else None
     options = list(takewhile(lambda word: word.text.startswith("-"), command.words[1:]))
-    if spec is None or not all(word.text[2:] in spec.long or set(word.text[1:]) <= spec.short for word in options):
+    if spec is None or not all(
+        word.text[2:] in spec.long or set(word.text[1:]) <= spec.short for word in options
+    ):
         return
     for word, other in zip(options, reversed(options), strict=True):
         shown = text[other.start : other.end]

@@ -59,7 +59,9 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def fact_of(line: str, folder: Path) -> ShellFact:
-    return shell_fact(line, argument="/command", env=FactEnvironment(roots=(str(folder),), cwd=str(folder)))
+    return shell_fact(
+        line, argument="/command", env=FactEnvironment(roots=(str(folder),), cwd=str(folder))
+    )
 
 
 @pytest.mark.parametrize("line", READING)
@@ -90,7 +92,9 @@ def test_reading_git_commands_are_proven(line: str, repository: Path) -> None:
     ],
 )
 def test_a_setting_that_may_run_something_ends_the_proof(setting: str, repository: Path) -> None:
-    subprocess.run(["git", "config", setting, "touch pwned"], cwd=repository, env=_ENVIRONMENT, check=True)
+    subprocess.run(
+        ["git", "config", setting, "touch pwned"], cwd=repository, env=_ENVIRONMENT, check=True
+    )
     for line in READING:
         assert not fact_of(line, repository)["read_only"], line
     assert not fact_of("git status", repository / "sub" / "below")["read_only"]
@@ -98,14 +102,27 @@ def test_a_setting_that_may_run_something_ends_the_proof(setting: str, repositor
 
 @pytest.mark.parametrize(
     "setting",
-    ["alias.status", "alias.recent", "commit.gpgsign", "core.editor", "branch.main.pushRemote", "color.diff.meta"],
+    [
+        "alias.status",
+        "alias.recent",
+        "commit.gpgsign",
+        "core.editor",
+        "branch.main.pushRemote",
+        "color.diff.meta",
+    ],
 )
-def test_a_setting_that_no_reading_command_obeys_runs_nothing(setting: str, repository: Path) -> None:
+def test_a_setting_that_no_reading_command_obeys_runs_nothing(
+    setting: str, repository: Path
+) -> None:
     ran = repository / "ran"
-    subprocess.run(["git", "config", setting, f"!touch {ran}"], cwd=repository, env=_ENVIRONMENT, check=True)
+    subprocess.run(
+        ["git", "config", setting, f"!touch {ran}"], cwd=repository, env=_ENVIRONMENT, check=True
+    )
     for line in READING:
         assert fact_of(line, repository)["read_only"], line
-        subprocess.run(line, shell=True, cwd=repository, env=_ENVIRONMENT, capture_output=True, check=False)
+        subprocess.run(
+            line, shell=True, cwd=repository, env=_ENVIRONMENT, capture_output=True, check=False
+        )
     assert not ran.exists()
 
 
@@ -139,7 +156,9 @@ def test_a_path_of_hooks_is_looked_at(repository: Path) -> None:
         ("url.https://example.org/.insteadOf", "gh:", "a::b"),
     ],
 )
-def test_a_setting_is_harmless_by_its_value(setting: str, harmless: str | None, harmful: str, repository: Path) -> None:
+def test_a_setting_is_harmless_by_its_value(
+    setting: str, harmless: str | None, harmful: str, repository: Path
+) -> None:
     if harmless is not None:
         _git(repository, "config", setting, harmless)
     assert fact_of("git status", repository)["read_only"]
@@ -155,7 +174,10 @@ def test_a_credential_in_an_address_ends_the_proof(repository: Path) -> None:
 @pytest.mark.parametrize("end", ["\x0c", "\r", "\x0b", "\x1c"])
 def test_lines_of_the_configuration_end_as_git_ends_them(end: str, repository: Path) -> None:
     config = repository / ".git" / "config"
-    config.write_text(config.read_text() + f'[core]\n\t# a{end}[alias]\n\tfsmonitor = "touch ran; false"\n', newline="")
+    config.write_text(
+        config.read_text() + f'[core]\n\t# a{end}[alias]\n\tfsmonitor = "touch ran; false"\n',
+        newline="",
+    )
     assert not fact_of("git status", repository)["read_only"]
 
 
@@ -172,8 +194,12 @@ def test_a_path_of_hooks_is_a_plain_one(value: str, repository: Path) -> None:
     assert not fact_of("git status", repository)["read_only"]
 
 
-@pytest.mark.parametrize("setting", ["lfs.extension.foo.clean", "lfs.customtransfer.x.path", "core.excludesFile"])
-def test_a_setting_that_names_a_program_or_a_file_ends_the_proof(setting: str, repository: Path) -> None:
+@pytest.mark.parametrize(
+    "setting", ["lfs.extension.foo.clean", "lfs.customtransfer.x.path", "core.excludesFile"]
+)
+def test_a_setting_that_names_a_program_or_a_file_ends_the_proof(
+    setting: str, repository: Path
+) -> None:
     _git(repository, "config", setting, "./x")
     assert not fact_of("git status", repository)["read_only"]
 
@@ -183,17 +209,27 @@ def test_a_repository_among_what_git_tracks_ends_the_proof(repository: Path) -> 
     inner.mkdir()
     _git(inner, "init", "-q")
     assert fact_of("git status", repository)["read_only"]
-    _git(repository, "update-index", "--add", "--cacheinfo", f"160000,{_git(repository, 'rev-parse', 'HEAD')},inner")
+    _git(
+        repository,
+        "update-index",
+        "--add",
+        "--cacheinfo",
+        f"160000,{_git(repository, 'rev-parse', 'HEAD')},inner",
+    )
     assert not fact_of("git status", repository)["read_only"]
     (inner / ".git").rename(inner / "git")  # a submodule that was not fetched
     assert fact_of("git status", repository)["read_only"]
 
 
-@pytest.mark.parametrize("head", ["garbage\n", "ref:refs/heads/--output=pwn\n", "ref: refs/heads/x/-y\n", "ref: x\n"])
+@pytest.mark.parametrize(
+    "head", ["garbage\n", "ref:refs/heads/--output=pwn\n", "ref: refs/heads/x/-y\n", "ref: x\n"]
+)
 def test_a_head_that_is_none_ends_the_proof(head: str, repository: Path) -> None:
     (repository / ".git" / "HEAD").write_text(head)
     assert not fact_of("git status", repository)["read_only"]
-    assert not fact_of('cd "$(git rev-parse --show-toplevel)" && cat a.txt', repository)["read_only"]
+    assert not fact_of('cd "$(git rev-parse --show-toplevel)" && cat a.txt', repository)[
+        "read_only"
+    ]
 
 
 def test_a_reference_behind_another_may_be_an_option(repository: Path) -> None:
@@ -233,7 +269,9 @@ def test_links_within_a_repository_end_the_proof(
     assert not fact_of("git status", repository)["read_only"]
 
 
-@pytest.mark.parametrize("line", ["{hash}\trefs/tags/--output=pwn", "{hash} refs/tags/-x", "{hash} refs/tags/a(b"])
+@pytest.mark.parametrize(
+    "line", ["{hash}\trefs/tags/--output=pwn", "{hash} refs/tags/-x", "{hash} refs/tags/a(b"]
+)
 def test_packed_references_are_read_as_git_reads_them(line: str, repository: Path) -> None:
     command = 'git log -1 "$(git tag -l)"'
     packed = repository / ".git" / "packed-refs"
@@ -245,7 +283,9 @@ def test_packed_references_are_read_as_git_reads_them(line: str, repository: Pat
     assert not fact_of(command, repository)["read_only"]
 
 
-def test_references_behind_a_linked_folder_are_odd(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_references_behind_a_linked_folder_are_odd(
+    repository: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     tags, away = repository / ".git" / "refs" / "tags", tmp_path_factory.mktemp("tags") / "x"
     tags.rename(away)
     tags.symlink_to(away)
@@ -271,9 +311,15 @@ def test_an_index_in_parts_ends_the_proof(repository: Path) -> None:
 
 
 @pytest.mark.parametrize(("version", "known"), [("0", True), ("1", True), ("9", False)])
-def test_a_format_of_a_repository_is_one_that_git_knows(version: str, known: bool, repository: Path) -> None:
+def test_a_format_of_a_repository_is_one_that_git_knows(
+    version: str, known: bool, repository: Path
+) -> None:
     config = repository / ".git" / "config"
-    config.write_text(config.read_text().replace("repositoryformatversion = 0", f"repositoryformatversion = {version}"))
+    config.write_text(
+        config.read_text().replace(
+            "repositoryformatversion = 0", f"repositoryformatversion = {version}"
+        )
+    )
     assert fact_of("git status", repository)["read_only"] is known
 
 
@@ -292,7 +338,9 @@ def test_a_pipe_within_a_repository_is_not_waited_for(name: str, repository: Pat
 
 def test_an_alias_of_a_command_that_git_may_drop_ends_the_proof(repository: Path) -> None:
     assert fact_of("git whatchanged -1", repository)["read_only"]
-    subprocess.run(["git", "config", "alias.whatchanged", "!x"], cwd=repository, env=_ENVIRONMENT, check=True)
+    subprocess.run(
+        ["git", "config", "alias.whatchanged", "!x"], cwd=repository, env=_ENVIRONMENT, check=True
+    )
     assert not fact_of("git whatchanged -1", repository)["read_only"]
 
 
@@ -340,7 +388,9 @@ def test_other_git_commands_are_not_proven(line: str, repository: Path) -> None:
     assert not fact_of(line, repository)["read_only"]
 
 
-@pytest.mark.parametrize("spec", [".env*", ":(glob).env*", ":(top,icase).ENV", ":/.env", ":(glob)**/.env", ":!a"])
+@pytest.mark.parametrize(
+    "spec", [".env*", ":(glob).env*", ":(top,icase).ENV", ":/.env", ":(glob)**/.env", ":!a"]
+)
 def test_a_pathspec_names_a_secret_whatever_stands_before_it(repository: Path, spec: str) -> None:
     assert fact_of(f"git log -p --all -- '{spec}'", repository)["sensitive_read"] is (spec != ":!a")
 
@@ -360,7 +410,14 @@ def test_proven_git_commands_change_nothing(line: str, repository: Path) -> None
         return {str(path): path.read_bytes() for path in files}
 
     before = state()
-    subprocess.run(["sh", "-c", line], cwd=repository, env=_ENVIRONMENT, capture_output=True, check=False, timeout=30)
+    subprocess.run(
+        ["sh", "-c", line],
+        cwd=repository,
+        env=_ENVIRONMENT,
+        capture_output=True,
+        check=False,
+        timeout=30,
+    )
     assert state() == before
 
 
@@ -378,14 +435,25 @@ prev=""; for t in $(git tag -l 'v*'); do [ -n "$prev" ] && echo "$(git rev-list 
 
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize(
-    "name", ["refs/tags/--output=pwned", "refs/heads/-x", "refs/--output=pwned/x", "refs/tags/{a,-b}", "refs/tags/!(x)"]
+    "name",
+    [
+        "refs/tags/--output=pwned",
+        "refs/heads/-x",
+        "refs/--output=pwned/x",
+        "refs/tags/{a,-b}",
+        "refs/tags/!(x)",
+    ],
 )
 @pytest.mark.parametrize("line", OF_REFERENCES)
-def test_names_of_references_are_revisions_but_no_options(line: str, name: str, packed: bool, repository: Path) -> None:
+def test_names_of_references_are_revisions_but_no_options(
+    line: str, name: str, packed: bool, repository: Path
+) -> None:
     subprocess.run(["git", "tag", "v2.0"], cwd=repository, env=_ENVIRONMENT, check=True)
     fact = fact_of(line, repository)
     assert (fact["read_only"], fact["complete"]) == (True, True)
-    subprocess.run(["git", "update-ref", name, "HEAD"], cwd=repository, env=_ENVIRONMENT, check=True)
+    subprocess.run(
+        ["git", "update-ref", name, "HEAD"], cwd=repository, env=_ENVIRONMENT, check=True
+    )
     if packed:
         subprocess.run(["git", "pack-refs", "--all"], cwd=repository, env=_ENVIRONMENT, check=True)
     assert not fact_of(line, repository)["read_only"]
@@ -393,12 +461,20 @@ def test_names_of_references_are_revisions_but_no_options(line: str, name: str, 
 
 def test_going_to_the_top_leads_nowhere_from_there(repository: Path) -> None:
     (repository / "sub").mkdir()
-    for line in ('cd "$(git rev-parse --show-toplevel)" && cat a.txt', 'cd "$(git rev-parse --show-toplevel)"; ls'):
+    for line in (
+        'cd "$(git rev-parse --show-toplevel)" && cat a.txt',
+        'cd "$(git rev-parse --show-toplevel)"; ls',
+    ):
         assert fact_of(line, repository)["read_only"]
         assert not fact_of(line, repository / "sub")["read_only"]
-    assert not fact_of("cd $(git rev-parse --show-toplevel); ls", repository)["read_only"]  # goes home where git fails
-    subprocess.run(["git", "config", "core.worktree", "/"], cwd=repository, env=_ENVIRONMENT, check=True)
-    assert not fact_of('cd "$(git rev-parse --show-toplevel)" && cat a.txt', repository)["read_only"]
+    # goes home where git fails
+    assert not fact_of("cd $(git rev-parse --show-toplevel); ls", repository)["read_only"]
+    subprocess.run(
+        ["git", "config", "core.worktree", "/"], cwd=repository, env=_ENVIRONMENT, check=True
+    )
+    assert not fact_of('cd "$(git rev-parse --show-toplevel)" && cat a.txt', repository)[
+        "read_only"
+    ]
 
 
 @pytest.mark.parametrize("name", [".env", "config/credentials.json", "outside.txt"])
@@ -434,14 +510,22 @@ def test_only_what_git_tracks_is_among_the_names_that_it_lists(name: str, reposi
 def _clear(line: str, repository: Path) -> bool:
     fact = fact_of(line, repository)
     inside = all(
-        place["path"]["inside"] and not place["path"]["sensitive"] for place in _places(fact) if place["word"] != "."
+        place["path"]["inside"] and not place["path"]["sensitive"]
+        for place in _places(fact)
+        if place["word"] != "."
     )
     return fact["read_only"] and fact["complete"] and inside and not fact["sensitive_read"]
 
 
 def _git(repository: Path, *words: str, given: str = "") -> str:
     done = subprocess.run(
-        ["git", *words], cwd=repository, env=_ENVIRONMENT, check=True, input=given, capture_output=True, text=True
+        ["git", *words],
+        cwd=repository,
+        env=_ENVIRONMENT,
+        check=True,
+        input=given,
+        capture_output=True,
+        text=True,
     )
     return done.stdout.strip()
 
@@ -452,8 +536,11 @@ def test_what_a_tag_says_that_it_is_called_is_no_revision(repository: Path) -> N
     tag = f"object {head}\ntype commit\ntag --output=pwned\ntagger a <a@b> 1 +0000\n\nx\n"
     made = _git(repository, "hash-object", "-t", "tag", "-w", "--literally", "--stdin", given=tag)
     _git(repository, "update-ref", "refs/tags/v1", made)
-    subprocess.run(["sh", "-c", line], cwd=repository, env=_ENVIRONMENT, capture_output=True, check=False)
-    assert list(repository.glob("pwned*"))  # so it must not be proven, whatever the reference is called
+    subprocess.run(
+        ["sh", "-c", line], cwd=repository, env=_ENVIRONMENT, capture_output=True, check=False
+    )
+    # so it must not be proven, whatever the reference is called
+    assert list(repository.glob("pwned*"))
     assert not fact_of(line, repository)["read_only"]
 
 
@@ -475,9 +562,16 @@ def test_names_of_references_may_be_words_of_any_program(line: str, repository: 
 
 
 @pytest.mark.parametrize(
-    "line", ["cd {0} && git status", "git -C {0} log -1", 'cd {0} && t=$(git tag -l) && cd .. && git log -1 "$t"']
+    "line",
+    [
+        "cd {0} && git status",
+        "git -C {0} log -1",
+        'cd {0} && t=$(git tag -l) && cd .. && git log -1 "$t"',
+    ],
 )
-def test_a_repository_among_the_files_of_another_ends_the_proof(line: str, repository: Path) -> None:
+def test_a_repository_among_the_files_of_another_ends_the_proof(
+    line: str, repository: Path
+) -> None:
     bare = repository / "bare"
     _git(repository, "init", "-q", "--bare", str(bare))
     assert not fact_of(line.format("bare"), repository)["read_only"]
@@ -494,7 +588,8 @@ def test_a_repository_with_objects_elsewhere_ends_the_proof(repository: Path) ->
     assert not fact_of("git status", repository)["read_only"]
     alternates.unlink()
     (repository / "sub" / ".git").mkdir(parents=True)
-    assert not fact_of("cd sub && git status", repository)["read_only"]  # git goes on to the one above
+    # git goes on to the one above
+    assert not fact_of("cd sub && git status", repository)["read_only"]
     (repository / ".git" / "commondir").write_text("../elsewhere\n")
     assert not fact_of("git status", repository)["read_only"]
 
@@ -503,15 +598,23 @@ def test_a_file_of_revisions_to_ignore_is_a_place(repository: Path) -> None:
     (repository / "outside").symlink_to("/etc/hostname")
     (repository / "ignored").write_text("")
     for line in ("git blame --ignore-revs-file={} a.txt", "git blame --ignore-revs-file {} a.txt"):
-        assert all(place["path"]["inside"] for place in _places(fact_of(line.format("ignored"), repository)))
-        assert not all(place["path"]["inside"] for place in _places(fact_of(line.format("outside"), repository)))
+        assert all(
+            place["path"]["inside"]
+            for place in _places(fact_of(line.format("ignored"), repository))
+        )
+        assert not all(
+            place["path"]["inside"]
+            for place in _places(fact_of(line.format("outside"), repository))
+        )
 
 
 def _places(fact: ShellFact) -> list[ShellPlace]:
     return [place for command in fact["commands"] for place in command["places"]]
 
 
-@pytest.mark.parametrize("name", ["rebase-merge/done", "worktrees/x/locked", "BISECT_LOG", "info/sparse-checkout"])
+@pytest.mark.parametrize(
+    "name", ["rebase-merge/done", "worktrees/x/locked", "BISECT_LOG", "info/sparse-checkout"]
+)
 def test_what_git_prints_of_its_own_folder_is_no_link(name: str, repository: Path) -> None:
     assert fact_of("git status", repository)["read_only"]
     (repository / ".git" / name).parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,6 @@
-"""Commands called read-only are really run with bash in a scratch folder: they change nothing there."""
+"""Commands called read-only are really run with bash in a scratch folder: they change
+nothing there.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ _WORD_TEXT = r"""
     <(touch new)|>(cat)|3|'%s'|%d|%n|-A1|needle
 """
 _WORDS = st.sampled_from(_WORD_TEXT.strip().replace("\n    ", "|").split("|"))
-_REDIRECTS = st.sampled_from(["", "", "", "", "2>/dev/null", "> new", "< a.txt", "<<< x", ">> a.txt", "2>&1", "&> new"])
+_REDIRECTS = st.sampled_from(
+    ["", "", "", "", "2>/dev/null", "> new", "< a.txt", "<<< x", ">> a.txt", "2>&1", "&> new"]
+)
 _SIMPLE = st.builds(
     lambda name, words, redirect: " ".join([name, *words, redirect]).strip(),
     _COMMANDS,
@@ -51,7 +55,9 @@ _READERS = st.builds(
     _REDIRECTS,
 )
 _LINES = st.builds(
-    lambda parts, joints: "".join(part + (joints[i] if i < len(parts) - 1 else "") for i, part in enumerate(parts)),
+    lambda parts, joints: "".join(
+        part + (joints[i] if i < len(parts) - 1 else "") for i, part in enumerate(parts)
+    ),
     st.lists(_SIMPLE | _READERS, min_size=1, max_size=3),
     st.lists(st.sampled_from([" | ", " && ", " ; ", " || ", "\n", " & "]), min_size=3, max_size=3),
 )
@@ -87,7 +93,9 @@ _COMPOUND_TEXT = r"""
 """
 _COMPOUNDS = st.builds(
     lambda shape, names, words: _filled(shape, names, words),
-    st.sampled_from(_COMPOUND_TEXT.strip().replace("\n    ", "|").replace(" | while", " @ while").split("|")),
+    st.sampled_from(
+        _COMPOUND_TEXT.strip().replace("\n    ", "|").replace(" | while", " @ while").split("|")
+    ),
     st.lists(_COMMANDS, min_size=3, max_size=3),
     st.lists(_WORDS, min_size=4, max_size=4),
 )
@@ -96,7 +104,10 @@ _COMPOUNDS = st.builds(
 def _filled(shape: str, names: list[str], words: list[str]) -> str:
     """A shape with programs for each C and words for each W."""
     programs, rest = iter(names), iter(words)
-    filled = "".join(next(programs) if c == "C" else next(rest) if c == "W" else c for c in shape.replace("PWD", "\0"))
+    filled = "".join(
+        next(programs) if c == "C" else next(rest) if c == "W" else c
+        for c in shape.replace("PWD", "\0")
+    )
     return filled.replace("@", "|").replace("\0", "PWD")
 
 
@@ -114,13 +125,25 @@ def _state(folder: Path) -> list[tuple[str, int, str]]:
     rows = []
     for path in sorted(folder.rglob("*")):
         info = path.lstat()
-        digest = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() and not path.is_symlink() else ""
-        rows.append((str(path.relative_to(folder)), info.st_mode, f"{digest}:{info.st_mtime_ns if digest else ''}"))
+        digest = (
+            hashlib.sha256(path.read_bytes()).hexdigest()
+            if path.is_file() and not path.is_symlink()
+            else ""
+        )
+        rows.append(
+            (
+                str(path.relative_to(folder)),
+                info.st_mode,
+                f"{digest}:{info.st_mtime_ns if digest else ''}",
+            )
+        )
     return rows
 
 
 def _run(command: str, folder: Path) -> None:
-    """Runs a command with a small environment, no input, bounded time, and compares folder and environment."""
+    """Runs a command with a small environment, no input, bounded time, and compares folder and
+    environment.
+    """
     for shell in filter(None, (_BASH, shutil.which("dash"))):
         _run_in(shell, command, folder)
 
@@ -197,7 +220,9 @@ def test_every_proven_command_of_the_corpus_changes_nothing(scratch: Path) -> No
 
 
 @settings(
-    max_examples=700, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=700,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(command=_LINES | _COMPOUNDS)
 def test_a_generated_read_only_command_changes_nothing(scratch: Path, command: str) -> None:

@@ -1,4 +1,6 @@
-"""What shell facts say of reads that touch credentials: also behind globs, filters of names, and a cd."""
+"""What shell facts say of reads that touch credentials: also behind globs, filters of
+names, and a cd.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from shell_samples import samples_of
 from agenttool_otel.facts.shell import shell_fact
 
 _DATA = tomllib.loads(
-    (importlib.resources.files("agenttool_otel.facts.shell") / "data" / "sensitive.toml").read_text(encoding="utf-8")
+    (importlib.resources.files("agenttool_otel.facts.shell") / "data" / "sensitive.toml").read_text(
+        encoding="utf-8"
+    )
 )
 
 
@@ -24,7 +28,8 @@ def flagged(command: str) -> bool:
 def test_a_glob_for_any_name_of_a_secret_is_seen(pattern: str) -> None:
     names = {name.lower() for name in samples_of(pattern) if name[-1] not in ".~-"}
     assert names
-    names = {"/" + name if name in ("root", "var/root") else name for name in names}  # elsewhere it is a common name
+    # elsewhere it is a common name
+    names = {"/" + name if name in ("root", "var/root") else name for name in names}
     missed = []
     for name in names:
         head, slash, last = name.rpartition("/")

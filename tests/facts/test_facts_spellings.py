@@ -213,7 +213,9 @@ def test_readings_are_bounded_and_begin_as_written(words: list[str]) -> None:
 
 def test_a_command_of_too_many_readings_is_not_proven() -> None:
     line = "docker " + " ".join(f"-x{index} {index}" for index in range(300))
-    fact = shell_fact(line, argument="/command", env=FactEnvironment(cwd="/proj", touch_file_system=False))
+    fact = shell_fact(
+        line, argument="/command", env=FactEnvironment(cwd="/proj", touch_file_system=False)
+    )
     assert fact["unparsed"] == "too_many_readings"
     assert not fact["read_only"]
 
@@ -222,7 +224,9 @@ def test_scripts_nested_too_deep_are_not_proven() -> None:
     line = "prog"
     for _ in range(7):
         line = f"sh -c {shlex.quote(line)}"
-    fact = shell_fact(line, argument="/command", env=FactEnvironment(cwd="/proj", touch_file_system=False))
+    fact = shell_fact(
+        line, argument="/command", env=FactEnvironment(cwd="/proj", touch_file_system=False)
+    )
     assert fact["unparsed"] == "nested_too_deep"
 
 
@@ -322,7 +326,8 @@ def test_a_shell_with_more_words_carries_nothing(line: str) -> None:
 
 
 @given(
-    st.lists(WORD, min_size=1, max_size=6), st.lists(st.sampled_from(["PATH=.", "CI=1", "LD_PRELOAD=x"]), max_size=2)
+    st.lists(WORD, min_size=1, max_size=6),
+    st.lists(st.sampled_from(["PATH=.", "CI=1", "LD_PRELOAD=x"]), max_size=2),
 )
 def test_plain_words_are_the_end_of_the_command(words: list[str], assignments: list[str]) -> None:
     plain = plain_words(words, assignments)

@@ -1,4 +1,6 @@
-"""What SQL facts promise: only what is known to read is called read-only, and writes name their tables."""
+"""What SQL facts promise: only what is known to read is called read-only, and writes name their
+tables.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +22,19 @@ def fact(query: object, dialect: str = "") -> SqlFact:
 
 READS = [
     ("", "select 1"),
-    ("", "SELECT a, count(*) FROM t WHERE b = 'x' GROUP BY a HAVING count(*) > 1 ORDER BY 2 LIMIT 5"),
+    (
+        "",
+        "SELECT a, count(*) FROM t WHERE b = 'x' GROUP BY a HAVING count(*) > 1 ORDER BY 2 LIMIT 5",
+    ),
     ("", "with q as (select * from t) select * from q union all select 1, 2"),
-    ("", "select case when a then 1 else 2 end, cast(b as int), coalesce(c, d), max(f) over (partition by g) from t"),
-    ("", "select * from a join b using (id) where a.x in (select y from c) and exists (select 1 from d)"),
+    (
+        "",
+        "select case when a then 1 else 2 end, cast(b as int), coalesce(c, d), max(f) over (partition by g) from t",
+    ),
+    (
+        "",
+        "select * from a join b using (id) where a.x in (select y from c) and exists (select 1 from d)",
+    ),
     ("", "select 'drop table x; --' from t"),
     ("", "select 'it''s' from t;"),
     ("", "-- a comment\nselect 1 /* another */"),
@@ -39,16 +50,25 @@ READS = [
     ("", "show tables"),
     ("", "select `key`, `my-proj.ds`.`update` from `settings`"),
     ("", "select top 20 [Order Id] from [dbo].[Orders] with (nolock) order by [Order Id]"),
-    ("", "select [Order Id] from [Sales].[Orders] order by 1 offset 10 rows fetch next 5 rows only"),
+    (
+        "",
+        "select [Order Id] from [Sales].[Orders] order by 1 offset 10 rows fetch next 5 rows only",
+    ),
     ("", "select * from unnest([1, 2, 3]) as x with offset as pos"),
     ("", "select * except (a) from `p.d.t` where b = 'x'"),
     ("", "select tags['en'], data #> '{address,city}' from people where data @> '{\"a\": true}'"),
-    ("", "select group_concat(distinct tag separator '|') from t where ts > now() - interval '7 days'"),
+    (
+        "",
+        "select group_concat(distinct tag separator '|') from t where ts > now() - interval '7 days'",
+    ),
     ("", "select top (50) a, list_filter(b, x -> x > 1), safe_divide(c, d) from t"),
     ("", "select approx_quantiles(a, 100)[offset(95)] from `p.d.events_*`"),
     ("tsql", "select j.a from t cross apply openjson(b) with (a nvarchar(20) '$.a') j"),
     ("", "select json_value(a, '$.b'), strftime('%Y', c), toStartOfHour(d), uniq(e) from t"),
-    ("postgres", "select data->>'a', x::text from t where y ilike '%z%' and d > now() - interval '1 day'"),
+    (
+        "postgres",
+        "select data->>'a', x::text from t where y ilike '%z%' and d > now() - interval '1 day'",
+    ),
     ("postgres", "explain (analyze, buffers) select * from t where a = $1"),
     ("mysql", "select `a` from `b` where c like '%x' # comment"),
     ("sqlite", "pragma table_info(t)"),
@@ -187,16 +207,26 @@ def test_everything_else_is_not_called_read_only(dialect: str, query: str) -> No
     assert not fact(query, dialect)["read_only"]
 
 
-@pytest.mark.parametrize("query", [query for dialect, query in NOT_READS if dialect and query != "select 1"])
+@pytest.mark.parametrize(
+    "query", [query for dialect, query in NOT_READS if dialect and query != "select 1"]
+)
 def test_an_unstated_dialect_is_never_read_more_freely(query: str) -> None:
-    for text in (query, query.replace("select ", "select `c`, "), query.replace("select ", "select [c], ")):
+    for text in (
+        query,
+        query.replace("select ", "select `c`, "),
+        query.replace("select ", "select [c], "),
+    ):
         assert not fact(text)["read_only"], text
 
 
 @pytest.mark.parametrize("query", [query for dialect, query in NOT_READS if not dialect])
 def test_a_read_in_front_or_behind_does_not_hide_a_write(query: str) -> None:
-    assert not fact(f"select 1; {query}")["read_only"] or not query.strip() or query.startswith("--")
-    assert not fact(f"{query}\n; select 1")["read_only"] or not query.strip() or query.startswith("--")
+    assert (
+        not fact(f"select 1; {query}")["read_only"] or not query.strip() or query.startswith("--")
+    )
+    assert (
+        not fact(f"{query}\n; select 1")["read_only"] or not query.strip() or query.startswith("--")
+    )
 
 
 @pytest.mark.parametrize(
@@ -205,7 +235,12 @@ def test_a_read_in_front_or_behind_does_not_hide_a_write(query: str) -> None:
         ("select * from a join s.b using (i)", ["select"], ["a", "s.b"], []),
         ("insert into t select * from u", ["insert"], ["u"], ["t"]),
         ("update t set x = 1 from u where t.i = u.i", ["update"], ["u"], ["t"]),
-        ("with q as (select * from r) delete from s.t where i in (select i from q)", ["delete"], ["r"], ["s.t"]),
+        (
+            "with q as (select * from r) delete from s.t where i in (select i from q)",
+            ["delete"],
+            ["r"],
+            ["s.t"],
+        ),
         ("drop table a, b", ["drop"], [], ["a", "b"]),
         ("create table a as select * from b", ["create"], ["b"], ["a"]),
         ("truncate table t", ["truncate"], [], ["t"]),
@@ -218,7 +253,11 @@ def test_statements_and_tables_are_named(
     query: str, statements: list[str], read: list[str], written: list[str]
 ) -> None:
     result = fact(query)
-    assert (result["statements"], result["tables_read"], result["tables_written"]) == (statements, read, written)
+    assert (result["statements"], result["tables_read"], result["tables_written"]) == (
+        statements,
+        read,
+        written,
+    )
 
 
 @pytest.mark.parametrize(
@@ -311,7 +350,9 @@ def test_hostile_text_is_answered_in_bounded_time(name: str, dialect: str) -> No
 
 
 @settings(max_examples=300, deadline=3000)
-@given(st.text(max_size=200), st.sampled_from(["", "postgres", "mysql", "sqlite", "tsql", "nonsense"]))
+@given(
+    st.text(max_size=200), st.sampled_from(["", "postgres", "mysql", "sqlite", "tsql", "nonsense"])
+)
 def test_any_text_gives_a_consistent_fact(text: str, dialect: str) -> None:
     result = fact(text, dialect)
     assert result["parsed"] is (result["unparsed"] is None)
@@ -329,13 +370,19 @@ _QUERIES = st.lists(st.sampled_from(_PIECE_TEXT.split()), min_size=1, max_size=1
 @settings(max_examples=1500, deadline=3000)
 @given(_QUERIES, st.sampled_from(["", "sqlite"]))
 def test_a_generated_read_only_query_changes_nothing(query: str, dialect: str) -> None:
-    """Run for real: SQLite's own count of changes, its schema and its settings stay as they were."""
+    """Run for real: SQLite's own count of changes, its schema and its settings stay as they
+    were.
+    """
     if not fact(query, dialect)["read_only"]:
         return
     with sqlite3.connect(":memory:", isolation_level=None) as base:
         base.execute("create table t (a int)")
         base.execute("insert into t values (1), (2)")
-        before = (base.total_changes, list(base.iterdump()), base.execute("pragma schema_version").fetchall())
+        before = (
+            base.total_changes,
+            list(base.iterdump()),
+            base.execute("pragma schema_version").fetchall(),
+        )
         try:
             for statement in query.split(";"):
                 base.execute(statement).fetchall()

@@ -1,4 +1,6 @@
-"""Addresses in every spelling, clients that read differently, and connections that go where the check went."""
+"""Addresses in every spelling, clients that read differently, and connections that go where the
+check went.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,7 @@ def resolving(addresses: dict[str, list[str]], **kwargs: Any) -> FactEnvironment
     return FactEnvironment(resolve_dns=True, resolver=resolver, **kwargs)
 
 
-# --- spellings ------------------------------------------------------------------------------------------------------
+# --- spellings ------------------------------------------------------------------------------------
 
 
 def spellings(address: ipaddress.IPv4Address) -> list[str]:
@@ -72,7 +74,9 @@ def spellings(address: ipaddress.IPv4Address) -> list[str]:
 
 @settings(max_examples=200, deadline=None)
 @given(st.ip_addresses(v=4))
-def test_no_spelling_of_a_private_address_is_public_or_a_name(address: ipaddress.IPv4Address) -> None:
+def test_no_spelling_of_a_private_address_is_public_or_a_name(
+    address: ipaddress.IPv4Address,
+) -> None:
     if address_class(address) is AddressClass.PUBLIC:
         return
     for spelling in spellings(address):
@@ -81,7 +85,9 @@ def test_no_spelling_of_a_private_address_is_public_or_a_name(address: ipaddress
         assert refused or fact["address_class"] not in {"public", "name"}, spelling
 
 
-@pytest.mark.parametrize("text", ["127.0.0.1", "10.0.0.1", "169.254.169.254", "0.0.0.0", "192.168.0.1"])
+@pytest.mark.parametrize(
+    "text", ["127.0.0.1", "10.0.0.1", "169.254.169.254", "0.0.0.0", "192.168.0.1"]
+)
 def test_the_spellings_that_clients_take_are_the_address(text: str) -> None:
     address = ipaddress.IPv4Address(text)
     wanted = fact_of(f"http://{text}/")["address_class"]
@@ -90,7 +96,9 @@ def test_the_spellings_that_clients_take_are_the_address(text: str) -> None:
         assert (fact["address"], fact["address_class"]) == (text, wanted), spelling
         # Zeros at the front are base eight for some readers and nothing for others.
         pieces = spelling.split(".")
-        zeros = all(map(str.isdecimal, pieces)) and any(piece[0] == "0" and len(piece) > 2 for piece in pieces)
+        zeros = all(map(str.isdecimal, pieces)) and any(
+            piece[0] == "0" and len(piece) > 2 for piece in pieces
+        )
         assert fact["disagreement"] == zeros, spelling
 
 
@@ -109,7 +117,12 @@ def test_public_is_never_what_the_library_calls_not_global(
 @settings(max_examples=200)
 @given(
     st.sampled_from(
-        sorted(text for kind, texts in hosts_data()["networks"].items() if kind != "public_v6" for text in texts)
+        sorted(
+            text
+            for kind, texts in hosts_data()["networks"].items()
+            if kind != "public_v6"
+            for text in texts
+        )
     ),
     st.data(),
 )
@@ -158,7 +171,7 @@ def test_a_host_of_an_unknown_scheme_is_read_as_an_address_too() -> None:
     assert fact_of("redis:x")["port"] is None or not fact_of("redis:x")["host"]
 
 
-# --- hosts ----------------------------------------------------------------------------------------------------------
+# --- hosts ----------------------------------------------------------------------------------------
 
 
 def test_an_allowed_host_is_known_exactly_or_below_a_leading_dot() -> None:
@@ -173,7 +186,9 @@ def test_a_lookalike_names_whom_it_imitates() -> None:
     assert fact_of("https://docs.pyth\u043en.org/")["lookalike"] == "docs.python.org"
     assert fact_of("https://docs.python.org.evil.example/")["lookalike"] == "docs.python.org"
     assert fact_of("https://github.com.login.example.net/")["lookalike"] == "github.com"
-    assert fact_of("https://docs.spring.io.artifact-login.top/reference/")["lookalike"] == "spring.io"
+    assert (
+        fact_of("https://docs.spring.io.artifact-login.top/reference/")["lookalike"] == "spring.io"
+    )
     assert fact_of("https://www.paypa1.com/")["lookalike"] == "paypal.com"
     assert fact_of("https://rnicrosoft.com/")["lookalike"] == "microsoft.com"
     assert fact_of("https://\u0455\u0441\u043e\u0440\u0435.io/")["lookalike"] == "scope.io"
@@ -244,7 +259,9 @@ def test_a_name_of_an_inner_zone_is_private(host: str, kind: str) -> None:
     assert fact_of(f"http://{host}/")["address_class"] == kind
 
 
-@pytest.mark.parametrize("host", ["tplinkwifi.net", "fritz.box", "nas.fritz.box", "routerlogin.net"])
+@pytest.mark.parametrize(
+    "host", ["tplinkwifi.net", "fritz.box", "nas.fritz.box", "routerlogin.net"]
+)
 def test_a_name_that_a_router_answers_is_private(host: str) -> None:
     assert fact_of(f"http://{host}/")["address_class"] == "private"
 
@@ -264,7 +281,10 @@ def test_a_host_as_user_information_is_an_imitation() -> None:
         ("note=gh" + "p_" + "a1B2" * 9, True),
         ("d=" + "LS0tLS1CRUdJTi" + "BPUEVOU1NIIFBSSVZBVEUg", True),
         ("X-Amz-Credential=AKIA" + "Q7ZX3MNB5TRWK2LD" + "%2F20240101", False),
-        ("id=550e8400-e29b-41d4-a716-446655440000&sha=da39a3ee5e6b4b0d3255bfef95601890afd80709", False),
+        (
+            "id=550e8400-e29b-41d4-a716-446655440000&sha=da39a3ee5e6b4b0d3255bfef95601890afd80709",
+            False,
+        ),
         ("q=how+to+rotate+AKIA+keys", False),
         ("q=Bern&appid=" + "9de243494c0b295c" * 2, True),
         ("appid=440", False),
@@ -308,7 +328,10 @@ def test_a_credential_in_the_query_is_one_by_any_name(query: str, sent: bool) ->
 def test_a_credential_that_is_encoded_is_one(hidden: str, sent: bool) -> None:
     for encode in (base64.b64encode, base64.urlsafe_b64encode, base64.b32encode, base64.b16encode):
         text = encode(hidden.encode()).decode()
-        for url in (f"https://example.com/p.gif?d={text}", f"https://example.com/p/{text.rstrip('=')}"):
+        for url in (
+            f"https://example.com/p.gif?d={text}",
+            f"https://example.com/p/{text.rstrip('=')}",
+        ):
             assert fact_of(url)["credentials"] is sent, url
 
 
@@ -329,12 +352,16 @@ def test_a_credential_in_the_host_name_or_the_fragment_is_one(rest: str, sent: b
 @pytest.mark.parametrize(
     ("url", "sent"),
     [
-        ("https://x.s3.eu-central-1.amazonaws.com/a.csv?X-Amz-Date=1&X-Amz-Signature=9c1b0f3d7e", True),
+        (
+            "https://x.s3.eu-central-1.amazonaws.com/a.csv?X-Amz-Date=1&X-Amz-Signature=9c1b0f3d7e",
+            True,
+        ),
         ("https://s3.amazonaws.com/x/a.csv?Signature=9c1b0f3d7e", True),
         ("https://x.blob.core.windows.net/a.zip?sv=2022-11-02&sp=r&sig=k3Fq%2B", True),
         ("https://mainnet.infura.io/v3/" + "0a1b2c3d" * 4, True),
         ("https://x.s3.amazonaws.com/a.csv?list-type=2", False),
-        ("https://objects.githubusercontent.com/a?X-Amz-Signature=9c1b0f3d7e", False),  # of a public release
+        # of a public release
+        ("https://objects.githubusercontent.com/a?X-Amz-Signature=9c1b0f3d7e", False),
         ("https://docs.infura.io/v3/api", False),
         ("https://storage.googleapis.com/a/b.csv?GoogleAccessId=x@y.example&Signature=Q2Fm", True),
         ("https://ci.example.com/api?circle-token=" + "9a8b" * 10, True),
@@ -387,12 +414,18 @@ def test_well_known_hosts_are_themselves_no_lookalikes() -> None:
         assert fact_of(f"https://www.{host}/", FactEnvironment())["lookalike"] is None, host
 
 
-# --- resolution -----------------------------------------------------------------------------------------------------
+# --- resolution -----------------------------------------------------------------------------------
 
 
 def test_resolved_addresses_are_classed_each() -> None:
-    fact = fact_of("https://a.example.net/", resolving({"a.example.net": ["8.8.8.8", "127.0.0.1", "junk"]}))
-    assert [entry["address_class"] for entry in fact["resolved"]] == ["public", "loopback", "unknown"]
+    fact = fact_of(
+        "https://a.example.net/", resolving({"a.example.net": ["8.8.8.8", "127.0.0.1", "junk"]})
+    )
+    assert [entry["address_class"] for entry in fact["resolved"]] == [
+        "public",
+        "loopback",
+        "unknown",
+    ]
     assert fact["certain"]
 
 
@@ -428,7 +461,10 @@ def test_a_resolver_that_hangs_is_left_behind_at_the_deadline() -> None:
     finally:
         release.set()
     deadline = time.monotonic() + 5
-    while any(thread.name == "agenttool-dns" for thread in threading.enumerate()) and time.monotonic() < deadline:
+    while (
+        any(thread.name == "agenttool-dns" for thread in threading.enumerate())
+        and time.monotonic() < deadline
+    ):
         time.sleep(0.01)
     assert fact_of("https://a.example.net/", resolving({"a.example.net": ["8.8.8.8"]}))["certain"]
 
@@ -438,7 +474,7 @@ def test_the_system_s_resolver_is_asked_where_none_is_given() -> None:
     assert {entry["address_class"] for entry in fact["resolved"]} <= {"loopback"}
 
 
-# --- connections ----------------------------------------------------------------------------------------------------
+# --- connections ----------------------------------------------------------------------------------
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -484,7 +520,9 @@ def test_a_fetch_connects_to_the_checked_address_of_a_moved_name(server: int) ->
     assert len(answers) == 1  # the name was looked up once, and not again to connect
 
 
-@pytest.mark.parametrize("addresses", [["127.0.0.1"], ["8.8.8.8", "10.0.0.1"], ["8.8.8.8", "junk"], []])
+@pytest.mark.parametrize(
+    "addresses", [["127.0.0.1"], ["8.8.8.8", "10.0.0.1"], ["8.8.8.8", "junk"], []]
+)
 def test_an_address_that_may_not_be_connected_to_stops_all(addresses: list[str]) -> None:
     fact = fact_of("http://a.example.net/", resolving({"a.example.net": addresses}))
     with pytest.raises(AddressChanged):
@@ -496,7 +534,7 @@ def test_a_fact_without_resolution_pins_nothing() -> None:
         connect_pinned(fact_of("https://docs.python.org/"), timeout=1)
 
 
-# --- any text -------------------------------------------------------------------------------------------------------
+# --- any text -------------------------------------------------------------------------------------
 
 NASTY = st.text(
     alphabet=st.sampled_from(
@@ -506,7 +544,19 @@ NASTY = st.text(
 )
 URLISH = st.builds(
     lambda scheme, rest: scheme + rest,
-    st.sampled_from(["http://", "https://", "HTTP:/", "ftp://", "file:", "//", "http:", "x:", "https://a.example"]),
+    st.sampled_from(
+        [
+            "http://",
+            "https://",
+            "HTTP:/",
+            "ftp://",
+            "file:",
+            "//",
+            "http:",
+            "x:",
+            "https://a.example",
+        ]
+    ),
     NASTY | st.text(max_size=40),
 )
 
@@ -584,7 +634,9 @@ def test_a_megabyte_of_anything_takes_bounded_time(prefix: str, piece: str) -> N
         assert time.thread_time() - before < 3
 
 
-@pytest.mark.parametrize("host", ["\u0142\u00f3d\u017a.pl", "\u00f8re.dk", "g\u0131da.com.tr", "m\u00fcnchen.de"])
+@pytest.mark.parametrize(
+    "host", ["\u0142\u00f3d\u017a.pl", "\u00f8re.dk", "g\u0131da.com.tr", "m\u00fcnchen.de"]
+)
 def test_a_host_in_a_national_alphabet_imitates_nobody(host: str) -> None:
     assert fact_of(f"https://{host}/")["lookalike"] is None
 
@@ -607,12 +659,18 @@ def test_a_national_letter_in_a_known_name_imitates_it() -> None:
 )
 def test_a_host_without_a_scheme_is_read_as_https(text: str, host: str, kind: str) -> None:
     fact = fact_of(text)
-    assert (fact["valid"], fact["scheme"], fact["host"], fact["address_class"]) == (True, "https", host, kind)
+    assert (fact["valid"], fact["scheme"], fact["host"], fact["address_class"]) == (
+        True,
+        "https",
+        host,
+        kind,
+    )
     assert fact == fact_of(f"https://{text}")
 
 
 @pytest.mark.parametrize(
-    "text", ["//evil.example/x", "report", "a b.example", "user@www.example.org", "javascript:alert(1)"]
+    "text",
+    ["//evil.example/x", "report", "a b.example", "user@www.example.org", "javascript:alert(1)"],
 )
 def test_other_texts_without_a_scheme_are_no_hosts(text: str) -> None:
     fact = fact_of(text)

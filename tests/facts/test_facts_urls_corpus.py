@@ -14,7 +14,9 @@ from agenttool_otel.facts.types import FactEnvironment, UrlFact
 from agenttool_otel.facts.urls import url_fact
 
 HERE = Path(__file__).parent
-SHARED = Path(os.environ.get("AGENTTOOL_CORPORA", HERE.parents[2] / "shared" / "corpora")) / "urls.jsonl"
+SHARED = (
+    Path(os.environ.get("AGENTTOOL_CORPORA", HERE.parents[2] / "shared" / "corpora")) / "urls.jsonl"
+)
 OWN = HERE / "corpus" / "urls.jsonl"
 ALLOWED_HOSTS = ("docs.python.org", "example.com")
 WEB_PORTS = {80, 443, 8000, 8080, 8443}
@@ -64,7 +66,9 @@ def verdict(fact: UrlFact) -> str:
     return "allow_redacted" if fact["sensitive_query"] else "allow"
 
 
-@pytest.mark.parametrize("row", [pytest.param(row, id=row["id"]) for row in load(SHARED) + load(OWN)])
+@pytest.mark.parametrize(
+    "row", [pytest.param(row, id=row["id"]) for row in load(SHARED) + load(OWN)]
+)
 def test_a_url_of_the_corpus_gets_its_verdict_by_its_text_alone(row: dict[str, Any]) -> None:
     fact = url_fact(row["input"], argument="/url", env=FactEnvironment(allowed_hosts=ALLOWED_HOSTS))
     if row.get("needs") == "dns":
@@ -74,7 +78,9 @@ def test_a_url_of_the_corpus_gets_its_verdict_by_its_text_alone(row: dict[str, A
     json.dumps(fact).encode("utf-8")
 
 
-@pytest.mark.parametrize("row", [pytest.param(row, id=row["id"]) for row in load(SHARED) + load(OWN)])
+@pytest.mark.parametrize(
+    "row", [pytest.param(row, id=row["id"]) for row in load(SHARED) + load(OWN)]
+)
 def test_a_url_of_the_corpus_gets_its_verdict_when_resolved(row: dict[str, Any]) -> None:
     env = FactEnvironment(allowed_hosts=ALLOWED_HOSTS, resolve_dns=True, resolver=zone)
     fact = url_fact(row["input"], argument="/url", env=env)

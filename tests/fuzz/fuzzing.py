@@ -1,4 +1,6 @@
-"""How the fuzz targets run: random edits of a corpus, for a stated time, with every failure kept and tried first."""
+"""How the fuzz targets run: random edits of a corpus, for a stated time, with every failure kept
+and tried first.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def corpus(name: str) -> list[str]:
 
 
 def edited(texts: Sequence[str]) -> st.SearchStrategy[str]:
-    """A text of the corpus with some stretches replaced: by nothing, by its own, by another's or by any characters."""
+    """A text of the corpus with some stretches replaced: by nothing, by its own, by another's or by
+    any characters.
+    """
     text = st.sampled_from(texts)
     piece = st.one_of(st.just(""), st.text(max_size=6), text.map(lambda found: found[:20]), text)
     edit = st.tuples(st.integers(0, 400), st.integers(0, 12), piece)
@@ -44,7 +48,9 @@ def edited(texts: Sequence[str]) -> st.SearchStrategy[str]:
 
 
 def fuzz(strategy: st.SearchStrategy[Any], check: Callable[[Any], None]) -> None:
-    """Check random inputs until the time is over; a failure is made small, kept, and tried first the next time."""
+    """Check random inputs until the time is over; a failure is made small, kept, and tried first
+    the next time.
+    """
 
     @settings(
         max_examples=EXAMPLES_OF_A_ROUND,

@@ -1,4 +1,6 @@
-"""Fuzz targets that stay: what reads hostile input never raises, never runs long, and never says what is not so."""
+"""Fuzz targets that stay: what reads hostile input never raises, never runs long, and never says
+what is not so.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +86,9 @@ def test_path_facts(tmp_path: Path) -> None:
     environment = FactEnvironment(roots=(str(root),), cwd=str(root))
 
     def check(text: str) -> None:
-        found = same_and_plain(lambda: path_fact(text, argument="/path", access="read", env=environment))
+        found = same_and_plain(
+            lambda: path_fact(text, argument="/path", access="read", env=environment)
+        )
         assert found["rejected"] != "internal"
         if found["inside"] and found["certain"]:  # what the system opens is inside as well
             real = os.path.realpath(root / text)
@@ -123,7 +127,12 @@ def test_redaction() -> None:
         value = timed(lambda: redactor.redact({before: [after, {"x": f"{after} {token}"}]}))
         assert token not in json.dumps(to_json_value(value.value))
 
-    texts = [*corpus("shell"), *corpus("urls"), '{"password": "x", "key": [1, "-----BEGIN"]}', "a=b&token=%41"]
+    texts = [
+        *corpus("shell"),
+        *corpus("urls"),
+        '{"password": "x", "key": [1, "-----BEGIN"]}',
+        "a=b&token=%41",
+    ]
     fuzz(st.tuples(edited(texts), edited(texts), st.integers(0, 2**32)), check)
 
 
@@ -132,7 +141,9 @@ def test_json_conversion() -> None:
         st.none(), st.booleans(), st.integers(), st.floats(), st.text(), st.binary(max_size=40), st.complex_numbers(),
         st.dates(), st.datetimes(), st.timedeltas(), st.uuids(), st.decimals(), st.fractions(),
     )  # fmt: skip
-    keys = st.one_of(st.text(max_size=5), st.integers(), st.none(), st.booleans(), st.tuples(st.integers()))
+    keys = st.one_of(
+        st.text(max_size=5), st.integers(), st.none(), st.booleans(), st.tuples(st.integers())
+    )
     values = st.recursive(
         leaves,
         lambda inner: st.one_of(
@@ -156,7 +167,16 @@ def test_bundle_loading(tmp_path: Path) -> None:
     stock = bundle_files(load_bundle(default_bundle_path()))
     packed = write_archive(stock)
     modules = sorted(path for path in stock if path.endswith(".rego"))
-    words = [b"", b"default allow := true", b"import data.x", b"{", b"\0", b"http.send({})", b"package evil", b"\xff"]
+    words = [
+        b"",
+        b"default allow := true",
+        b"import data.x",
+        b"{",
+        b"\0",
+        b"http.send({})",
+        b"package evil",
+        b"\xff",
+    ]
     place = tmp_path / "b.tar.gz"
 
     def check(drawn: tuple[bool, str, int, int, bytes]) -> None:
@@ -178,7 +198,10 @@ def test_bundle_loading(tmp_path: Path) -> None:
             assert files != stock, "the stock bundle loads"
 
     new = st.one_of(st.sampled_from(words), st.binary(max_size=8))
-    fuzz(st.tuples(st.booleans(), st.sampled_from(modules), st.integers(0), st.integers(0, 40), new), check)
+    fuzz(
+        st.tuples(st.booleans(), st.sampled_from(modules), st.integers(0), st.integers(0, 40), new),
+        check,
+    )
 
 
 def test_archives_of_hostile_names() -> None:
@@ -195,8 +218,13 @@ def test_archives_of_hostile_names() -> None:
             return
         assert all(not path.startswith("/") and ".." not in path.split("/") for path in files)
 
-    piece = st.sampled_from(["a", "..", ".", "/", "\\", "\0", "x.rego", "data.json", ".manifest", "\u2025", "~"])
-    fuzz(st.lists(st.lists(piece, min_size=1, max_size=6).map("/".join), min_size=1, max_size=4), check)
+    piece = st.sampled_from(
+        ["a", "..", ".", "/", "\\", "\0", "x.rego", "data.json", ".manifest", "\u2025", "~"]
+    )
+    fuzz(
+        st.lists(st.lists(piece, min_size=1, max_size=6).map("/".join), min_size=1, max_size=4),
+        check,
+    )
 
 
 def test_approval_rows(tmp_path: Path) -> None:
@@ -208,14 +236,19 @@ def test_approval_rows(tmp_path: Path) -> None:
     store.close()
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("pragma wal_checkpoint(truncate)")
-        tables = [row[0] for row in connection.execute("select name from sqlite_master where type = 'table'")]
+        tables = [
+            row[0]
+            for row in connection.execute("select name from sqlite_master where type = 'table'")
+        ]
         columns = {
             table: [row[1] for row in connection.execute(f"pragma table_info({table})")]
             for table in tables
             if table.startswith("agenttool_approval_")
         }
     clean = path.read_bytes()
-    places = st.sampled_from([(table, column) for table, names in columns.items() for column in names])
+    places = st.sampled_from(
+        [(table, column) for table, names in columns.items() for column in names]
+    )
     values = st.one_of(
         st.none(), st.integers(-(2**63), 2**63 - 1), st.text(max_size=30), st.binary(max_size=30),
         st.sampled_from(["approved", "consumed", "pending", "{}", "[]", '{"approved": true}', ""]),

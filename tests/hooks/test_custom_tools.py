@@ -1,4 +1,6 @@
-"""Custom tools are permitted here and run elsewhere: they wait, are completed once, or are interrupted."""
+"""Custom tools are permitted here and run elsewhere: they wait, are completed once, or are
+interrupted.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,9 @@ def test_a_custom_tools_result_ends_the_same_invocation(asynchronous: bool) -> N
         assert required.result is not None
         assert required.result.status == "pending"
         assert required.result.is_error is False
-        assert required.result.to_json_object()["requires_action"]["arguments"] == required.arguments
+        assert (
+            required.result.to_json_object()["requires_action"]["arguments"] == required.arguments
+        )
         (action,) = governor.required_actions
         assert (action.invocation_id, action.tool_name) == (required.invocation_id, "pick")
         first = captured.span
@@ -62,14 +66,19 @@ def test_a_custom_tools_result_ends_the_same_invocation(asynchronous: bool) -> N
         pending = required.result.to_json_object()
 
         done = governor.acomplete(required.invocation_id, "notes.txt") if asynchronous else None
-        result = asyncio.run(done) if done else governor.complete(required.invocation_id, "notes.txt")
+        result = (
+            asyncio.run(done) if done else governor.complete(required.invocation_id, "notes.txt")
+        )
         assert result.status == "succeeded"
         assert result.value == "notes.txt"
         assert result.invocation_id == required.invocation_id
         assert result.result_id != required.result.result_id
         assert result.permission["decision_id"] == required.decision.decision_id
         second = captured.spans[1]
-        assert second.attributes["agenttool.invocation.id"] == first.attributes["agenttool.invocation.id"]
+        assert (
+            second.attributes["agenttool.invocation.id"]
+            == first.attributes["agenttool.invocation.id"]
+        )
         assert second.attributes["agenttool.invocation.status"] == "succeeded"
         assert second.attributes["agenttool.permission.outcome"] == "executed"
         assert second.attributes["agenttool.invocation.resumed"] is True
@@ -87,7 +96,9 @@ def test_the_envelope_door_and_the_coroutine_wait_as_well() -> None:
         with pytest.raises(ResultRequired):
             asyncio.run(governed("a"))
         results = [asyncio.run(governed.tool.ainvoke(question="b"))]
-        results.append(captured.governor.govern(pick_file, ownership="custom").tool.invoke(title="c"))
+        results.append(
+            captured.governor.govern(pick_file, ownership="custom").tool.invoke(title="c")
+        )
         for result in results:
             assert result.status == "pending"
             assert "waits for its result" in (result.summary or "")
@@ -156,7 +167,9 @@ def test_a_completion_says_either_a_result_or_an_error() -> None:
         assert governor.complete(required.invocation_id, None).value is None
 
 
-@pytest.mark.parametrize("error", ["user closed the window " + SECRET, OSError("no window " + SECRET)])
+@pytest.mark.parametrize(
+    "error", ["user closed the window " + SECRET, OSError("no window " + SECRET)]
+)
 def test_an_error_from_outside_is_the_calls_error_redacted(error: Any) -> None:
     hooks, seen = Hooks(), []
     hooks.add(lambda ctx: seen.append(ctx.event), "post_tool_use_failure")
@@ -230,7 +243,9 @@ def test_an_ask_comes_first_and_the_result_spends_the_approval() -> None:
         result = governor.complete(invocation_id, "done")
         assert result.status == "succeeded"
         assert store.get(asked.value.request_id).outcome == "succeeded"
-        assert {span.attributes["agenttool.invocation.id"] for span in captured.spans} == {invocation_id}
+        assert {span.attributes["agenttool.invocation.id"] for span in captured.spans} == {
+            invocation_id
+        }
         assert len(captured.spans) == 3
 
 
@@ -266,7 +281,10 @@ def test_an_interrupt_clears_a_managed_tools_confirmation(asynchronous: bool) ->
     with capture(policy=StaticEngine("ask")) as captured:
         governor = captured.governor
         governed = governor.govern(lambda x=1: ran.append(x), name="act")
-        with agent_context(actor="agent:a", session_id="s1", tenant="acme"), pytest.raises(ApprovalRequired) as asked:
+        with (
+            agent_context(actor="agent:a", session_id="s1", tenant="acme"),
+            pytest.raises(ApprovalRequired) as asked,
+        ):
             governed()
         why = "the user went on"
         with agent_context(actor="user:operator"):
@@ -285,7 +303,9 @@ def test_an_interrupt_clears_a_managed_tools_confirmation(asynchronous: bool) ->
         assert [link.context.span_id for link in second.links] == [first.context.span_id]
         assert sum(point.value for point in captured.points("agenttool.approvals.pending")) == 0
         with pytest.raises(ApprovalConflict):
-            governor.approvals.store.answer(asked.value.request_id, ApprovalAnswer(True, answered_by="user:eve"))
+            governor.approvals.store.answer(
+                asked.value.request_id, ApprovalAnswer(True, answered_by="user:eve")
+            )
         assert governor.resume(asked.value.invocation_id).status == "rejected"
         with pytest.raises(ApprovalConflict):
             governor.interrupt(asked.value.invocation_id, "again")
@@ -343,7 +363,9 @@ def test_a_custom_langchain_tool_tells_that_it_awaits_a_result() -> None:
 
     with capture(policy=StaticEngine("allow")) as captured:
         governed = captured.governor.govern(ask, ownership="custom")
-        message = governed.invoke({"type": "tool_call", "id": "c1", "name": "ask", "args": {"question": "q"}})
+        message = governed.invoke(
+            {"type": "tool_call", "id": "c1", "name": "ask", "args": {"question": "q"}}
+        )
         assert "waits for its result" in message.content
         action = message.artifact["requires_action"]
         assert action["arguments"] == {"question": "q"}

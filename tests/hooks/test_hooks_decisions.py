@@ -1,4 +1,6 @@
-"""No hook lifts a deny or an ask: whatever hooks say, a call runs only if the policy and every hook let it run."""
+"""No hook lifts a deny or an ask: whatever hooks say, a call runs only if the policy and every hook
+let it run.
+"""
 
 from __future__ import annotations
 
@@ -49,12 +51,16 @@ def test_the_strictest_of_policy_and_hooks_wins(
         result = asyncio.run(handle.ainvoke(x=1)) if asynchronous else handle.invoke(x=1)
         strictest = max([policy, *pre, *after], key=RANK.__getitem__)
         assert (len(tool.ran) == 1) is (strictest == "allow")
-        assert result.status == {"allow": "succeeded", "ask": "pending", "deny": "denied"}[strictest]
+        assert (
+            result.status == {"allow": "succeeded", "ask": "pending", "deny": "denied"}[strictest]
+        )
         if strictest == "deny":
             by_hook = "deny" in pre or policy != "deny"
             assert result.error is not None
             assert result.error.error_class == ("hook_blocked" if by_hook else "permission_denied")
-            assert captured.span.attributes["agenttool.permission.source"] == ("hook" if by_hook else "policy")
+            assert captured.span.attributes["agenttool.permission.source"] == (
+                "hook" if by_hook else "policy"
+            )
         assert captured.span.attributes["agenttool.permission.behavior"] == strictest
 
 
@@ -63,13 +69,17 @@ def test_an_allow_of_a_hook_is_a_hint_that_the_policy_sees() -> None:
     hooks.add(lambda ctx: PermissionResult("allow", "looks fine"), "pre_tool_use", hook_id="linter")
     with capture(policy=engine, hooks=hooks) as captured:
         captured.governor.govern(Tool(), name="t")()
-        assert engine.documents[0]["hooks"] == [{"hook_id": "linter", "behavior": "allow", "message": "looks fine"}]
+        assert engine.documents[0]["hooks"] == [
+            {"hook_id": "linter", "behavior": "allow", "message": "looks fine"}
+        ]
         assert captured.span.attributes["agenttool.permission.source"] == "policy"
 
 
 def test_a_denying_hook_tells_why_and_stops_the_later_ones() -> None:
     hooks, seen, tool = Hooks(), [], Tool()
-    hooks.add(lambda ctx: PermissionResult("deny", "not on Fridays"), "pre_tool_use", hook_id="friday")
+    hooks.add(
+        lambda ctx: PermissionResult("deny", "not on Fridays"), "pre_tool_use", hook_id="friday"
+    )
     hooks.add(lambda ctx: seen.append(1), "pre_tool_use")
     with capture(policy=StaticEngine("allow"), hooks=hooks) as captured:
         with pytest.raises(ToolDenied, match="not on Fridays") as denied:
@@ -102,7 +112,11 @@ def test_a_hook_can_prevent_a_question_but_not_answer_it() -> None:
     @hooks.on("permission_request")
     def answer(ctx: HookContext) -> Any:
         seen.append(ctx)
-        return PermissionResult("deny", "nobody is awake") if ctx.arguments["x"] else PermissionResult("allow")
+        return (
+            PermissionResult("deny", "nobody is awake")
+            if ctx.arguments["x"]
+            else PermissionResult("allow")
+        )
 
     with capture(policy=StaticEngine("ask"), approver=approver, hooks=hooks) as captured:
         governed = captured.governor.govern(tool, name="t")
@@ -131,7 +145,10 @@ def test_an_ask_of_a_hook_that_is_rejected_does_not_run() -> None:
     hooks, tool = Hooks(), Tool()
     hooks.add(lambda ctx: PermissionResult("ask"), "permission_decision")
     no = FixedApprover(ApprovalAnswer(False, answered_by="user:eve", reason="no"))
-    with capture(policy=StaticEngine("allow"), approver=no, hooks=hooks) as captured, pytest.raises(ApprovalRejected):
+    with (
+        capture(policy=StaticEngine("allow"), approver=no, hooks=hooks) as captured,
+        pytest.raises(ApprovalRejected),
+    ):
         captured.governor.govern(tool, name="t")()
     assert tool.ran == []
 
@@ -155,8 +172,13 @@ def test_an_approval_does_not_lift_a_hooks_deny() -> None:
 
 def test_hooks_block_although_the_policy_is_only_watched() -> None:
     hooks, tool = Hooks(), Tool()
-    hooks.add(lambda ctx: PermissionResult("ask") if ctx.arguments["x"] == 1 else None, "pre_tool_use")
-    hooks.add(lambda ctx: PermissionResult("deny") if ctx.arguments["x"] == 2 else None, "permission_decision")
+    hooks.add(
+        lambda ctx: PermissionResult("ask") if ctx.arguments["x"] == 1 else None, "pre_tool_use"
+    )
+    hooks.add(
+        lambda ctx: PermissionResult("deny") if ctx.arguments["x"] == 2 else None,
+        "permission_decision",
+    )
     with capture(policy=StaticEngine("deny"), policy_mode="shadow", hooks=hooks) as captured:
         governed = captured.governor.govern(tool, name="t")
         assert governed(0) == "ran"
@@ -170,7 +192,9 @@ def test_hooks_block_although_the_policy_is_only_watched() -> None:
 def test_a_hooks_deny_is_asked_again_when_the_call_is_resumed() -> None:
     hooks, tool = Hooks(), Tool()
     closed = []
-    hooks.add(lambda ctx: PermissionResult("deny", "closed by now") if closed else None, "pre_tool_use")
+    hooks.add(
+        lambda ctx: PermissionResult("deny", "closed by now") if closed else None, "pre_tool_use"
+    )
     with capture(policy=StaticEngine("ask"), hooks=hooks) as captured:
         governor = captured.governor
         governed = governor.govern(tool, name="t")
@@ -178,7 +202,9 @@ def test_a_hooks_deny_is_asked_again_when_the_call_is_resumed() -> None:
         for _ in range(2):
             with pytest.raises(ApprovalRequired) as asked:
                 governed(1)
-            governor.approvals.store.answer(asked.value.request_id, ApprovalAnswer(True, answered_by="user:eve"))
+            governor.approvals.store.answer(
+                asked.value.request_id, ApprovalAnswer(True, answered_by="user:eve")
+            )
             ids.append(asked.value.invocation_id)
         assert governor.resume(ids[0]).status == "succeeded"
         closed.append(True)
@@ -192,7 +218,10 @@ def test_a_hooks_deny_is_asked_again_when_the_call_is_resumed() -> None:
 def test_an_approvers_edit_is_seen_by_pre_hooks_before_the_run() -> None:
     """A hook that guards an argument guards it from the approver's edit as well."""
     hooks, tool = Hooks(), Tool()
-    hooks.add(lambda ctx: PermissionResult("deny", "too much") if ctx.arguments["x"] > 9 else None, "pre_tool_use")
+    hooks.add(
+        lambda ctx: PermissionResult("deny", "too much") if ctx.arguments["x"] > 9 else None,
+        "pre_tool_use",
+    )
     edit = FixedApprover(ApprovalAnswer(True, answered_by="user:eve", edited_input={"x": 10}))
     with capture(policy=StaticEngine("ask"), approver=edit, hooks=hooks) as captured:
         with pytest.raises(ToolDenied, match="too much"):
@@ -204,7 +233,9 @@ def test_an_approvers_edit_is_seen_by_pre_hooks_before_the_run() -> None:
 def test_a_policys_input_is_seen_by_pre_hooks_before_the_run() -> None:
     hooks, tool, seen = Hooks(), Tool(), []
     hooks.add(lambda ctx: seen.append(ctx.arguments["x"]), "pre_tool_use")
-    with capture(policy=StaticEngine(decision("allow", updated_input={"x": 7})), hooks=hooks) as captured:
+    with capture(
+        policy=StaticEngine(decision("allow", updated_input={"x": 7})), hooks=hooks
+    ) as captured:
         captured.governor.govern(tool, name="t")(1)
     assert seen == [1, 7]
     assert tool.ran == [7]

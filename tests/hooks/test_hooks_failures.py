@@ -1,4 +1,6 @@
-"""Hooks that raise, hang, swallow their cancellation or answer nonsense: before the tool they block, after it never."""
+"""Hooks that raise, hang, swallow their cancellation or answer nonsense: before the tool they
+block, after it never.
+"""
 
 from __future__ import annotations
 
@@ -95,11 +97,15 @@ class Tool:
 @pytest.mark.parametrize("asynchronous", [False, True])
 @pytest.mark.parametrize("event", BEFORE)
 @pytest.mark.parametrize("hook", BAD, ids=lambda hook: hook.__name__)
-def test_a_hook_that_fails_before_the_tool_blocks_the_call(hook: Any, event: str, asynchronous: bool) -> None:
+def test_a_hook_that_fails_before_the_tool_blocks_the_call(
+    hook: Any, event: str, asynchronous: bool
+) -> None:
     hooks, tool = Hooks(), Tool()
     hooks.add(hook, event, timeout=0.1, hook_id="bad")
     policy = "ask" if event == "permission_request" else "allow"
-    with capture(policy=StaticEngine(policy), hooks=hooks, approver=FixedApprover(None)) as captured:
+    with capture(
+        policy=StaticEngine(policy), hooks=hooks, approver=FixedApprover(None)
+    ) as captured:
         handle = captured.governor.govern(tool, name="t").tool
         began = time.monotonic()
         result = asyncio.run(handle.ainvoke()) if asynchronous else handle.invoke()
@@ -112,15 +118,20 @@ def test_a_hook_that_fails_before_the_tool_blocks_the_call(hook: Any, event: str
         assert ("took too long" in result.error.message) is (hook in TIMED_OUT)
         assert "s3cr3t" not in repr(result)
         assert "s3cr3t" not in repr(captured.events)
-        if not asynchronous or hook is not swallows:  # asyncio.run itself waits for what swallowed its cancellation
+        # asyncio.run itself waits for what swallowed its cancellation
+        if not asynchronous or hook is not swallows:
             assert took < HANGS_S
         (event_,) = [e for e in captured.events if e.event_type == "tool.hook.pre.completed"]
         assert event_.data["agenttool.hook.error"]
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
-@pytest.mark.parametrize("hook", [raises, araises, hangs, ahangs, nonsense], ids=lambda hook: hook.__name__)
-def test_a_hook_may_fail_before_the_tool_only_if_registered_so(hook: Any, asynchronous: bool) -> None:
+@pytest.mark.parametrize(
+    "hook", [raises, araises, hangs, ahangs, nonsense], ids=lambda hook: hook.__name__
+)
+def test_a_hook_may_fail_before_the_tool_only_if_registered_so(
+    hook: Any, asynchronous: bool
+) -> None:
     hooks, tool = Hooks(), Tool()
     hooks.add(hook, "pre_tool_use", timeout=0.1, on_failure="continue")
     hooks.add(hook, "permission_decision", timeout=0.1, on_failure="continue")

@@ -1,4 +1,6 @@
-"""The four inputs stay four: what a model gave, what was shown, what was decided, what ran, and who changed what."""
+"""The four inputs stay four: what a model gave, what was shown, what was decided, what ran, and who
+changed what.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ def called(
     return asyncio.run(arun(call, steps)) if asynchronous else run(call, steps)
 
 
-def trim(text: str, limit: int = 10, *, _tenant: str = "nobody", _session: object = None) -> list[Any]:
+def trim(
+    text: str, limit: int = 10, *, _tenant: str = "nobody", _session: object = None
+) -> list[Any]:
     return [text, limit, _tenant, _session]
 
 
@@ -60,7 +64,12 @@ def test_the_four_inputs_are_told_apart_in_the_record(asynchronous: bool) -> Non
         assert engine.documents[0]["input"] == {"text": "a", "limit": 5}
         assert call.value == ["a", 5, "nobody", None]
         refs = invocation_record(call)
-        shown = [refs.model_input_ref, refs.observable_input_ref, refs.permission_input_ref, refs.call_input_ref]
+        shown = [
+            refs.model_input_ref,
+            refs.observable_input_ref,
+            refs.permission_input_ref,
+            refs.call_input_ref,
+        ]
         assert len(set(shown)) == 3  # what was decided is what ran
         assert refs.permission_input_ref == refs.call_input_ref
         assert refs.model_input is refs.call_input is None
@@ -70,7 +79,11 @@ def test_the_four_inputs_are_told_apart_in_the_record(asynchronous: bool) -> Non
 
 def test_a_mutation_names_its_author_and_fields_and_no_value() -> None:
     hooks = Hooks()
-    hooks.add(lambda ctx: UpdatedInput({"text": "new-value", "limit": 10}, "because"), "pre_tool_use", hook_id="editor")
+    hooks.add(
+        lambda ctx: UpdatedInput({"text": "new-value", "limit": 10}, "because"),
+        "pre_tool_use",
+        hook_id="editor",
+    )
     with capture(policy=StaticEngine("allow"), hooks=hooks) as captured:
         call = called(captured, trim, given={"text": "old-value"})
         (mutation,) = call.mutations
@@ -91,7 +104,9 @@ def test_a_mutation_names_its_author_and_fields_and_no_value() -> None:
 
 def test_a_call_that_did_not_run_has_no_call_input() -> None:
     with capture(policy=StaticEngine("deny")) as captured:
-        record = invocation_record(called(captured, trim, given={"text": "a"}), show=lambda value: value)
+        record = invocation_record(
+            called(captured, trim, given={"text": "a"}), show=lambda value: value
+        )
         assert record.call_input is None
         assert record.permission_input == {"text": "a", "limit": 10}
 
@@ -100,11 +115,15 @@ def test_a_call_that_did_not_run_has_no_call_input() -> None:
 def test_a_changed_input_is_decided_again_and_a_deny_wins(event: str) -> None:
     class NoTwo(StaticEngine):
         def evaluate(self, entry_point: str, document: Any, *, timeout: float) -> Any:
-            self._answers = {"t": {"behavior": "deny" if document["input"]["limit"] == 2 else "allow"}}
+            self._answers = {
+                "t": {"behavior": "deny" if document["input"]["limit"] == 2 else "allow"}
+            }
             return super().evaluate(entry_point, document, timeout=timeout)
 
     hooks, engine = Hooks(), NoTwo("allow")
-    hooks.add(lambda ctx: [PermissionResult("allow"), UpdatedInput({**ctx.arguments, "limit": 2})], event)
+    hooks.add(
+        lambda ctx: [PermissionResult("allow"), UpdatedInput({**ctx.arguments, "limit": 2})], event
+    )
     with capture(policy=engine, hooks=hooks) as captured:
         call = called(captured, trim, given={"text": "a"})
         assert call.status == "denied"
@@ -124,7 +143,9 @@ def test_a_changed_input_is_decided_again_and_a_deny_wins(event: str) -> None:
         ({"text": object()}, "text: must be string"),
     ],
 )
-def test_a_changed_input_has_to_fit_the_schema_like_a_models(event: str, updated: Any, told: str) -> None:
+def test_a_changed_input_has_to_fit_the_schema_like_a_models(
+    event: str, updated: Any, told: str
+) -> None:
     hooks = Hooks()
     hooks.add(lambda ctx: UpdatedInput(updated), event)
     with capture(policy=StaticEngine("allow"), hooks=hooks) as captured:
@@ -151,7 +172,8 @@ def test_the_developers_own_check_sees_the_changed_input() -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "allowed"), [("allow", True), ("hooks_only", True), ("approval_only", False), ("forbid", False)]
+    ("policy", "allowed"),
+    [("allow", True), ("hooks_only", True), ("approval_only", False), ("forbid", False)],
 )
 @pytest.mark.parametrize("updated", [{"limit": 3}, {"_tenant": "acme"}])
 def test_the_contract_says_whether_a_hook_may_change_the_input(
@@ -167,18 +189,27 @@ def test_the_contract_says_whether_a_hook_may_change_the_input(
             assert call.error.error_class == "input_mutation_failed"
 
 
-# --- internal-only fields ---------------------------------------------------------------------------------------------
+# --- internal-only fields -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("event", ["pre_tool_use", "permission_decision"])
 @pytest.mark.parametrize("asynchronous", [False, True])
-def test_a_hook_gives_internal_arguments_that_nobody_else_sees(event: str, asynchronous: bool) -> None:
+def test_a_hook_gives_internal_arguments_that_nobody_else_sees(
+    event: str, asynchronous: bool
+) -> None:
     hooks, engine, live = Hooks(), StaticEngine("allow"), object()
-    hooks.add(lambda ctx: UpdatedInput({**ctx.arguments, "_tenant": "internal-acme", "_session": live}, "scope"), event)
+    hooks.add(
+        lambda ctx: UpdatedInput(
+            {**ctx.arguments, "_tenant": "internal-acme", "_session": live}, "scope"
+        ),
+        event,
+    )
     with capture(policy=engine, hooks=hooks, capture="SPAN_AND_EVENT") as captured:
         call = called(captured, trim, asynchronous, given={"text": "a"})
         assert call.value[2:] == ["internal-acme", live]
-        assert "_tenant" not in call.spec.declaration.input_contract.model_input_schema["properties"]
+        assert (
+            "_tenant" not in call.spec.declaration.input_contract.model_input_schema["properties"]
+        )
         assert "_tenant" not in call.spec.interface.model_input_schema["properties"]
         assert [d["input"] for d in engine.documents] == [{"text": "a", "limit": 10}]
         (mutation,) = call.mutations
@@ -202,7 +233,11 @@ def test_internal_arguments_never_come_from_the_model() -> None:
         for function, given_, options in (
             (trim, {"text": "a", "_tenant": "evil"}, {}),
             (stated, {"text": "a", "tenant": "evil"}, {"internal_only_fields": ["tenant"]}),
-            (stated, {"text": "a", "tenant": "evil"}, {"internal_only_fields": ["tenant"], "strict": False}),
+            (
+                stated,
+                {"text": "a", "tenant": "evil"},
+                {"internal_only_fields": ["tenant"], "strict": False},
+            ),
         ):
             call = called(captured, function, given=given_, **options)
             assert not call.ran
@@ -212,7 +247,9 @@ def test_internal_arguments_never_come_from_the_model() -> None:
 
 
 def test_internal_arguments_do_not_come_from_an_approver_either() -> None:
-    edit = FixedApprover(ApprovalAnswer(True, answered_by="user:eve", edited_input={"text": "a", "_tenant": "evil"}))
+    edit = FixedApprover(
+        ApprovalAnswer(True, answered_by="user:eve", edited_input={"text": "a", "_tenant": "evil"})
+    )
     with capture(policy=StaticEngine("ask"), approver=edit) as captured:
         call = called(captured, trim, given={"text": "a"}, strict=False)
         assert not call.ran
@@ -247,7 +284,7 @@ def test_internal_arguments_are_given_again_on_resume_elsewhere(tmp_path: Path) 
         assert tool is not None
 
 
-# --- fixed point ------------------------------------------------------------------------------------------------------
+# --- fixed point ----------------------------------------------------------------------------------
 
 
 def test_a_hook_that_ran_earlier_sees_what_a_later_one_changed() -> None:
@@ -256,9 +293,13 @@ def test_a_hook_that_ran_earlier_sees_what_a_later_one_changed() -> None:
     @hooks.on("pre_tool_use", order=1)
     def guard(ctx: HookContext) -> Any:
         seen.append(ctx.arguments["text"])
-        return PermissionResult("deny", "no etc") if ctx.arguments["text"].startswith("/etc") else None
+        return (
+            PermissionResult("deny", "no etc") if ctx.arguments["text"].startswith("/etc") else None
+        )
 
-    hooks.add(lambda ctx: UpdatedInput({**ctx.arguments, "text": "/etc/shadow"}), "pre_tool_use", order=2)
+    hooks.add(
+        lambda ctx: UpdatedInput({**ctx.arguments, "text": "/etc/shadow"}), "pre_tool_use", order=2
+    )
     with capture(policy=StaticEngine("allow"), hooks=hooks) as captured:
         call = called(captured, trim, given={"text": "notes"})
         assert seen == ["notes", "/etc/shadow"]
@@ -300,7 +341,9 @@ def test_hooks_that_never_agree_on_an_input_end_in_a_denial(event: str) -> None:
         hooks.add(lambda ctx: UpdatedInput({**ctx.arguments, "limit": 1}), event)
         hooks.add(lambda ctx: UpdatedInput({**ctx.arguments, "limit": 2}), event)
     else:
-        hooks.add(lambda ctx: UpdatedInput({**ctx.arguments, "limit": ctx.arguments["limit"] + 1}), event)
+        hooks.add(
+            lambda ctx: UpdatedInput({**ctx.arguments, "limit": ctx.arguments["limit"] + 1}), event
+        )
     with capture(policy=StaticEngine("allow"), hooks=hooks) as captured:
         call = called(captured, trim, given={"text": "a"})
         assert not call.ran
@@ -314,11 +357,15 @@ def test_what_runs_was_decided_and_seen_by_every_hook(values: list[int], forbidd
     hooks, engine = Hooks(), StaticEngine("allow")
     for value in values:
         hooks.add(
-            lambda ctx, v=value: UpdatedInput({**ctx.arguments, "limit": v}) if ctx.arguments["limit"] < v else None,
+            lambda ctx, v=value: (
+                UpdatedInput({**ctx.arguments, "limit": v}) if ctx.arguments["limit"] < v else None
+            ),
             "pre_tool_use",
         )
     hooks.add(
-        lambda ctx: PermissionResult("deny") if ctx.arguments["limit"] == forbidden else None, "pre_tool_use", order=-1
+        lambda ctx: PermissionResult("deny") if ctx.arguments["limit"] == forbidden else None,
+        "pre_tool_use",
+        order=-1,
     )
     with capture(policy=engine, hooks=hooks) as captured:
         call = called(captured, trim, given={"text": "a", "limit": 0})
@@ -330,7 +377,7 @@ def test_what_runs_was_decided_and_seen_by_every_hook(values: list[int], forbidd
             assert call.status == "denied"
 
 
-# --- copies -----------------------------------------------------------------------------------------------------------
+# --- copies ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
@@ -355,7 +402,9 @@ def test_what_a_hook_does_to_its_input_never_reaches_the_call(asynchronous: bool
     engine = StaticEngine("allow")
     with capture(policy=engine, hooks=hooks) as captured:
         call = called(captured, take, asynchronous, given=given_)
-        assert call.value == call.model_input == given_ == {"items": [1], "options": {"a": {"b": 1}}}
+        assert (
+            call.value == call.model_input == given_ == {"items": [1], "options": {"a": {"b": 1}}}
+        )
         assert engine.documents[0]["input"] == given_
     assert "evil" not in "".join(seen)
 
@@ -411,13 +460,18 @@ def test_a_change_that_python_takes_for_equal_is_a_change(author: str) -> None:
 
 def test_a_pre_hook_leaves_an_approved_input_as_it_was() -> None:
     hooks = Hooks()
-    hooks.add(lambda ctx: UpdatedInput({**ctx.arguments, "limit": ctx.arguments["limit"] + 1}), "pre_tool_use")
+    hooks.add(
+        lambda ctx: UpdatedInput({**ctx.arguments, "limit": ctx.arguments["limit"] + 1}),
+        "pre_tool_use",
+    )
     with capture(policy=StaticEngine("ask"), hooks=hooks) as captured:
         governor = captured.governor
         governed = governor.govern(trim, name="t")
         with pytest.raises(ApprovalRequired) as asked:
             governed("a")
-        governor.approvals.store.answer(asked.value.request_id, ApprovalAnswer(True, answered_by="user:eve"))
+        governor.approvals.store.answer(
+            asked.value.request_id, ApprovalAnswer(True, answered_by="user:eve")
+        )
         result = governor.resume(asked.value.invocation_id)
         assert result.status == "succeeded", result.error
         assert result.value[1] == 11
@@ -445,4 +499,8 @@ def test_a_decision_hooks_change_is_recorded_as_the_hooks() -> None:
     hooks.add(lambda ctx: change, "permission_decision", hook_id="judge")
     with capture(policy=StaticEngine("allow"), hooks=hooks) as captured:
         (mutation,) = called(captured, trim, given={"text": "a"}).mutations
-        assert (mutation.source_type, mutation.source_ref, mutation.reason) == ("hook", "judge", "why")
+        assert (mutation.source_type, mutation.source_ref, mutation.reason) == (
+            "hook",
+            "judge",
+            "why",
+        )

@@ -12,7 +12,14 @@ from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import BaseTool, StructuredTool, tool
 
 from agenttool_otel import ToolDenied
-from agenttool_otel.hooks import AdditionalContext, HookContext, Hooks, PermissionResult, UpdatedInput, UpdatedOutput
+from agenttool_otel.hooks import (
+    AdditionalContext,
+    HookContext,
+    Hooks,
+    PermissionResult,
+    UpdatedInput,
+    UpdatedOutput,
+)
 from agenttool_otel.testing import Capture, StaticEngine, capture
 
 
@@ -26,7 +33,9 @@ def make() -> BaseTool:
     return transfer
 
 
-async def called(captured: Capture, arguments: dict[str, Any], asynchronous: bool, **options: Any) -> ToolMessage:
+async def called(
+    captured: Capture, arguments: dict[str, Any], asynchronous: bool, **options: Any
+) -> ToolMessage:
     governed = captured.governor.govern(make(), **options)
     request = {"type": "tool_call", "id": "call-1", "name": "transfer", "args": arguments}
     return await governed.ainvoke(request) if asynchronous else governed.invoke(request)
@@ -35,7 +44,9 @@ async def called(captured: Capture, arguments: dict[str, Any], asynchronous: boo
 @pytest.mark.parametrize("asynchronous", [False, True])
 async def test_a_hook_changes_a_langchain_input_which_is_decided_again(asynchronous: bool) -> None:
     hooks, engine = Hooks(), StaticEngine("allow")
-    hooks.add(lambda ctx: UpdatedInput({**ctx.arguments, "amount": 1}), "pre_tool_use", tool="transfer")
+    hooks.add(
+        lambda ctx: UpdatedInput({**ctx.arguments, "amount": 1}), "pre_tool_use", tool="transfer"
+    )
     with capture(policy=engine, hooks=hooks) as captured:
         message = await called(captured, {"amount": 99, "tenant": "t"}, asynchronous)
         assert message.content == "sent 1 for t"
@@ -45,7 +56,9 @@ async def test_a_hook_changes_a_langchain_input_which_is_decided_again(asynchron
 @pytest.mark.parametrize("asynchronous", [False, True])
 async def test_a_hooks_deny_becomes_an_error_message_for_the_model(asynchronous: bool) -> None:
     hooks = Hooks()
-    hooks.add(lambda ctx: PermissionResult("deny", "too much"), "pre_tool_use", namespace="langchain")
+    hooks.add(
+        lambda ctx: PermissionResult("deny", "too much"), "pre_tool_use", namespace="langchain"
+    )
     with capture(policy=StaticEngine("allow"), hooks=hooks) as captured:
         message = await called(captured, {"amount": 99}, asynchronous)
         assert message.status == "error"
@@ -58,7 +71,9 @@ async def test_a_hooks_deny_becomes_an_error_message_for_the_model(asynchronous:
 @pytest.mark.parametrize("asynchronous", [False, True])
 async def test_internal_arguments_of_langchain_come_from_hooks_alone(asynchronous: bool) -> None:
     hooks, engine = Hooks(), StaticEngine("allow")
-    hooks.add(lambda ctx: UpdatedInput({**ctx.arguments, "tenant": "acme"}), "pre_tool_use", order=1)
+    hooks.add(
+        lambda ctx: UpdatedInput({**ctx.arguments, "tenant": "acme"}), "pre_tool_use", order=1
+    )
     hooks.add(lambda ctx: UpdatedInput({**ctx.arguments, "amount": 7}), "pre_tool_use", order=2)
     facts = {"internal_only_fields": ["tenant"]}
     with capture(policy=engine, hooks=hooks) as captured:
@@ -98,7 +113,12 @@ async def test_a_tool_node_runs_the_hooks_of_undecorated_tools() -> None:
     with capture(policy=StaticEngine("allow"), hooks=hooks) as captured:
         guard = ToolNodeGuard(captured.governor)
         node = ToolNode([make()], wrap_tool_call=guard, awrap_tool_call=guard.acall)
-        request = {"id": "c1", "name": "transfer", "args": {"amount": 9, "tenant": "t"}, "type": "tool_call"}
+        request = {
+            "id": "c1",
+            "name": "transfer",
+            "args": {"amount": 9, "tenant": "t"},
+            "type": "tool_call",
+        }
         state: Any = {"messages": [AIMessage("", tool_calls=[request])]}
         from langgraph.graph import END, START, MessagesState, StateGraph
 
@@ -122,7 +142,9 @@ def test_an_interrupt_raised_by_a_hook_pauses_the_graph() -> None:
 
     @hooks.on("pre_tool_use")
     def ask(ctx: HookContext) -> Any:
-        return None if interrupt({"sure": ctx.arguments}) == "yes" else PermissionResult("deny", "no")
+        return (
+            None if interrupt({"sure": ctx.arguments}) == "yes" else PermissionResult("deny", "no")
+        )
 
     @tool
     def act(x: int) -> str:

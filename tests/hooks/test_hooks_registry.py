@@ -10,7 +10,14 @@ from typing import Any
 import pytest
 
 from agenttool_otel import ConfigurationError
-from agenttool_otel.hooks import HookContext, Hooks, Message, PermissionResult, Progress, UpdatedInput
+from agenttool_otel.hooks import (
+    HookContext,
+    Hooks,
+    Message,
+    PermissionResult,
+    Progress,
+    UpdatedInput,
+)
 from agenttool_otel.testing import StaticEngine, capture
 
 
@@ -39,7 +46,9 @@ def add(a: int, b: int = 1) -> int:
         ({"tool": "add", "namespace": "calc", "kind": "mcp_tool"}, False),
     ],
 )
-def test_a_hook_runs_for_tools_that_all_its_patterns_match(matcher: dict[str, Any], runs: bool) -> None:
+def test_a_hook_runs_for_tools_that_all_its_patterns_match(
+    matcher: dict[str, Any], runs: bool
+) -> None:
     hooks, seen = Hooks(), []
     hooks.on("pre_tool_use", **matcher)(lambda ctx: seen.append(ctx.tool_id))
     with capture(policy=StaticEngine("allow"), hooks=hooks) as captured:
@@ -156,7 +165,10 @@ def test_asynchronous_hooks_are_known_as_such_in_every_form(function: Any, is_as
 
 
 def test_what_is_no_registry_is_refused_by_the_governor() -> None:
-    with pytest.raises(ConfigurationError, match="list"), capture(policy=StaticEngine("allow"), hooks=[print]):
+    with (
+        pytest.raises(ConfigurationError, match="list"),
+        capture(policy=StaticEngine("allow"), hooks=[print]),
+    ):
         pass
 
 
@@ -176,7 +188,9 @@ def test_registering_during_calls_loses_no_hook_nor_call() -> None:
         worker = threading.Thread(target=calls)
         worker.start()
         for number in range(200):
-            hooks.add(lambda ctx: None, "permission_decision", hook_id=f"h{number}", tool=f"none{number}")
+            hooks.add(
+                lambda ctx: None, "permission_decision", hook_id=f"h{number}", tool=f"none{number}"
+            )
         stop.set()
         worker.join()
         seen = []

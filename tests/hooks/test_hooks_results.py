@@ -1,4 +1,6 @@
-"""What hooks say beside the decision: messages, progress, context, stops and outputs, recorded, told and redacted."""
+"""What hooks say beside the decision: messages, progress, context, stops and outputs, recorded,
+told and redacted.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,11 @@ def test_every_hook_run_leaves_a_record_and_two_events(asynchronous: bool) -> No
     def after(ctx: HookContext) -> Any:
         assert ctx.result == {"text": "changed"}
         assert ctx.status == "succeeded"
-        return [AdditionalContext("the file is old", source="mtime"), Stop("enough"), UpdatedOutput(1)]
+        return [
+            AdditionalContext("the file is old", source="mtime"),
+            Stop("enough"),
+            UpdatedOutput(1),
+        ]
 
     with capture(policy=StaticEngine("allow"), hooks=hooks) as captured:
         governor = captured.governor
@@ -85,7 +91,11 @@ def test_every_hook_run_leaves_a_record_and_two_events(asynchronous: bool) -> No
                 captured.events if "hook" in e.event_type]  # fmt: skip
         assert told == [
             ("tool.hook.pre.started", "before", None),
-            ("tool.hook.pre.completed", "before", ["progress", "message", "updated_input", "permission_result"]),
+            (
+                "tool.hook.pre.completed",
+                "before",
+                ["progress", "message", "updated_input", "permission_result"],
+            ),
             ("tool.hook.pre.started", "judge", None),
             ("tool.hook.pre.completed", "judge", []),
             ("tool.hook.post.started", "after", None),
@@ -93,7 +103,10 @@ def test_every_hook_run_leaves_a_record_and_two_events(asynchronous: bool) -> No
         ]
         (progress,) = [e for e in captured.events if e.event_type == "tool.invocation.progress"]
         assert progress.data["agenttool.progress.percent"] == 50.0
-        assert {event.name for event in captured.span.events} >= {"tool.hook.pre.started", "tool.hook.post.completed"}
+        assert {event.name for event in captured.span.events} >= {
+            "tool.hook.pre.started",
+            "tool.hook.post.completed",
+        }
         states = [transition.status for transition in invocation_record(call).status_transitions]
         assert states[-3:] == ["running", "post_hooks_running", "succeeded"]
         assert "pre_hooks_running" in states
@@ -103,7 +116,9 @@ def test_every_hook_run_leaves_a_record_and_two_events(asynchronous: bool) -> No
 def test_messages_context_and_a_stop_come_with_the_envelope() -> None:
     hooks = Hooks()
     hooks.add(lambda ctx: Message("careful", level="warning"), "pre_tool_use", hook_id="m")
-    hooks.add(lambda ctx: [AdditionalContext("c"), Stop("budget spent")], "post_tool_use", hook_id="s")
+    hooks.add(
+        lambda ctx: [AdditionalContext("c"), Stop("budget spent")], "post_tool_use", hook_id="s"
+    )
     with capture(policy=StaticEngine("allow"), hooks=hooks) as captured:
         result = captured.governor.govern(echo).tool.invoke().to_json_object()
         assert result["hook_messages"] == [{"hook_id": "m", "level": "warning", "text": "careful"}]
@@ -124,9 +139,18 @@ def test_what_hooks_say_is_redacted_wherever_it_goes() -> None:
         ],
         "pre_tool_use",
     )
-    hooks.add(lambda ctx: [Stop(f"found {SECRET}"), UpdatedOutput({"k": SECRET}, SECRET)], "post_tool_use")
-    hooks.add(lambda ctx: PermissionResult("deny", f"found {SECRET}"), "pre_tool_use", tool="denied", order=9)
-    with capture(policy=StaticEngine("allow"), hooks=hooks, capture="SPAN_AND_EVENT", verbose=True) as captured:
+    hooks.add(
+        lambda ctx: [Stop(f"found {SECRET}"), UpdatedOutput({"k": SECRET}, SECRET)], "post_tool_use"
+    )
+    hooks.add(
+        lambda ctx: PermissionResult("deny", f"found {SECRET}"),
+        "pre_tool_use",
+        tool="denied",
+        order=9,
+    )
+    with capture(
+        policy=StaticEngine("allow"), hooks=hooks, capture="SPAN_AND_EVENT", verbose=True
+    ) as captured:
         governor = captured.governor
         for name in ("allowed", "denied"):
             tool = governor.govern(lambda text="a": "done", name=name).tool
@@ -137,12 +161,13 @@ def test_what_hooks_say_is_redacted_wherever_it_goes() -> None:
             assert "found" in json.dumps(kept)
             assert SECRET not in repr([m.to_json_object() for m in call.mutations])
             assert SECRET not in repr(tool.invoke())
-        assert kept[0]["updated_input"]["text"].startswith("found ")  # captured, and so shown, redacted
+        # captured, and so shown, redacted
+        assert kept[0]["updated_input"]["text"].startswith("found ")
         assert SECRET not in repr(captured.events)
         assert SECRET not in "".join(span.to_json() for span in captured.spans)
 
 
-# --- updated_output ---------------------------------------------------------------------------------------------------
+# --- updated_output -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -193,7 +218,11 @@ def test_the_last_owner_wins_and_each_sees_the_one_before() -> None:
 
 def test_a_replaced_output_meets_the_policys_obligations() -> None:
     hooks = Hooks()
-    hooks.add(lambda ctx: UpdatedOutput({"password": "from-the-" + "hook"}), "post_tool_use", owns_output=True)
+    hooks.add(
+        lambda ctx: UpdatedOutput({"password": "from-the-" + "hook"}),
+        "post_tool_use",
+        owns_output=True,
+    )
     answer = decision("allow", obligations={"redact_result": ["/password"]})
     with capture(policy=StaticEngine(answer), hooks=hooks) as captured:
         assert "from-the-hook" not in repr(captured.governor.govern(echo)())
@@ -204,7 +233,11 @@ def test_a_failure_can_not_be_turned_into_a_success() -> None:
         raise KeyError("k")
 
     hooks = Hooks()
-    hooks.add(lambda ctx: [UpdatedOutput("fine"), AdditionalContext("try b")], "post_tool_use_failure", tool="broken")
+    hooks.add(
+        lambda ctx: [UpdatedOutput("fine"), AdditionalContext("try b")],
+        "post_tool_use_failure",
+        tool="broken",
+    )
     with capture(policy=StaticEngine("allow"), hooks=hooks) as captured:
         governed = captured.governor.govern(broken, tool_kind="mcp_tool")
         result = governed.tool.invoke()
@@ -214,12 +247,14 @@ def test_a_failure_can_not_be_turned_into_a_success() -> None:
             governed()
 
 
-# --- other shapes -----------------------------------------------------------------------------------------------------
+# --- other shapes ---------------------------------------------------------------------------------
 
 
 def test_post_hooks_of_a_stream_run_at_its_end_with_its_items() -> None:
     hooks, seen = Hooks(), []
-    hooks.add(lambda ctx: [seen.append((ctx.status, ctx.items)), UpdatedOutput([])][1], "post_tool_use")
+    hooks.add(
+        lambda ctx: [seen.append((ctx.status, ctx.items)), UpdatedOutput([])][1], "post_tool_use"
+    )
 
     def count() -> Any:
         yield from range(3)
@@ -263,7 +298,9 @@ def test_a_persisted_result_is_told_to_its_hooks(tmp_path: Path) -> None:
         assert tool.invoke(n=100_000).status == "succeeded"
         assert len(seen) == 1
         assert seen[0]["strategy"] == "preview_and_persist"
-        assert [e.event_type for e in captured.events if e.data.get("agenttool.hook.id") == "p"] == [
+        assert [
+            e.event_type for e in captured.events if e.data.get("agenttool.hook.id") == "p"
+        ] == [
             "tool.hook.post.started",
             "tool.hook.post.completed",
         ]
@@ -297,7 +334,8 @@ def test_all_that_hooks_and_custom_tools_tell_is_in_the_registry() -> None:
 
     hooks = Hooks()
     hooks.add(
-        lambda ctx: [Progress("p", 10), UpdatedInput({"text": "b", "_internal": 1}), Message("m")], "pre_tool_use"
+        lambda ctx: [Progress("p", 10), UpdatedInput({"text": "b", "_internal": 1}), Message("m")],
+        "pre_tool_use",
     )
     hooks.add(lambda ctx: 1 / 0, "post_tool_use")
     hooks.add(lambda ctx: PermissionResult("deny", "no"), "permission_decision", tool="denied")
@@ -305,12 +343,22 @@ def test_all_that_hooks_and_custom_tools_tell_is_in_the_registry() -> None:
     def tool(text: str, _internal: int = 0) -> str:
         return text
 
-    with capture(policy=StaticEngine("allow"), hooks=hooks, capture="SPAN_AND_EVENT", verbose=True) as captured:
+    with capture(
+        policy=StaticEngine("allow"), hooks=hooks, capture="SPAN_AND_EVENT", verbose=True
+    ) as captured:
         governor = captured.governor
         assert governor.govern(tool)("a") == "b"
         governor.govern(tool, name="denied").tool.invoke(text="a")
         for end in (lambda i: governor.complete(i, "x"), lambda i: governor.interrupt(i, "why")):
-            end(governor.govern(tool, name="custom", ownership="custom").tool.invoke(text="a").invocation_id)
+            end(
+                governor.govern(tool, name="custom", ownership="custom")
+                .tool.invoke(text="a")
+                .invocation_id
+            )
         assert len(captured.spans) == 6
-        problems = [problem for problem in semconv_check.check_spans(captured.spans) if "'static'" not in problem]
+        problems = [
+            problem
+            for problem in semconv_check.check_spans(captured.spans)
+            if "'static'" not in problem
+        ]
         assert problems == []  # the test's own engine has no entry

@@ -1,4 +1,6 @@
-"""A hook's deadline begins when the hook does; the wait for its turn has a bound of its own, and is named."""
+"""A hook's deadline begins when the hook does; the wait for its turn has a bound of its own, and is
+named.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def test_a_plain_hook_that_begins_late_is_in_time(monkeypatch: pytest.MonkeyPatc
         assert captured.governor.govern(lambda: "done", name="act")() == "done"
 
 
-async def test_a_plain_hook_of_an_async_call_may_begin_late(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_plain_hook_of_an_async_call_may_begin_late(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(threading, "Thread", LateThread)
 
     async def act() -> str:
@@ -67,7 +71,9 @@ def test_a_hook_that_never_begins_is_told_from_a_slow_one(monkeypatch: pytest.Mo
     monkeypatch.setattr(running, "MAX_WAIT_SECONDS", 0.1)
     monkeypatch.setattr(threading, "Thread", LateThread)
     ran: list[int] = []
-    with capture(policy=StaticEngine("allow"), hooks=hooked(lambda context: ran.append(1), 5)) as captured:
+    with capture(
+        policy=StaticEngine("allow"), hooks=hooked(lambda context: ran.append(1), 5)
+    ) as captured:
         with pytest.raises(ToolDenied, match="got no turn"):
             captured.governor.govern(lambda: "done", name="act")()
         time.sleep(0.8)
@@ -75,7 +81,9 @@ def test_a_hook_that_never_begins_is_told_from_a_slow_one(monkeypatch: pytest.Mo
 
 
 def test_a_hook_that_takes_too_long_is_still_stopped() -> None:
-    with capture(policy=StaticEngine("allow"), hooks=hooked(lambda context: time.sleep(2), 0.1)) as captured:
+    with capture(
+        policy=StaticEngine("allow"), hooks=hooked(lambda context: time.sleep(2), 0.1)
+    ) as captured:
         began = time.monotonic()
         with pytest.raises(ToolDenied, match="took too long"):
             captured.governor.govern(lambda: "done", name="act")()

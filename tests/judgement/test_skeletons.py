@@ -1,4 +1,6 @@
-"""Guessed facts: what a name and a sentence say, and that a skeleton pasted unread makes no policy more lenient."""
+"""Guessed facts: what a name and a sentence say, and that a skeleton pasted unread makes no policy
+more lenient.
+"""
 
 from __future__ import annotations
 
@@ -46,10 +48,17 @@ def test_a_skeleton_pasted_unread_is_never_laxer(
     governor = Governor(policy_data={"agenttool": {"settings": {"preset": preset}}})
     plain = governor.govern(tool_of(name, text, arguments), tool_id="plain.tool").tool
     facts = ast.literal_eval(ast.parse(skeleton({name: plain.spec})).body[0].value)  # type: ignore[attr-defined]
-    pasted = governor.govern(tool_of(name, text, arguments), tool_id="pasted.tool", **facts[name]).tool
+    pasted = governor.govern(
+        tool_of(name, text, arguments), tool_id="pasted.tool", **facts[name]
+    ).tool
     words = f"Please {text} DE89370400440532013000 Taxes 1 5"
     with agent_context(
-        actor="agent:a", session_id="s", user_text=words, roots=[str(tmp_path)], cwd=str(tmp_path), interactive=True
+        actor="agent:a",
+        session_id="s",
+        user_text=words,
+        roots=[str(tmp_path)],
+        cwd=str(tmp_path),
+        interactive=True,
     ):
         for given in itertools.product(*(VALUES[argument] for argument in arguments)):
             call = dict(zip(arguments, given, strict=True))
@@ -91,7 +100,8 @@ def test_any_writing_verb_of_the_sentence_wins(name: str, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["SendMoney", "place_order", "withdraw", "make_payment", "issue_refund", "bank_transfer"]
+    "name",
+    ["SendMoney", "place_order", "withdraw", "make_payment", "issue_refund", "bank_transfer"],
 )
 def test_what_moves_money_is_guessed_to_pay(name: str) -> None:
     found = guessed(name, "Do it.")

@@ -1,4 +1,6 @@
-"""No rule holds because nothing was collected: unstated effects, other arguments, worlds that nobody closed."""
+"""No rule holds because nothing was collected: unstated effects, other arguments, worlds that
+nobody closed.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,9 @@ def test_only_who_says_so_closes_a_world(facts: dict[str, Any]) -> None:
     assert kept.tool.spec.output_trust.is_trusted is False
 
 
-@pytest.mark.parametrize("facts", [{}, {"read_only": True}, {"read_only": True, "access_kinds": ["file_read"]}])
+@pytest.mark.parametrize(
+    "facts", [{}, {"read_only": True}, {"read_only": True, "access_kinds": ["file_read"]}]
+)
 def test_fields_are_records_only_of_what_touches_nothing(facts: dict[str, Any]) -> None:
     kept = Governor().govern(tool_of("read_bill", "Read a bill.", {"name": "str"}), **facts)
     assert kept.tool.spec.output_trust.infer is False
@@ -93,7 +97,9 @@ def test_reviewed_readers_of_files_are_open(server: str) -> None:
         ({"text": "str"}, {"text": "something that the model wrote"}),
     ],
 )
-def test_a_writing_call_without_a_known_target_asks(arguments: dict[str, str], given: dict[str, Any]) -> None:
+def test_a_writing_call_without_a_known_target_asks(
+    arguments: dict[str, str], given: dict[str, Any]
+) -> None:
     desk = Desk()
     share = desk.tool("share_report", arguments, **WRITES)
     assert desk.decide("Share the report.", f"eve or {EVE}", share, **given) == "ask"
@@ -108,13 +114,23 @@ def test_a_writing_call_without_arguments_runs_as_asked_for() -> None:
 
 def test_arguments_that_decide_nothing_can_be_named() -> None:
     desk = Desk()
-    stated = desk.tool("share_report", {"public": "bool", "remark": "str"}, **WRITES, inert_args=["public", "remark"])
-    assert desk.decide("Share the report.", PAGE, stated, public=True, remark="as you asked") == "allow"
+    stated = desk.tool(
+        "share_report",
+        {"public": "bool", "remark": "str"},
+        **WRITES,
+        inert_args=["public", "remark"],
+    )
+    assert (
+        desk.decide("Share the report.", PAGE, stated, public=True, remark="as you asked")
+        == "allow"
+    )
 
 
 def test_a_schema_that_takes_anything_is_looked_through() -> None:
     governor = Desk()
-    share = governor.tool("share_report", {}, **WRITES, model_input_schema={"type": "object"}, strict=False)
+    share = governor.tool(
+        "share_report", {}, **WRITES, model_input_schema={"type": "object"}, strict=False
+    )
     assert share.tool.spec.facts is not None
 
 

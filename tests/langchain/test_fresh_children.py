@@ -1,4 +1,6 @@
-"""Processes that multiprocessing starts afresh are governed as their parent is, or refuse with a text."""
+"""Processes that multiprocessing starts afresh are governed as their parent is, or refuse
+with a text.
+"""
 
 from __future__ import annotations
 

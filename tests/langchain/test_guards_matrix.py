@@ -1,4 +1,6 @@
-"""Shapes of tools, ways to call them and ways to guard them: each cell is held, or refused with a text."""
+"""Shapes of tools, ways to call them and ways to guard them: each cell is held, or refused with a
+text.
+"""
 
 from __future__ import annotations
 
@@ -148,7 +150,9 @@ SHAPES: dict[str, Callable[[], BaseTool]] = {
     ),
 }
 REFUSED_BY_GOVERN = {"mixin with invoke", "mixin with run", "method set before", "method set later"}
-"""Classes with outer methods of their own: ``govern`` refuses them; an instrumentor refuses their calls."""
+"""Classes with outer methods of their own: ``govern`` refuses them; an instrumentor refuses their
+calls.
+"""
 
 TOOL_CALL = {"type": "tool_call", "name": "work", "args": {"text": "a"}, "id": "1"}
 INPUT = {"text": "a"}
@@ -262,7 +266,9 @@ def test_an_allowed_call_is_decided_and_run_once(
 
 @pytest.mark.parametrize("guard", [_by_instrumentor, _by_later_instrumentor])
 @pytest.mark.parametrize("shape", sorted(REFUSED_BY_GOVERN))
-def test_a_refused_class_is_refused_with_a_text(engine: StaticEngine, shape: str, guard: Any) -> None:
+def test_a_refused_class_is_refused_with_a_text(
+    engine: StaticEngine, shape: str, guard: Any
+) -> None:
     tool = guard(SHAPES[shape])
     if shape == "method set later" and guard is _by_instrumentor:
         assert "denied" in str(_error(tool)) or "replaces" in str(_error(tool))
@@ -300,14 +306,18 @@ NESTED: dict[str, Callable[[], BaseTool]] = {
         functools.partial(govern(work)), name="work", description="Work.", args_schema=Arguments
     ),
     "governed method": lambda: StructuredTool.from_function(Methods().work, name="work"),
-    "governed coroutine": lambda: StructuredTool.from_function(coroutine=govern(awork), name="work"),
+    "governed coroutine": lambda: StructuredTool.from_function(
+        coroutine=govern(awork), name="work"
+    ),
     "governed body of one input": lambda: Tool(name="work", func=govern(work), description="Work."),
 }
 
 
 @pytest.mark.parametrize("guard", GUARDS)
 @pytest.mark.parametrize("shape", NESTED)
-def test_a_governed_function_in_a_tool_is_one_call(engine: StaticEngine, shape: str, guard: Any) -> None:
+def test_a_governed_function_in_a_tool_is_one_call(
+    engine: StaticEngine, shape: str, guard: Any
+) -> None:
     tool = guard(NESTED[shape])
     with suppress(Exception):
         asyncio.run(tool.ainvoke(INPUT))

@@ -35,16 +35,21 @@ class Scripted(BaseChatModel):
     def bind_tools(self, tools: Any, **kwargs: Any) -> Scripted:
         return self
 
-    def _generate(self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
+    def _generate(
+        self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any
+    ) -> ChatResult:
         step = self.calls[self.position] if self.position < len(self.calls) else None
         self.position += 1
         if step is None:
             return ChatResult(generations=[ChatGeneration(message=AIMessage(content="done"))])
         batch = step if isinstance(step, list) else [step]
         calls = [
-            {"name": name, "args": args, "id": f"call-{self.position}-{n}"} for n, (name, args) in enumerate(batch)
+            {"name": name, "args": args, "id": f"call-{self.position}-{n}"}
+            for n, (name, args) in enumerate(batch)
         ]
-        return ChatResult(generations=[ChatGeneration(message=AIMessage(content="", tool_calls=calls))])
+        return ChatResult(
+            generations=[ChatGeneration(message=AIMessage(content="", tool_calls=calls))]
+        )
 
 
 @tool
@@ -60,11 +65,20 @@ def remover(path: str) -> str:
 
 
 ANSWERS = {"reader": decision("allow"), "remover": decision("deny")}
-SCRIPT = [("reader", {"path": "a"}), ("remover", {"path": "b"}), ("unknown_tool", {}), ("reader", {"wrong": 1})]
+SCRIPT = [
+    ("reader", {"path": "a"}),
+    ("remover", {"path": "b"}),
+    ("unknown_tool", {}),
+    ("reader", {"wrong": 1}),
+]
 
 
 def results(state: dict[str, Any]) -> list[tuple[str | None, str]]:
-    return [(message.name, message.status) for message in state["messages"] if isinstance(message, ToolMessage)]
+    return [
+        (message.name, message.status)
+        for message in state["messages"]
+        if isinstance(message, ToolMessage)
+    ]
 
 
 @pytest.mark.parametrize("is_async", [False, True])
@@ -89,7 +103,9 @@ def test_a_governed_tool_is_decided_once_under_the_middleware() -> None:
     with capture(policy=engine) as captured:
         tools = [captured.governor.govern(reader)]
         agent = create_agent(
-            Scripted(calls=[("reader", {"path": "a"})]), tools, middleware=[AgentToolMiddleware(captured.governor)]
+            Scripted(calls=[("reader", {"path": "a"})]),
+            tools,
+            middleware=[AgentToolMiddleware(captured.governor)],
         )
         agent.invoke({"messages": [HumanMessage("go")]})
         assert len(engine.documents) == 1
@@ -134,7 +150,9 @@ for path in ("notes.txt", "/etc/shadow"):
 def run_program(folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     (folder / "app.py").write_text(textwrap.dedent(APP), encoding="utf-8")
     (folder / "notes.txt").write_text("hello", encoding="utf-8")
-    facts = {"read_*": {"read_only": True, "access_kinds": ["file_read"], "tool_kind": "file_operation"}}
+    facts = {
+        "read_*": {"read_only": True, "access_kinds": ["file_read"], "tool_kind": "file_operation"}
+    }
     (folder / "facts.json").write_text(json.dumps(facts), encoding="utf-8")
     environment = {
         **os.environ,
@@ -172,7 +190,9 @@ def test_a_program_with_a_broken_bundle_refuses_to_run_tools(tmp_path: Path, bro
     bundle = tmp_path / "bundle"
     if broken == "syntax":
         bundle.mkdir()
-        (bundle / "policy.rego").write_text("package agenttool.permission\ndecision := {", encoding="utf-8")
+        (bundle / "policy.rego").write_text(
+            "package agenttool.permission\ndecision := {", encoding="utf-8"
+        )
     done = run_program(tmp_path, AGENTTOOL_POLICY_BUNDLE=str(bundle))
     assert "RAN" not in done.stdout, done.stdout
     assert done.stdout.count("STATUS") == 2, done.stderr

@@ -1,4 +1,6 @@
-"""What reaches a LangChain tool is what was decided: whatever its arguments are called, and however they are read."""
+"""What reaches a LangChain tool is what was decided: whatever its arguments are called, and however
+they are read.
+"""
 
 from __future__ import annotations
 
@@ -61,10 +63,14 @@ class Explicit(BaseTool):
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_an_argument_named_like_langchains_own_is_shown(made: BaseTool, arguments: dict[str, Any]) -> None:
+def test_an_argument_named_like_langchains_own_is_shown(
+    made: BaseTool, arguments: dict[str, Any]
+) -> None:
     engine = StaticEngine("deny")
     with capture(policy=engine) as captured:
-        assert captured.governor.govern(made).invoke(as_call(made.name, arguments)).status == "error"
+        assert (
+            captured.governor.govern(made).invoke(as_call(made.name, arguments)).status == "error"
+        )
         assert engine.documents[0]["input"] == arguments
 
 
@@ -89,10 +95,18 @@ SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "require
 @pytest.mark.parametrize("is_async", [False, True])
 @pytest.mark.parametrize(
     "arguments",
-    [{"path": ["a"]}, {}, {"path": "a", "callbacks": "s"}, {"path": "a", "config": "s"}, {"path": "a", "other": "s"}],
+    [
+        {"path": ["a"]},
+        {},
+        {"path": "a", "callbacks": "s"},
+        {"path": "a", "config": "s"},
+        {"path": "a", "other": "s"},
+    ],
     ids=str,
 )
-def test_arguments_outside_a_schema_reach_no_policy_nor_tool(arguments: dict[str, Any], is_async: bool) -> None:
+def test_arguments_outside_a_schema_reach_no_policy_nor_tool(
+    arguments: dict[str, Any], is_async: bool
+) -> None:
     ran: list[Any] = []
 
     async def call_tool(**given: Any) -> str:
@@ -119,7 +133,9 @@ def test_arguments_outside_a_schema_reach_no_policy_nor_tool(arguments: dict[str
 def test_an_argument_that_a_schema_leaves_open_is_decided() -> None:
     engine = StaticEngine("allow")
     with capture(policy=engine) as captured:
-        made = StructuredTool(name="remote", description="Call.", args_schema=SCHEMA, func=lambda **given: str(given))
+        made = StructuredTool(
+            name="remote", description="Call.", args_schema=SCHEMA, func=lambda **given: str(given)
+        )
         arguments = {"path": "a", "callbacks": "b"}
         assert captured.governor.govern(made).invoke(arguments) == str(arguments)
         assert engine.documents[0]["input"] == arguments
@@ -137,7 +153,10 @@ def test_a_tool_called_by_anothers_body_is_a_call_of_its_own() -> None:
 
         governed = captured.governor.govern(outer)
         assert governed.invoke(as_call("outer", {"text": "a"})).content == "a!"
-        told = [(document["input"], document["invocation"]["native_call_id"]) for document in engine.documents]
+        told = [
+            (document["input"], document["invocation"]["native_call_id"])
+            for document in engine.documents
+        ]
         assert told == [({"text": "a"}, "call-1"), ({"config": "a!"}, None)]
 
 
@@ -170,7 +189,9 @@ def test_a_hooks_input_is_decided_as_langchain_reads_it() -> None:
     hooks, engine = Hooks(), StaticEngine("allow")
     hooks.add(lambda ctx: UpdatedInput({"command": "RM -RF"}), "pre_tool_use")
     with capture(policy=engine, hooks=hooks) as captured:
-        assert captured.governor.govern(shell).invoke({"command": "ls", "where": "/tmp"}) == "rm -rf /"
+        assert (
+            captured.governor.govern(shell).invoke({"command": "ls", "where": "/tmp"}) == "rm -rf /"
+        )
         assert engine.documents[-1]["input"] == {"command": "rm -rf", "where": "/"}
 
 
@@ -197,28 +218,43 @@ def test_what_langchain_reads_is_a_change_with_its_author() -> None:
         ({"command": "rm"}, None),  # it would run in a place that nobody approved
     ],
 )
-def test_an_edit_runs_as_it_was_approved_or_not_at_all(edit: dict[str, Any], ran: str | None) -> None:
+def test_an_edit_runs_as_it_was_approved_or_not_at_all(
+    edit: dict[str, Any], ran: str | None
+) -> None:
     approver = FixedApprover(ApprovalAnswer(True, answered_by="user:bob", edited_input=edit))
     engine = StaticEngine("ask")
     with capture(policy=engine, approver=approver) as captured:
         message = captured.governor.govern(shell).invoke(as_call("shell", {"command": "ls"}))
-        assert (message.content.partition("\n\n")[0] if message.status == "success" else None) == ran
+        assert (
+            message.content.partition("\n\n")[0] if message.status == "success" else None
+        ) == ran
         assert ran is not None or captured.span.attributes["error.type"] == "input_mutation_failed"
 
 
 def test_an_edit_leaves_what_was_injected() -> None:
     @tool
-    def act(text: Lower, user: Annotated[str, InjectedToolArg], call_id: Annotated[str, InjectedToolCallId]) -> str:
+    def act(
+        text: Lower,
+        user: Annotated[str, InjectedToolArg],
+        call_id: Annotated[str, InjectedToolCallId],
+    ) -> str:
         """Act."""
         return f"{text} {user} {call_id}"
 
-    approver = FixedApprover(ApprovalAnswer(True, answered_by="user:bob", edited_input={"text": "b"}))
+    approver = FixedApprover(
+        ApprovalAnswer(True, answered_by="user:bob", edited_input={"text": "b"})
+    )
     engine = StaticEngine("ask")
     with capture(policy=engine, approver=approver) as captured:
         governed = captured.governor.govern(act)
         content = governed.invoke(as_call("act", {"text": "a", "user": "u"})).content
-        assert content.startswith('b u call-1\n\nA person changed the arguments of this call: text is now "b".')
-        assert [document["input"] for document in engine.documents] == [{"text": "a"}, {"text": "b"}]
+        assert content.startswith(
+            'b u call-1\n\nA person changed the arguments of this call: text is now "b".'
+        )
+        assert [document["input"] for document in engine.documents] == [
+            {"text": "a"},
+            {"text": "b"},
+        ]
 
 
 def test_what_a_change_removed_stays_away_in_the_next_change() -> None:
@@ -234,9 +270,13 @@ def test_what_a_change_removed_stays_away_in_the_next_change() -> None:
     def change_again(ctx: HookContext) -> UpdatedInput | None:
         return change(ctx)
 
-    made = StructuredTool(name="remote", description="Call.", args_schema=SCHEMA, func=lambda **given: str(given))
+    made = StructuredTool(
+        name="remote", description="Call.", args_schema=SCHEMA, func=lambda **given: str(given)
+    )
     with capture(policy=engine, hooks=hooks) as captured:
-        assert captured.governor.govern(made).invoke({"path": "x", "secret": "s"}) == "{'path': 'b'}"
+        assert (
+            captured.governor.govern(made).invoke({"path": "x", "secret": "s"}) == "{'path': 'b'}"
+        )
 
 
 def test_a_list_that_its_owner_changes_later_runs_as_decided() -> None:

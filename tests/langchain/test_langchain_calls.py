@@ -13,7 +13,14 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import ToolMessage
 from langchain_core.runnables import RunnableLambda
 from langchain_core.runnables.retry import RunnableRetry
-from langchain_core.tools import BaseTool, InjectedToolCallId, StructuredTool, Tool, ToolException, tool
+from langchain_core.tools import (
+    BaseTool,
+    InjectedToolCallId,
+    StructuredTool,
+    Tool,
+    ToolException,
+    tool,
+)
 
 from agenttool_otel import ApprovalAnswer, ApprovalRequired, ConfigurationError, ToolDenied
 from agenttool_otel.names import ApprovalStatus
@@ -153,7 +160,9 @@ def test_an_asynchronous_tool_is_governed_on_the_loop() -> None:
 
 
 def test_a_denied_call_is_an_error_tool_message_with_artifact() -> None:
-    answers = {"shout": decision("deny", alternatives=[{"tool": "whisper", "arguments": {"text": "a"}}])}
+    answers = {
+        "shout": decision("deny", alternatives=[{"tool": "whisper", "arguments": {"text": "a"}}])
+    }
     seen: list[Any] = []
 
     class Handler(BaseCallbackHandler):
@@ -161,7 +170,9 @@ def test_a_denied_call_is_an_error_tool_message_with_artifact() -> None:
             seen.append(output)
 
     with capture(policy=StaticEngine(answers)) as captured:
-        message = captured.governor.govern(shout).invoke(as_call({"text": "a"}), {"callbacks": [Handler()]})
+        message = captured.governor.govern(shout).invoke(
+            as_call({"text": "a"}), {"callbacks": [Handler()]}
+        )
         assert isinstance(message, ToolMessage)
         assert message.status == "error"
         assert message.tool_call_id == "call-1"
@@ -230,10 +241,14 @@ def test_the_tools_own_exception_stays_langchains_business() -> None:
 
 
 def test_an_ask_is_answered_in_place_or_told_to_the_model() -> None:
-    yes = FixedApprover(ApprovalAnswer(True, answered_by="user:bob", edited_input={"text": "edited", "times": 2}))
+    yes = FixedApprover(
+        ApprovalAnswer(True, answered_by="user:bob", edited_input={"text": "edited", "times": 2})
+    )
     with capture(policy=StaticEngine("ask"), approver=yes) as captured:
         content = captured.governor.govern(shout).invoke(as_call({"text": "a"})).content
-        assert content.startswith("EDITEDEDITED\n\nA person changed the arguments of this call: text is now")
+        assert content.startswith(
+            "EDITEDEDITED\n\nA person changed the arguments of this call: text is now"
+        )
     with capture(policy=StaticEngine("ask")) as captured:
         message = captured.governor.govern(shout).invoke(as_call({"text": "a"}))
         assert message.status == "error"
@@ -259,7 +274,9 @@ def test_a_large_result_is_previewed_and_its_artifact_stays() -> None:
         return "word " * 10_000, "artifact"
 
     with capture(policy=StaticEngine("allow")) as captured:
-        message = captured.governor.govern(big, max_inline_chars=500).invoke(as_call({"text": "a"}, "big"))
+        message = captured.governor.govern(big, max_inline_chars=500).invoke(
+            as_call({"text": "a"}, "big")
+        )
         assert len(message.content) < 3000
         assert message.artifact == "artifact"
         assert captured.span.attributes["agenttool.result.persistence"] == "preview_and_persist"
@@ -305,19 +322,30 @@ def test_with_retry_on_an_ask_stores_one_request(is_async: bool) -> None:
 
     with capture(policy=StaticEngine("ask")) as captured:
         store = captured.governor.approvals.store
-        stubborn = captured.governor.govern(act).with_retry(stop_after_attempt=3, wait_exponential_jitter=False)
+        stubborn = captured.governor.govern(act).with_retry(
+            stop_after_attempt=3, wait_exponential_jitter=False
+        )
 
         def ask(text: str) -> str:
             with pytest.raises(ApprovalRequired) as caught:
-                asyncio.run(stubborn.ainvoke({"text": text})) if is_async else stubborn.invoke({"text": text})
+                asyncio.run(stubborn.ainvoke({"text": text})) if is_async else stubborn.invoke(
+                    {"text": text}
+                )
             return caught.value.invocation_id
 
         first = ask("a")
         assert [request.invocation_id for request in store.list(ApprovalStatus.PENDING)] == [first]
         other, again = ask("b"), ask("a")
         assert len({first, other, again}) == len(store.list(ApprovalStatus.PENDING)) == 3
-        store.answer(store.by_invocation(first).request_id, ApprovalAnswer(approved=True, answered_by="user:ada"))
-        result = asyncio.run(captured.governor.aresume(first)) if is_async else captured.governor.resume(first)
+        store.answer(
+            store.by_invocation(first).request_id,
+            ApprovalAnswer(approved=True, answered_by="user:ada"),
+        )
+        result = (
+            asyncio.run(captured.governor.aresume(first))
+            if is_async
+            else captured.governor.resume(first)
+        )
         assert (result.status, ran) == ("succeeded", ["a"])
 
 
@@ -336,10 +364,14 @@ def test_a_retry_runs_what_was_approved_meanwhile() -> None:
 
         def answered(_: Any) -> Any:
             for request in store.list(ApprovalStatus.PENDING):
-                store.answer(request.request_id, ApprovalAnswer(approved=True, answered_by="user:ada"))
+                store.answer(
+                    request.request_id, ApprovalAnswer(approved=True, answered_by="user:ada")
+                )
             return {"text": "a"}
 
-        stubborn = RunnableRetry(bound=governed, max_attempt_number=3, wait_exponential_jitter=False)
+        stubborn = RunnableRetry(
+            bound=governed, max_attempt_number=3, wait_exponential_jitter=False
+        )
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(RunnableRetry, "_patch_config", _then(answered))
             assert stubborn.invoke({"text": "a"}) == "a"

@@ -1,4 +1,6 @@
-"""Tool classes and objects that don't stay as they were governed, or go their own way to their body."""
+"""Tool classes and objects that don't stay as they were governed, or go their own way to
+their body.
+"""
 
 from __future__ import annotations
 
@@ -64,9 +66,12 @@ async def anever(text: str) -> str:
 @pytest.mark.parametrize("late", ["model_copy", "assigned"])
 @pytest.mark.parametrize("method", ["ainvoke", "arun"])
 @pytest.mark.parametrize(
-    "made", [StructuredTool.from_function(never), Tool(name="never", func=never, description="Never.")]
+    "made",
+    [StructuredTool.from_function(never), Tool(name="never", func=never, description="Never.")],
 )
-def test_a_coroutine_that_comes_after_the_governing_is_governed(made: BaseTool, method: str, late: str) -> None:
+def test_a_coroutine_that_comes_after_the_governing_is_governed(
+    made: BaseTool, method: str, late: str
+) -> None:
     engine = StaticEngine("deny")
     with capture(policy=engine) as captured:
         governed: Any = captured.governor.govern(made)
@@ -100,7 +105,10 @@ def test_an_asynchronous_body_of_a_subclass_is_decided() -> None:
 
 @pytest.mark.parametrize("made", OWN)
 def test_a_class_that_replaces_outer_methods_is_refused(made: type[BaseTool]) -> None:
-    with capture(policy=StaticEngine("allow")) as captured, pytest.raises(ConfigurationError, match="replaces"):
+    with (
+        capture(policy=StaticEngine("allow")) as captured,
+        pytest.raises(ConfigurationError, match="replaces"),
+    ):
         captured.governor.govern(made())
 
 
@@ -135,7 +143,9 @@ CALLS = {
 
 
 @pytest.mark.parametrize("made", OWN)
-def test_such_a_class_does_not_run_in_an_instrumented_program(instrumented: StaticEngine, made: type[BaseTool]) -> None:
+def test_such_a_class_does_not_run_in_an_instrumented_program(
+    instrumented: StaticEngine, made: type[BaseTool]
+) -> None:
     with pytest.raises(ToolDenied, match="replaces"):
         CALLS[made](made())
 

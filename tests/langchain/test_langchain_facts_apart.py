@@ -28,7 +28,9 @@ BAD: dict[str, Any] = {
     "a name with a line break": {**GOOD, "name": "a\nb"},
 }
 CASES = [
-    ({"look_*": GOOD, pattern: facts}, title) for title, facts in BAD.items() for pattern in ("scan_*", "scan_all")
+    ({"look_*": GOOD, pattern: facts}, title)
+    for title, facts in BAD.items()
+    for pattern in ("scan_*", "scan_all")
 ]
 IDS = [f"{title} by {list(facts)[1]}" for facts, title in CASES]
 
@@ -49,18 +51,31 @@ SCRIPT = [("scan_all", {"words": ["a"]}), ("look_up", {"word": "a"})]
 
 
 def answers(messages: list[Any]) -> list[tuple[str | None, str]]:
-    return [(message.name, message.status) for message in messages if isinstance(message, ToolMessage)]
+    return [
+        (message.name, message.status) for message in messages if isinstance(message, ToolMessage)
+    ]
 
 
 @pytest.mark.parametrize("facts", [facts for facts, _ in CASES], ids=IDS)
-def test_facts_that_fit_one_tool_not_refuse_it_alone(facts: Any, caplog: pytest.LogCaptureFixture) -> None:
-    with capture() as captured, agent_context(actor="agent:a", session_id="s"), caplog.at_level(logging.ERROR):
+def test_facts_that_fit_one_tool_not_refuse_it_alone(
+    facts: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    with (
+        capture() as captured,
+        agent_context(actor="agent:a", session_id="s"),
+        caplog.at_level(logging.ERROR),
+    ):
         agent = create_agent(
-            Scripted(calls=SCRIPT), [look_up, scan_all], middleware=[AgentToolMiddleware(captured.governor, facts)]
+            Scripted(calls=SCRIPT),
+            [look_up, scan_all],
+            middleware=[AgentToolMiddleware(captured.governor, facts)],
         )
         state = agent.invoke({"messages": [HumanMessage("go")]})
         assert answers(state["messages"]) == [("scan_all", "error"), ("look_up", "success")]
-        assert [span.attributes.get("error.type") for span in captured.spans] == ["blocked_tool", None]
+        assert [span.attributes.get("error.type") for span in captured.spans] == [
+            "blocked_tool",
+            None,
+        ]
     assert "'scan_all' can't be governed" in caplog.text
     assert "look_up" not in caplog.text
 
@@ -91,13 +106,17 @@ def test_an_unknown_tool_stays_unknown_under_bad_facts() -> None:
     with capture() as captured, agent_context(actor="agent:a", session_id="s"):
         script = [("nothing\nof \u0430 kind", {})]
         agent = create_agent(
-            Scripted(calls=script), [look_up], middleware=[AgentToolMiddleware(captured.governor, facts)]
+            Scripted(calls=script),
+            [look_up],
+            middleware=[AgentToolMiddleware(captured.governor, facts)],
         )
         agent.invoke({"messages": [HumanMessage("go")]})
         assert [span.attributes["error.type"] for span in captured.spans] == ["unknown_tool"]
 
 
-def test_the_fitting_tools_of_a_file_are_governed(tmp_path: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_fitting_tools_of_a_file_are_governed(
+    tmp_path: Any, caplog: pytest.LogCaptureFixture
+) -> None:
     path = tmp_path / "facts.json"
     path.write_text('{"look_*": {"read_only": true, "access_kinds": []}, "scan_*": ["read_only"]}')
     instrumentor = AgentToolInstrumentor()

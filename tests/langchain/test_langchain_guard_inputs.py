@@ -1,4 +1,6 @@
-"""What an agent's guard decides is what runs: a copy of the arguments, as the tool will read them."""
+"""What an agent's guard decides is what runs: a copy of the arguments, as the tool will
+read them.
+"""
 
 from __future__ import annotations
 
@@ -28,17 +30,23 @@ def shell(command: Lower, where: str = "/") -> str:
 
 @tool
 def injected(
-    command: Lower, state: Annotated[dict[str, Any], InjectedState], call_id: Annotated[str, InjectedToolCallId]
+    command: Lower,
+    state: Annotated[dict[str, Any], InjectedState],
+    call_id: Annotated[str, InjectedToolCallId],
 ) -> str:
     """Run with what the graph gives."""
     return f"{command} {len(state['messages'])} {call_id}"
 
 
-def answer(captured: Any, made: BaseTool, arguments: dict[str, Any], *, is_async: bool = False) -> ToolMessage:
+def answer(
+    captured: Any, made: BaseTool, arguments: dict[str, Any], *, is_async: bool = False
+) -> ToolMessage:
     guard = ToolNodeGuard(captured.governor)
     node = ToolNode([made], wrap_tool_call=guard, awrap_tool_call=guard.acall)
     graph = StateGraph(MessagesState).add_node("tools", node).add_edge(START, "tools").compile()
-    question: Any = {"messages": [AIMessage("", tool_calls=[{"name": made.name, "args": arguments, "id": "1"}])]}
+    question: Any = {
+        "messages": [AIMessage("", tool_calls=[{"name": made.name, "args": arguments, "id": "1"}])]
+    }
     state = asyncio.run(graph.ainvoke(question)) if is_async else graph.invoke(question)
     message = state["messages"][-1]
     assert isinstance(message, ToolMessage)
@@ -56,7 +64,9 @@ def test_a_request_changed_during_an_ask_runs_as_decided(is_async: bool) -> None
 
     with capture(policy=StaticEngine("ask"), approver=Changes()) as captured:
         guard = ToolNodeGuard(captured.governor)
-        message = AIMessage("", tool_calls=[{"name": "shell", "args": {"command": "safe"}, "id": "1"}])
+        message = AIMessage(
+            "", tool_calls=[{"name": "shell", "args": {"command": "safe"}, "id": "1"}]
+        )
         arguments = message.tool_calls[0]["args"]
         node = ToolNode([shell], wrap_tool_call=guard, awrap_tool_call=guard.acall)
         graph = StateGraph(MessagesState).add_node("tools", node).add_edge(START, "tools").compile()
@@ -124,19 +134,26 @@ def test_arguments_that_are_read_otherwise_each_time_run_nothing() -> None:
 
     engine = StaticEngine("allow")
     with capture(policy=engine) as captured:
-        made = StructuredTool.from_function(lambda path: path, name="restless", args_schema=Schema, description="R")
+        made = StructuredTool.from_function(
+            lambda path: path, name="restless", args_schema=Schema, description="R"
+        )
         assert answer(captured, made, {"path": "a"}).status == "error"
         assert engine.documents == []
 
 
 @pytest.mark.parametrize(
-    ("edit", "ran"), [({"command": "ls", "where": "/tmp"}, "ls /tmp"), ({"command": "LS", "where": "/tmp"}, None)]
+    ("edit", "ran"),
+    [({"command": "ls", "where": "/tmp"}, "ls /tmp"), ({"command": "LS", "where": "/tmp"}, None)],
 )
-def test_an_edit_runs_as_it_was_approved_or_not_at_all(edit: dict[str, Any], ran: str | None) -> None:
+def test_an_edit_runs_as_it_was_approved_or_not_at_all(
+    edit: dict[str, Any], ran: str | None
+) -> None:
     approver = FixedApprover(ApprovalAnswer(True, answered_by="user:bob", edited_input=edit))
     with capture(policy=StaticEngine("ask"), approver=approver) as captured:
         message = answer(captured, shell, {"command": "rm"})
-        assert (message.content.partition("\n\n")[0] if message.status == "success" else None) == ran
+        assert (
+            message.content.partition("\n\n")[0] if message.status == "success" else None
+        ) == ran
 
 
 @pytest.mark.parametrize(

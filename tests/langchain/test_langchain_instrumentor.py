@@ -17,7 +17,11 @@ from agenttool_otel import ConfigurationError, ToolDenied
 from agenttool_otel.call.runtime import replace_default
 from agenttool_otel.integrations import instrumentor as module
 from agenttool_otel.integrations.facts import read_facts
-from agenttool_otel.integrations.instrumentor import AgentToolInstrumentor, is_instrumented, require_instrumented
+from agenttool_otel.integrations.instrumentor import (
+    AgentToolInstrumentor,
+    is_instrumented,
+    require_instrumented,
+)
 
 APP = """
 import asyncio
@@ -49,7 +53,9 @@ except PermissionError as refused:
         ("directory", "IsADirectoryError"),
     ],
 )
-def test_a_program_with_unusable_facts_refuses_every_call(tmp_path: Path, stated: str | None, told: str) -> None:
+def test_a_program_with_unusable_facts_refuses_every_call(
+    tmp_path: Path, stated: str | None, told: str
+) -> None:
     (tmp_path / "app.py").write_text(APP, encoding="utf-8")
     facts = tmp_path / "facts.json"
     if stated == "directory":
@@ -113,9 +119,13 @@ def test_any_other_error_of_the_setup_refuses_too(
     assert "secret" not in str(refused.value)
 
 
-def test_a_tool_whose_own_facts_are_unusable_is_refused(instrumented: AgentToolInstrumentor) -> None:
+def test_a_tool_whose_own_facts_are_unusable_is_refused(
+    instrumented: AgentToolInstrumentor,
+) -> None:
     instrumented.instrument(facts={"echo": {"readonly": True}})
-    message = make_tool().invoke({"type": "tool_call", "name": "echo", "args": {"text": "x"}, "id": "c"})
+    message = make_tool().invoke(
+        {"type": "tool_call", "name": "echo", "args": {"text": "x"}, "id": "c"}
+    )
     assert message.status == "error"
     assert "readonly" in message.content
 
@@ -142,7 +152,9 @@ def test_a_program_can_ask_whether_it_is_instrumented(instrumented: AgentToolIns
 
 
 def test_facts_are_read_by_name_or_glob(tmp_path: Path) -> None:
-    (tmp_path / "facts.json").write_text(json.dumps({"read_*": {"read_only": True}}), encoding="utf-8")
+    (tmp_path / "facts.json").write_text(
+        json.dumps({"read_*": {"read_only": True}}), encoding="utf-8"
+    )
     assert read_facts(str(tmp_path / "facts.json")) == {"read_*": {"read_only": True}}
     (tmp_path / "bytes.json").write_bytes(b"\xff\xfe")
     with pytest.raises(ConfigurationError, match=r"bytes\.json"):

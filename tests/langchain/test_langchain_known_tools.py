@@ -19,7 +19,9 @@ from agenttool_otel.integrations.langchain import known_tools
 from agenttool_otel.integrations.langchain.known_tools import known_facts
 
 _TABLE: dict[str, Any] = json.loads(
-    resources.files("agenttool_otel.integrations.langchain").joinpath("known_tools.json").read_text("utf-8")
+    resources.files("agenttool_otel.integrations.langchain")
+    .joinpath("known_tools.json")
+    .read_text("utf-8")
 )
 _PATH = "langchain_community.tools.file_management.read"
 
@@ -42,7 +44,9 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> type[BaseTool]:
     module.ReadFileTool = ReadFileTool  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, _PATH, module)
     monkeypatch.setattr(ReadFileTool, "__module__", _PATH)
-    monkeypatch.setattr(known_tools, "_is_reviewed", lambda package: package == "langchain_community")
+    monkeypatch.setattr(
+        known_tools, "_is_reviewed", lambda package: package == "langchain_community"
+    )
     return ReadFileTool
 
 
@@ -124,7 +128,11 @@ WRITES = [
     ("move_file", {"source_path": "notes.txt", "destination_path": "c.txt"}, "paths.write_inside"),
     ("file_delete", {"file_path": "notes.txt"}, "paths.write_inside"),
     ("write_file", {"file_path": "w.txt", "text": "x"}, "paths.write_inside"),
-    ("requests_post", {"text": '{"url": "https://x.example.org/a", "data": {}}'}, "destructive.effects"),
+    (
+        "requests_post",
+        {"text": '{"url": "https://x.example.org/a", "data": {}}'},
+        "destructive.effects",
+    ),
     ("requests_delete", {"url": "https://x.example.org/a"}, "destructive.effects"),
     ("sql_db_query", {"query": "select * from orders; drop table orders"}, "sql.multiple"),
     ("Python_REPL", {"query": "print(1)"}, "declared.writes"),
@@ -136,12 +144,16 @@ DENIED = [
 ]
 
 
-def test_community_tools_read_freely_and_ask_to_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_community_tools_read_freely_and_ask_to_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     community = "langchain_community.agent_toolkits"
     toolkits = pytest.importorskip(community, reason="pip install --group community")
     repl = pytest.importorskip("langchain_experimental.tools").PythonREPLTool()
     shell = import_module("langchain_community.tools").ShellTool()
-    wrapper = import_module("langchain_community.utilities.requests").TextRequestsWrapper(headers={})
+    wrapper = import_module("langchain_community.utilities.requests").TextRequestsWrapper(
+        headers={}
+    )
     database = import_module("langchain_community.utilities").SQLDatabase.from_uri("sqlite://")
     requests = import_module(f"{community}.openapi.toolkit").RequestsToolkit
     monkeypatch.chdir(tmp_path)
@@ -151,13 +163,21 @@ def test_community_tools_read_freely_and_ask_to_write(tmp_path: Path, monkeypatc
         shell,
         *toolkits.FileManagementToolkit(root_dir=".").get_tools(),
         *requests(requests_wrapper=wrapper, allow_dangerous_requests=True).get_tools(),
-        *toolkits.SQLDatabaseToolkit(db=database, llm=FakeListChatModel(responses=["SELECT 1"])).get_tools(),
+        *toolkits.SQLDatabaseToolkit(
+            db=database, llm=FakeListChatModel(responses=["SELECT 1"])
+        ).get_tools(),
         repl,
     ]
     kept = [governor.govern(tool) for tool in tools]  # the one line
     assert len(kept) == 18
-    expected = [*((*call, "allow", "") for call in READS), *((*call[:2], "ask", call[2]) for call in WRITES)]
-    for name, arguments, behavior, rule in [*expected, *((*call[:2], "deny", call[2]) for call in DENIED)]:
+    expected = [
+        *((*call, "allow", "") for call in READS),
+        *((*call[:2], "ask", call[2]) for call in WRITES),
+    ]
+    for name, arguments, behavior, rule in [
+        *expected,
+        *((*call[:2], "deny", call[2]) for call in DENIED),
+    ]:
         with agent_context(actor="agent:dev", session_id="s", roots=["."]):
             answer = governor.find(name).check(**arguments)
         told = answer.decision.reason.rule_ref if answer.decision else ""

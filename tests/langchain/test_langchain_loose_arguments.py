@@ -73,9 +73,13 @@ aliased = StructuredTool.from_function(
 
 
 def _answer(made: BaseTool, arguments: dict[str, Any], guard: Any = None) -> tuple[str, str]:
-    node = ToolNode([made], **({"wrap_tool_call": guard, "awrap_tool_call": guard.acall} if guard else {}))
+    node = ToolNode(
+        [made], **({"wrap_tool_call": guard, "awrap_tool_call": guard.acall} if guard else {})
+    )
     graph = StateGraph(MessagesState).add_node("tools", node).add_edge(START, "tools").compile()
-    question: Any = {"messages": [AIMessage("", tool_calls=[{"name": made.name, "args": arguments, "id": "1"}])]}
+    question: Any = {
+        "messages": [AIMessage("", tool_calls=[{"name": made.name, "args": arguments, "id": "1"}])]
+    }
     message = asyncio.run(graph.ainvoke(question))["messages"][-1]
     return message.status, str(message.content)
 
@@ -111,7 +115,9 @@ def test_the_guard_decides_on_what_langchain_read() -> None:
     assert engine.documents[0]["input"]["urgent"] is True
 
 
-@pytest.mark.parametrize("arguments", [{"number": "x"}, {"mode": "c"}, {"inner": {"x": None}}, {"day": "never"}])
+@pytest.mark.parametrize(
+    "arguments", [{"number": "x"}, {"mode": "c"}, {"inner": {"x": None}}, {"day": "never"}]
+)
 def test_the_guard_refuses_what_langchain_refuses(arguments: dict[str, Any]) -> None:
     with capture(policy=StaticEngine("allow")) as captured:
         status, text = _answer(order, arguments, ToolNodeGuard(captured.governor))

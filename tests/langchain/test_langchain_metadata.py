@@ -1,4 +1,6 @@
-"""Facts in a tool's own metadata: whoever made the tool wrote them, so a host has to say that it believes them."""
+"""Facts in a tool's own metadata: whoever made the tool wrote them, so a host has to say that it
+believes them.
+"""
 
 from __future__ import annotations
 
@@ -40,10 +42,14 @@ def through_a_node(guard: ToolNodeGuard, made: BaseTool) -> str:
     node = ToolNode([made], wrap_tool_call=guard)
     graph = StateGraph(MessagesState).add_node("tools", node).add_edge(START, "tools").compile()
     call = {"name": made.name, "args": {"query": "a"}, "id": "1"}
-    return str(graph.invoke({"messages": [AIMessage("", tool_calls=[call])]})["messages"][-1].status)  # type: ignore[call-overload]
+    return str(
+        graph.invoke({"messages": [AIMessage("", tool_calls=[call])]})["messages"][-1].status
+    )  # type: ignore[call-overload]
 
 
-@pytest.mark.parametrize("metadata", [{"agenttool": CLAIMS}, {"readOnlyHint": True, "openWorldHint": False}])
+@pytest.mark.parametrize(
+    "metadata", [{"agenttool": CLAIMS}, {"readOnlyHint": True, "openWorldHint": False}]
+)
 def test_a_tool_can_not_state_its_own_facts(metadata: dict[str, Any]) -> None:
     engine = StaticEngine("allow")
     with capture(policy=engine) as captured:
@@ -69,7 +75,9 @@ def test_the_stock_policy_asks_about_any_remote_tool() -> None:
 def test_a_host_that_vouches_for_a_tool_takes_its_facts() -> None:
     made = remote(agenttool={"read_only": True, "access_kinds": ["network"], "risk_level": "low"})
     with capture(policy=StaticEngine("allow")) as captured:
-        governed = captured.governor.govern(made, **{**facts_in_metadata(made), "risk_level": "high"})
+        governed = captured.governor.govern(
+            made, **{**facts_in_metadata(made), "risk_level": "high"}
+        )
         handle = type(governed).agenttool
         assert handle.interface.is_read_only is True
         assert handle.permission_profile.access_kinds == ["network"]
@@ -84,11 +92,15 @@ def test_vouched_hints_of_a_server_are_facts_of_last_resort() -> None:
     assert facts_in_metadata(remote()) == facts_in_metadata(object()) == {}
 
 
-@pytest.mark.parametrize("door", [ToolNodeGuard, lambda *args, **more: AgentToolMiddleware(*args, **more)._guard])
+@pytest.mark.parametrize(
+    "door", [ToolNodeGuard, lambda *args, **more: AgentToolMiddleware(*args, **more)._guard]
+)
 def test_an_agents_guard_believes_the_tools_that_the_host_names(door: Any) -> None:
     engine = StaticEngine("allow")
     with capture(policy=engine) as captured:
-        guard = door(captured.governor, {"wi*": {"risk_level": "high"}}, trust_metadata=lambda tool: True)
+        guard = door(
+            captured.governor, {"wi*": {"risk_level": "high"}}, trust_metadata=lambda tool: True
+        )
         through_a_node(guard, remote(agenttool={"read_only": True}))
         assert engine.documents[0]["tool"]["read_only"] is True
         assert engine.documents[0]["permission_profile"]["risk_level"] == "high"
@@ -96,5 +108,8 @@ def test_an_agents_guard_believes_the_tools_that_the_host_names(door: Any) -> No
 
 def test_facts_that_the_host_vouches_for_are_checked() -> None:
     made = remote(agenttool={"readonly": True})
-    with capture(policy=StaticEngine("allow")) as captured, pytest.raises(ConfigurationError, match="does not know"):
+    with (
+        capture(policy=StaticEngine("allow")) as captured,
+        pytest.raises(ConfigurationError, match="does not know"),
+    ):
         captured.governor.govern(made, **facts_in_metadata(made))  # type: ignore[call-overload]

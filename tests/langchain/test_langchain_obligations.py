@@ -1,4 +1,6 @@
-"""An obligation on a result is about all of it: the artifact, the message's other parts, a command."""
+"""An obligation on a result is about all of it: the artifact, the message's other parts, a
+command.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,9 @@ def command(call_id: Annotated[str, InjectedToolCallId]) -> Any:
 
 
 def made(function: Any) -> BaseTool:
-    form: Any = "content_and_artifact" if "pair" in function.__name__ or function is opaque else "content"
+    form: Any = (
+        "content_and_artifact" if "pair" in function.__name__ or function is opaque else "content"
+    )
     return StructuredTool.from_function(function, response_format=form)
 
 

@@ -26,17 +26,25 @@ class Reader(BaseChatModel):
     def bind_tools(self, tools: Any, **kwargs: Any) -> Reader:
         return self
 
-    def _generate(self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
+    def _generate(
+        self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any
+    ) -> ChatResult:
         answers = [message for message in messages if isinstance(message, ToolMessage)]
         if not answers:
             call: dict[str, Any] | None = {"name": "report", "args": {}, "id": "1"}
         else:
-            found = re.search(r"agent-runtime://session/tool-results/[\w.-]+[\w]", str(answers[0].content))
+            found = re.search(
+                r"agent-runtime://session/tool-results/[\w.-]+[\w]", str(answers[0].content)
+            )
             assert found is not None
             page = re.search(r'"next_offset": ?(\d+)', str(answers[-1].content))
             offset = 0 if len(answers) == 1 else int(page[1]) if page else None
             arguments = {"reference": found[0], "offset": offset, "limit": 20_000}
-            call = None if offset is None else {"name": "read_result", "args": arguments, "id": str(len(answers) + 1)}
+            call = (
+                None
+                if offset is None
+                else {"name": "read_result", "args": arguments, "id": str(len(answers) + 1)}
+            )
         message = AIMessage(content="" if call else "done", tool_calls=[call] if call else [])  # type: ignore[list-item]
         return ChatResult(generations=[ChatGeneration(message=message)])
 
@@ -50,7 +58,10 @@ def report() -> str:
 def test_an_agent_pages_through_a_large_result(tmp_path: Path) -> None:
     with capture(results_dir=tmp_path) as captured:  # the stock policy
         governor = captured.governor
-        tools = [governor.govern(report, read_only=True, open_world=False), governor.read_result_tool()]
+        tools = [
+            governor.govern(report, read_only=True, open_world=False),
+            governor.read_result_tool(),
+        ]
         with agent_context(actor="agent:reader", tenant="acme", session_id="s-1"):
             state = create_agent(Reader(), tools).invoke({"messages": [HumanMessage("go")]})
         answers = [message for message in state["messages"] if isinstance(message, ToolMessage)]
@@ -58,6 +69,6 @@ def test_an_agent_pages_through_a_large_result(tmp_path: Path) -> None:
         assert len(answers) >= 5
         assert {message.status for message in answers} == {"success"}
         assert "row 7999" in str(answers[-1].content)
-        assert [span.attributes["gen_ai.tool.name"] for span in captured.spans][1:] == ["read_result"] * (
-            len(answers) - 1
-        )
+        assert [span.attributes["gen_ai.tool.name"] for span in captured.spans][1:] == [
+            "read_result"
+        ] * (len(answers) - 1)

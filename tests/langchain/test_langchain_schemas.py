@@ -1,4 +1,6 @@
-"""Schemas that LangChain infers from governed and ungoverned tools are equal, at function and at object level."""
+"""Schemas that LangChain infers from governed and ungoverned tools are equal, at function and at
+object level.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,14 @@ from typing import Annotated, Any
 
 import pytest
 from langchain_core.runnables import RunnableConfig
-from langchain_core.tools import BaseTool, InjectedToolArg, InjectedToolCallId, StructuredTool, Tool, tool
+from langchain_core.tools import (
+    BaseTool,
+    InjectedToolArg,
+    InjectedToolCallId,
+    StructuredTool,
+    Tool,
+    tool,
+)
 from pydantic.errors import PydanticInvalidForJsonSchema
 
 from agenttool_otel import govern
@@ -141,7 +150,9 @@ def test_a_json_schema_with_lists_of_types_is_governed() -> None:
     """As servers of MCP state what may be null."""
     properties = {"query": {"type": ["string", "null"]}, "limit": {"type": ["integer", "null"]}}
     schema = {"type": "object", "properties": properties, "required": ["query"]}
-    stated = StructuredTool.from_function(plain, name="search", description="Search.", args_schema=schema)
+    stated = StructuredTool.from_function(
+        plain, name="search", description="Search.", args_schema=schema
+    )
     governed = govern(stated, read_only=True, access_kinds=["file_read"])
     assert governed.invoke({"query": "ab", "limit": 2}) == "abab"
     assert governed.args_schema == schema

@@ -34,10 +34,14 @@ class Scripted(BaseChatModel):
         return "scripted"
 
     def bind_tools(self, tools: Any, **kwargs: Any) -> Scripted:
-        self.shown.append(sorted(t.name if isinstance(t, BaseTool) else t.get("name", t["type"]) for t in tools))
+        self.shown.append(
+            sorted(t.name if isinstance(t, BaseTool) else t.get("name", t["type"]) for t in tools)
+        )
         return self
 
-    def _generate(self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
+    def _generate(
+        self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any
+    ) -> ChatResult:
         asked = max(n for n, message in enumerate(messages) if message.type == "human")
         step = sum(isinstance(message, AIMessage) for message in messages[asked:])
         calls = []
@@ -56,8 +60,14 @@ class Provided(Scripted):
         return {"ls_provider": "anthropic"}
 
     def bind_tools(self, tools: Any, **kwargs: Any) -> Scripted:
-        found = [(t.name, bool((t.extras or {}).get("defer_loading"))) for t in tools if isinstance(t, BaseTool)]
-        self.shown.append([*found, *((t["name"], False) for t in tools if not isinstance(t, BaseTool))])
+        found = [
+            (t.name, bool((t.extras or {}).get("defer_loading")))
+            for t in tools
+            if isinstance(t, BaseTool)
+        ]
+        self.shown.append(
+            [*found, *((t["name"], False) for t in tools if not isinstance(t, BaseTool))]
+        )
         return self
 
 
@@ -85,10 +95,19 @@ def test_a_model_finds_loads_and_calls_a_deferred_tool(is_governed: bool) -> Non
     facts = {"*": {**FACTS, "defer": True}}
     if is_governed:
         tools = [governor.govern(tool, **facts["*"]) for tool in tools]
-    model = Scripted(script=[("song", {}), ("tool_search", {"query": "select:song"}), ("song", {"text": "a"})])
-    middleware = AgentToolMiddleware(governor, None if is_governed else facts, surface=governor.surface())
+    model = Scripted(
+        script=[("song", {}), ("tool_search", {"query": "select:song"}), ("song", {"text": "a"})]
+    )
+    middleware = AgentToolMiddleware(
+        governor, None if is_governed else facts, surface=governor.surface()
+    )
     answer = ask(create_agent(model, tools, middleware=[middleware]))
-    assert model.shown == [["tool_search"], ["tool_search"], ["song", "tool_search"], ["song", "tool_search"]]
+    assert model.shown == [
+        ["tool_search"],
+        ["tool_search"],
+        ["song", "tool_search"],
+        ["song", "tool_search"],
+    ]
     assert statuses(answer) == [("song", "error"), ("tool_search", "success"), ("song", "success")]
     assert ran == ["song"]
 
@@ -98,9 +117,15 @@ async def test_the_same_holds_asynchronously() -> None:
     governor = Governor()
     tools = [governor.govern(plain(name, ran), defer=True, **FACTS) for name in ("dance", "song")]
     model = Scripted(script=[("dance", {}), ("tool_search", {"query": "a dance"}), ("dance", {})])
-    agent = create_agent(model, tools, middleware=[AgentToolMiddleware(governor, surface=governor.surface())])
+    agent = create_agent(
+        model, tools, middleware=[AgentToolMiddleware(governor, surface=governor.surface())]
+    )
     answer = await agent.ainvoke({"messages": [("user", "go")]})  # type: ignore[call-overload]
-    assert statuses(answer) == [("dance", "error"), ("tool_search", "success"), ("dance", "success")]
+    assert statuses(answer) == [
+        ("dance", "error"),
+        ("tool_search", "success"),
+        ("dance", "success"),
+    ]
     assert ran == ["dance"]
 
 
@@ -112,7 +137,9 @@ def test_what_was_loaded_stays_in_its_thread_and_survives() -> None:
 
     def agent(*script: Any) -> Any:
         middleware = AgentToolMiddleware(governor, surface=governor.surface())
-        return create_agent(Scripted(script=list(script)), tools, middleware=[middleware], checkpointer=saver)
+        return create_agent(
+            Scripted(script=list(script)), tools, middleware=[middleware], checkpointer=saver
+        )
 
     one, two = ({"configurable": {"thread_id": name}} for name in ("one", "two"))
     ask(agent(("tool_search", {"query": "select:song"})), one)
@@ -145,14 +172,19 @@ def check_hidden(captured: Capture) -> None:
     tools = [governor.govern(plain("song", ran), tool_id="t.song", namespace="t", **FACTS)]
     tools.append(governor.govern(plain("poem", ran), namespace="t", **FACTS))
     model = Scripted(script=[("song", {}), ("tool_search", {"query": "select:song"}), ("song", {})])
-    agent = create_agent(model, tools, middleware=[AgentToolMiddleware(governor, surface=governor.surface())])
+    agent = create_agent(
+        model, tools, middleware=[AgentToolMiddleware(governor, surface=governor.surface())]
+    )
     answer = ask(agent)
     assert all(shown == ["poem", "tool_search"] for shown in model.shown)
     assert [status for _, status in statuses(answer)] == ["error", "success", "error"]
     assert '"missing_names": ["song"]' in answer["messages"][4].content
     assert ran == []
     spans = [span.attributes for span in captured.spans if span.name == "execute_tool song"]
-    assert [dict(found or {})[GenAI.ERROR_TYPE] for found in spans] == ["blocked_tool", "blocked_tool"]
+    assert [dict(found or {})[GenAI.ERROR_TYPE] for found in spans] == [
+        "blocked_tool",
+        "blocked_tool",
+    ]
     assert all(str(dict(found or {})[Attr.SURFACE_ID]).startswith("surface_") for found in spans)
 
 
@@ -164,8 +196,12 @@ def test_a_tool_of_the_catalog_alone_is_loaded_and_run() -> None:
         loader=lambda tool_id: plain("song", ran),
         **FACTS,
     )
-    model = Scripted(script=[("song", {}), ("tool_search", {"query": "sing"}), ("song", {"text": "b"})])
-    agent = create_agent(model, [], middleware=[AgentToolMiddleware(governor, surface=governor.surface())])
+    model = Scripted(
+        script=[("song", {}), ("tool_search", {"query": "sing"}), ("song", {"text": "b"})]
+    )
+    agent = create_agent(
+        model, [], middleware=[AgentToolMiddleware(governor, surface=governor.surface())]
+    )
     answer = ask(agent)
     assert model.shown[-1] == ["song", "tool_search"]
     assert statuses(answer) == [("song", "error"), ("tool_search", "success"), ("song", "success")]
@@ -178,14 +214,28 @@ def test_a_providers_own_search_sees_the_surface_alone(by: str) -> None:
     hides: Any = {"agenttool": {"settings": {"surface": {"hidden_tools": ["t.song"]}}}}
     with capture(policy_data=hides) as captured:
         governor, ran = captured.governor, list[str]()
-        tools = [governor.govern(plain(name, ran), namespace="t", **FACTS) for name in ("song", "poem", "dance")]
+        tools = [
+            governor.govern(plain(name, ran), namespace="t", **FACTS)
+            for name in ("song", "poem", "dance")
+        ]
         if by == "extras":
-            tools = [tool.model_copy(update={"extras": {"defer_loading": True}}) for tool in tools[:2]] + tools[2:]
+            tools = [
+                tool.model_copy(update={"extras": {"defer_loading": True}}) for tool in tools[:2]
+            ] + tools[2:]
         names = None if by == "extras" else ["song", "poem"]
         model = Provided(script=[("poem", {}), ("song", {})])
         search = middleware.ProviderToolSearchMiddleware(searchable_tools=names)
-        answer = ask(create_agent(model, tools, middleware=[search, AgentToolMiddleware(surface=governor.surface())]))
-        assert {name for name, _ in model.shown[0]} == {"dance", "poem", "tool_search", "tool_search_tool_bm25"}
+        answer = ask(
+            create_agent(
+                model, tools, middleware=[search, AgentToolMiddleware(surface=governor.surface())]
+            )
+        )
+        assert {name for name, _ in model.shown[0]} == {
+            "dance",
+            "poem",
+            "tool_search",
+            "tool_search_tool_bm25",
+        }
         assert [name for name, deferred in model.shown[0] if deferred] == ["poem"]
         assert [status for _, status in statuses(answer)] == ["success", "error"]
         assert ran == ["poem"]
@@ -195,7 +245,11 @@ def test_what_a_provider_runs_itself_is_left_alone() -> None:
     governor = Governor()
     model = Scripted(script=[])
     search: Any = {"type": "web_search_20250305", "name": "web_search"}
-    ask(create_agent(model, [search], middleware=[AgentToolMiddleware(governor, surface=governor.surface())]))
+    ask(
+        create_agent(
+            model, [search], middleware=[AgentToolMiddleware(governor, surface=governor.surface())]
+        )
+    )
     assert model.shown == [["tool_search", "web_search"]]
 
 

@@ -1,4 +1,6 @@
-"""A call that passes an agent's guard and the instrumentor is asked, recorded and run once, also after a pause."""
+"""A call that passes an agent's guard and the instrumentor is asked, recorded and run once, also
+after a pause.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,9 @@ def instrumented() -> Iterator[None]:
 @pytest.mark.parametrize("awaits", [False, True])
 @pytest.mark.parametrize("guarded", [False, True])
 @pytest.mark.parametrize("shape", TOOLS)
-def test_one_question_is_asked_and_one_answer_is_enough(shape: str, guarded: bool, awaits: bool) -> None:
+def test_one_question_is_asked_and_one_answer_is_enough(
+    shape: str, guarded: bool, awaits: bool
+) -> None:
     guard = ToolNodeGuard()
     more: Any = {"wrap_tool_call": guard, "awrap_tool_call": guard.acall} if guarded else {}
     node = ToolNode([TOOLS[shape]()], **more)

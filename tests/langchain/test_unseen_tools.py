@@ -28,7 +28,9 @@ class Silent(BaseChatModel):
     def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
         return self
 
-    def _generate(self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
+    def _generate(
+        self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any
+    ) -> ChatResult:
         return ChatResult(generations=[ChatGeneration(message=AIMessage("done"))])
 
 
@@ -52,7 +54,11 @@ def by_closure(inner: BaseTool, middleware: list[Any]) -> BaseTool:
 
 
 def by_mapping(inner: BaseTool, middleware: list[Any]) -> BaseTool:
-    agents = {"worker": create_agent(Silent(), [inner], middleware=middleware).with_config(tags=["worker"])}
+    agents = {
+        "worker": create_agent(Silent(), [inner], middleware=middleware).with_config(
+            tags=["worker"]
+        )
+    }
 
     @tool
     def task(kind: str) -> str:
@@ -77,13 +83,17 @@ def by_attribute(inner: BaseTool, middleware: list[Any]) -> BaseTool:
 def by_graph(inner: BaseTool, middleware: list[Any]) -> BaseTool:
     guard = middleware[0] if middleware else None
     node = ToolNode([inner], wrap_tool_call=guard.wrap_tool_call) if guard else ToolNode([inner])
-    return asking(StateGraph(MessagesState).add_node("tools", node).add_edge(START, "tools").compile())
+    return asking(
+        StateGraph(MessagesState).add_node("tools", node).add_edge(START, "tools").compile()
+    )
 
 
 SHAPES = [by_closure, by_mapping, by_attribute, by_graph]
 
 
-def warnings(caplog: pytest.LogCaptureFixture, made: BaseTool, middleware: AgentToolMiddleware) -> list[str]:
+def warnings(
+    caplog: pytest.LogCaptureFixture, made: BaseTool, middleware: AgentToolMiddleware
+) -> list[str]:
     agent: Any = create_agent(Silent(), [made], middleware=[middleware])
     with caplog.at_level(logging.WARNING, "agenttool_otel"):
         for _ in range(2):
@@ -100,14 +110,18 @@ def test_tools_behind_a_tool_are_named_once(shape: Any, caplog: pytest.LogCaptur
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_governed_tools_behind_a_tool_are_no_warning(shape: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_governed_tools_behind_a_tool_are_no_warning(
+    shape: Any, caplog: pytest.LogCaptureFixture
+) -> None:
     with capture(policy=StaticEngine("allow")) as captured:
         inner = captured.governor.govern(pay)
         assert not warnings(caplog, shape(inner, []), AgentToolMiddleware(captured.governor))
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_a_guard_of_the_inner_agent_is_no_warning(shape: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_guard_of_the_inner_agent_is_no_warning(
+    shape: Any, caplog: pytest.LogCaptureFixture
+) -> None:
     with capture(policy=StaticEngine("allow")) as captured:
         middleware = AgentToolMiddleware(captured.governor)
         assert not warnings(caplog, shape(pay, [middleware]), middleware)

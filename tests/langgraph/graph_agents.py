@@ -23,7 +23,9 @@ CONFIG: Any = {"configurable": {"thread_id": "t-1"}}
 
 
 class Scripted(BaseChatModel):
-    """Calls the tools of its script, one step for each answer that it got so far; replays don't confuse it."""
+    """Calls the tools of its script, one step for each answer that it got so far; replays don't
+    confuse it.
+    """
 
     calls: list[Any]
 
@@ -34,14 +36,21 @@ class Scripted(BaseChatModel):
     def bind_tools(self, tools: Any, **kwargs: Any) -> Scripted:
         return self
 
-    def _generate(self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
+    def _generate(
+        self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any
+    ) -> ChatResult:
         step = sum(isinstance(message, AIMessage) for message in messages)
         if step >= len(self.calls):
             return ChatResult(generations=[ChatGeneration(message=AIMessage(content="done"))])
         planned = self.calls[step]
         batch = planned if isinstance(planned, list) else [planned]
-        calls = [{"name": name, "args": args, "id": f"call-{step}-{n}"} for n, (name, args) in enumerate(batch)]
-        return ChatResult(generations=[ChatGeneration(message=AIMessage(content="", tool_calls=calls))])
+        calls = [
+            {"name": name, "args": args, "id": f"call-{step}-{n}"}
+            for n, (name, args) in enumerate(batch)
+        ]
+        return ChatResult(
+            generations=[ChatGeneration(message=AIMessage(content="", tool_calls=calls))]
+        )
 
 
 class SwitchEngine(StaticEngine):
@@ -74,15 +83,21 @@ class Agent:
             graph = StateGraph(MessagesState)
             model = Scripted(calls=script)
             graph.add_node("model", lambda state: {"messages": [model.invoke(state["messages"])]})
-            graph.add_node("tools", ToolNode(tools, wrap_tool_call=guard, awrap_tool_call=guard.acall))
+            graph.add_node(
+                "tools", ToolNode(tools, wrap_tool_call=guard, awrap_tool_call=guard.acall)
+            )
             graph.add_edge(START, "model")
-            graph.add_conditional_edges("model", lambda state: "tools" if state["messages"][-1].tool_calls else END)
+            graph.add_conditional_edges(
+                "model", lambda state: "tools" if state["messages"][-1].tool_calls else END
+            )
             graph.add_edge("tools", "model")
             self.graph: Any = graph.compile(checkpointer=saver)
         else:
             governed = [governor.govern(tool) for tool in tools] if door == "tool" else tools
             middleware = [AgentToolMiddleware(governor)] if door == "middleware" else []
-            self.graph = create_agent(Scripted(calls=script), governed, middleware=middleware, checkpointer=saver)
+            self.graph = create_agent(
+                Scripted(calls=script), governed, middleware=middleware, checkpointer=saver
+            )
 
     def run(self, value: Any, config: Any = None) -> dict[str, Any]:
         """Invoke the graph."""

@@ -1,4 +1,6 @@
-"""Agents that call agents, in every way in which a call can be governed: what the tests of answers share."""
+"""Agents that call agents, in every way in which a call can be governed: what the tests of answers
+share.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ INNER, OUTER = "pay", "delegate"
 
 @contextmanager
 def guarded_by(guard: str, engine: Any = None, **settings: Any) -> Iterator[Capture]:
-    """Govern by one guard: inner calls ask, outer ones are allowed, where no other policy is given."""
+    """Govern by one guard: inner calls ask, outer ones are allowed, where no other policy
+    is given.
+    """
     policy = engine or StaticEngine({INNER: decision("ask"), OUTER: decision("allow")})
     with capture(policy=policy, **settings) as captured:
         if guard != "instrumentor":
@@ -49,7 +53,9 @@ def made_tool(name: str, body: Callable[[str], Any], *, is_async: bool) -> BaseT
 
 
 class Nest:
-    """A chain of agents: each but the innermost calls a tool that runs the next one; the innermost calls ``tools``."""
+    """A chain of agents: each but the innermost calls a tool that runs the next one; the innermost
+    calls ``tools``.
+    """
 
     def __init__(
         self,
@@ -69,23 +75,37 @@ class Nest:
         level = self._level(tools, calls, saver if depth == 0 else None)
         for above in range(depth):
             outer = made_tool(OUTER, self._runs(level), is_async=is_async)
-            level = self._level([outer], [(OUTER, {"text": "go"})], saver if above == depth - 1 else None)
+            level = self._level(
+                [outer], [(OUTER, {"text": "go"})], saver if above == depth - 1 else None
+            )
         self.graph: Any = level
-        self.config: dict[str, Any] = {"configurable": {"thread_id": "t", "agenttool_answered_by": "user:ada"}}
+        self.config: dict[str, Any] = {
+            "configurable": {"thread_id": "t", "agenttool_answered_by": "user:ada"}
+        }
 
-    def _level(self, tools: list[BaseTool], calls: list[tuple[str, dict[str, Any]]], saver: Any) -> Any:
-        tools = [self._governor.govern(tool) for tool in tools] if self._guard == "govern" else tools
+    def _level(
+        self, tools: list[BaseTool], calls: list[tuple[str, dict[str, Any]]], saver: Any
+    ) -> Any:
+        tools = (
+            [self._governor.govern(tool) for tool in tools] if self._guard == "govern" else tools
+        )
         if self._api == "functional":
             return self._workflow(tools, calls, saver)
         middleware = [AgentToolMiddleware(self._governor)] if self._guard == "middleware" else []
         script = Scripted(calls=[calls])
         return create_agent(script, tools, middleware=middleware, checkpointer=saver)
 
-    def _workflow(self, tools: list[BaseTool], calls: list[tuple[str, dict[str, Any]]], saver: Any) -> Any:
+    def _workflow(
+        self, tools: list[BaseTool], calls: list[tuple[str, dict[str, Any]]], saver: Any
+    ) -> Any:
         """Make an entrypoint that runs each call in a task of its own, all at once."""
         by_name = {tool.name: tool for tool in tools}
         guard = ToolNodeGuard(self._governor) if self._guard == "middleware" else None
-        node = ToolNode(tools, wrap_tool_call=guard, awrap_tool_call=guard.acall) if guard is not None else None
+        node = (
+            ToolNode(tools, wrap_tool_call=guard, awrap_tool_call=guard.acall)
+            if guard is not None
+            else None
+        )
 
         def message(index: int) -> dict[str, Any]:
             name, args = calls[index]

@@ -1,6 +1,8 @@
-"""An answer reaches the call whose question it answers, however deep it is, and no other call takes it.
+"""An answer reaches the call whose question it answers, however deep it is, and no other call takes
+it.
 
-Each cell is one way to nest agents, to govern them and to answer. One answer is enough in each of them.
+Each cell is one way to nest agents, to govern them and to answer. One answer is enough in each of
+them.
 """
 
 from __future__ import annotations
@@ -22,7 +24,11 @@ WAYS = [False, True]
 CELLS = [
     pytest.param(depth, api, guard, by_id, is_async, id=f"{depth}-{api}-{guard}-{_id}-{_async}")
     for depth, api, guard, (by_id, _id), (is_async, _async) in product(
-        DEPTHS, APIS, GUARDS, [(False, "plain"), (True, "by_id")], [(False, "sync"), (True, "async")]
+        DEPTHS,
+        APIS,
+        GUARDS,
+        [(False, "plain"), (True, "by_id")],
+        [(False, "sync"), (True, "async")],
     )
 ]
 
@@ -47,7 +53,15 @@ def test_one_approval_is_enough(
 ) -> None:
     tool, ran = paying(is_async=is_async)
     with guarded_by(guard) as captured:
-        nest = Nest(captured, guard, [tool], [(INNER, {"text": "x"})], depth=depth, api=api, is_async=is_async)
+        nest = Nest(
+            captured,
+            guard,
+            [tool],
+            [(INNER, {"text": "x"})],
+            depth=depth,
+            api=api,
+            is_async=is_async,
+        )
         [asked] = nest.start()
         assert ran == []
         with caplog.at_level(logging.WARNING, "agenttool_otel"):
@@ -80,7 +94,9 @@ def test_one_rejection_is_enough(depth: int, api: str, guard: str) -> None:
 @pytest.mark.parametrize("guard", GUARDS)
 @pytest.mark.parametrize("api", APIS)
 @pytest.mark.parametrize("depth", [0, 1, 2])
-def test_parallel_questions_get_their_own_answers(depth: int, api: str, guard: str, is_async: bool) -> None:
+def test_parallel_questions_get_their_own_answers(
+    depth: int, api: str, guard: str, is_async: bool
+) -> None:
     tool, ran = paying(is_async=is_async)
     calls: list[Any] = [(INNER, {"text": name}) for name in ("a", "b", "c")]
     with guarded_by(guard) as captured:
@@ -102,7 +118,9 @@ def test_an_answer_is_not_used_for_the_next_question(api: str, guard: str) -> No
         nest.start()
         again = nest.answer({"type": "no answer at all"})
         assert len(again) == 1
-        assert [question.value["request_id"] for question in nest.nudge()] == [again[0].value["request_id"]]
+        assert [question.value["request_id"] for question in nest.nudge()] == [
+            again[0].value["request_id"]
+        ]
         assert ran == []
         assert nest.answer(approve()) == []
         assert ran == ["a"]

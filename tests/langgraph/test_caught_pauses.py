@@ -85,12 +85,22 @@ def by_outer_tool(governed: BaseTool) -> Any:
 
 
 def by_inner_graph(governed: BaseTool) -> Any:
-    inner = StateGraph(MessagesState).add_node("inner", by_except(governed)).add_edge(START, "inner").compile()
+    inner = (
+        StateGraph(MessagesState)
+        .add_node("inner", by_except(governed))
+        .add_edge(START, "inner")
+        .compile()
+    )
     return inner.with_fallbacks([FALLBACK])
 
 
 def by_inner_graph_called(governed: BaseTool) -> Any:
-    inner = StateGraph(MessagesState).add_node("inner", ToolNode([governed])).add_edge(START, "inner").compile()
+    inner = (
+        StateGraph(MessagesState)
+        .add_node("inner", ToolNode([governed]))
+        .add_edge(START, "inner")
+        .compile()
+    )
 
     def node(state: MessagesState) -> Any:
         try:

@@ -1,4 +1,6 @@
-"""A person's edit stands in what the model gets of the call: names of the changed arguments, and no secret."""
+"""A person's edit stands in what the model gets of the call: names of the changed arguments, and no
+secret.
+"""
 
 from __future__ import annotations
 
@@ -53,19 +55,25 @@ def test_an_approval_without_an_edit_adds_nothing(door: str, is_async: bool) -> 
 @WAYS
 def test_an_edit_by_an_approver_in_place_is_told(is_async: bool) -> None:
     remover, _ = counting(is_async=is_async)
-    approver = FixedApprover(ApprovalAnswer(approved=True, answered_by="user:ada", edited_input={"path": "c"}))
+    approver = FixedApprover(
+        ApprovalAnswer(approved=True, answered_by="user:ada", edited_input={"path": "c"})
+    )
     with capture(policy=StaticEngine("ask"), approver=approver) as captured:
         governed = captured.governor.govern(remover)
         call: Any = {"type": "tool_call", "name": "remover", "args": {"path": "b"}, "id": "c1"}
         message = asyncio.run(governed.ainvoke(call)) if is_async else governed.invoke(call)
         assert message.content == f"removed c\n\n{NOTE}"
         given = {"path": "b"}
-        assert (asyncio.run(governed.ainvoke(given)) if is_async else governed.invoke(given)) == "removed c"
+        assert (
+            asyncio.run(governed.ainvoke(given)) if is_async else governed.invoke(given)
+        ) == "removed c"
 
 
 @WAYS
 @pytest.mark.parametrize("edited", [{"path": "c"}, None])
-def test_a_plain_resume_tells_the_edit_in_its_envelope(edited: dict[str, Any] | None, is_async: bool) -> None:
+def test_a_plain_resume_tells_the_edit_in_its_envelope(
+    edited: dict[str, Any] | None, is_async: bool
+) -> None:
     def remover(path: str) -> str:
         """Remove."""
         return f"removed {path}"
@@ -92,8 +100,15 @@ def test_a_secret_that_a_person_typed_is_not_told() -> None:
         """Remove."""
         return "gone"
 
-    with capture(policy=StaticEngine(decision("ask", obligations={"redact_input": ["/note"]}))) as captured:
-        agent = Agent(captured, [remover], [("remover", {"path": "b", "note": "n", "api_key": ""})], InMemorySaver())
+    with capture(
+        policy=StaticEngine(decision("ask", obligations={"redact_input": ["/note"]}))
+    ) as captured:
+        agent = Agent(
+            captured,
+            [remover],
+            [("remover", {"path": "b", "note": "n", "api_key": ""})],
+            InMemorySaver(),
+        )
         agent.start()
         state = agent.answer(edit("remover", path=secret, note="between us", api_key="opensesame"))
         [(status, content)] = results(state)
@@ -117,7 +132,10 @@ def test_what_was_removed_added_or_long_is_named() -> None:
         agent.start()
         [(_, content)] = results(agent.answer(edit("remover", **after)))
         assert "path changed to a value of 502 characters" in content
-        assert "options/force was removed; options/depth is now 2; options/dry is now [true]" in content
+        assert (
+            "options/force was removed; options/depth is now 2; options/dry is now [true]"
+            in content
+        )
         assert ran == [after["options"]]
 
 
@@ -152,7 +170,9 @@ def results_of(kind: str) -> BaseTool:
         return Command(update={"messages": [ToolMessage("gone", tool_call_id="call-0-0")]})
 
     pair = "content_and_artifact" if kind == "pair" else "content"
-    return StructuredTool.from_function(remover, name="remover", description="Remove.", response_format=pair)
+    return StructuredTool.from_function(
+        remover, name="remover", description="Remove.", response_format=pair
+    )
 
 
 @pytest.mark.parametrize("door", DOORS)
@@ -164,7 +184,10 @@ def test_an_edit_is_told_beside_results_of_every_shape(kind: str, door: str) -> 
         state = agent.answer(edit("remover", path="c"))
         [message] = [one for one in state["messages"] if isinstance(one, ToolMessage)]
         if kind == "blocks":
-            assert message.content == [{"type": "text", "text": "gone"}, {"type": "text", "text": NOTE}]
+            assert message.content == [
+                {"type": "text", "text": "gone"},
+                {"type": "text", "text": NOTE},
+            ]
         else:
             assert message.content == TEXTS.get(kind, "gone") + f"\n\n{NOTE}"
         assert message.artifact == ({"kept": "c"} if kind == "pair" else None)

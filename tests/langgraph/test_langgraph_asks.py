@@ -1,11 +1,23 @@
-"""An ask inside LangGraph pauses the graph and is answered there, behind every door, plain and asynchronous."""
+"""An ask inside LangGraph pauses the graph and is answered there, behind every door, plain and
+asynchronous.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from graph_agents import DOORS, Agent, SwitchEngine, approve, counting, edit, interrupts, reject, results
+from graph_agents import (
+    DOORS,
+    Agent,
+    SwitchEngine,
+    approve,
+    counting,
+    edit,
+    interrupts,
+    reject,
+    results,
+)
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
@@ -21,7 +33,9 @@ WAYS = pytest.mark.parametrize(
 
 
 @WAYS
-def test_an_ask_pauses_the_graph_and_its_approval_runs_once(door: str, is_async: bool, async_tool: bool) -> None:
+def test_an_ask_pauses_the_graph_and_its_approval_runs_once(
+    door: str, is_async: bool, async_tool: bool
+) -> None:
     remover, ran = counting(is_async=async_tool)
     with capture(policy=StaticEngine("ask")) as captured:
         agent = Agent(captured, [remover], SCRIPT, InMemorySaver(), door=door, is_async=is_async)
@@ -39,13 +53,18 @@ def test_an_ask_pauses_the_graph_and_its_approval_runs_once(door: str, is_async:
         assert first.attributes["agenttool.permission.outcome"] == "pending"
         assert first.status.status_code.name == last.status.status_code.name == "UNSET"
         assert last.attributes["agenttool.permission.outcome"] == "executed"
-        assert first.attributes["agenttool.invocation.id"] == last.attributes["agenttool.invocation.id"]
+        assert (
+            first.attributes["agenttool.invocation.id"]
+            == last.attributes["agenttool.invocation.id"]
+        )
         assert [link.context.span_id for link in last.links] == [first.context.span_id]
         assert asked.value["invocation_id"] == last.attributes["agenttool.invocation.id"]
 
 
 @WAYS
-def test_a_rejection_reaches_the_model_and_leaves_a_span(door: str, is_async: bool, async_tool: bool) -> None:
+def test_a_rejection_reaches_the_model_and_leaves_a_span(
+    door: str, is_async: bool, async_tool: bool
+) -> None:
     remover, ran = counting(is_async=async_tool)
     with capture(policy=StaticEngine("ask")) as captured:
         agent = Agent(captured, [remover], SCRIPT, InMemorySaver(), door=door, is_async=is_async)
@@ -58,7 +77,9 @@ def test_a_rejection_reaches_the_model_and_leaves_a_span(door: str, is_async: bo
 
 
 @WAYS
-def test_an_edit_runs_the_edited_arguments_and_no_others(door: str, is_async: bool, async_tool: bool) -> None:
+def test_an_edit_runs_the_edited_arguments_and_no_others(
+    door: str, is_async: bool, async_tool: bool
+) -> None:
     remover, ran = counting(is_async=async_tool)
     with capture(policy=StaticEngine("ask")) as captured:
         agent = Agent(captured, [remover], SCRIPT, InMemorySaver(), door=door, is_async=is_async)
@@ -70,7 +91,9 @@ def test_an_edit_runs_the_edited_arguments_and_no_others(door: str, is_async: bo
 
 
 @WAYS
-def test_a_response_is_given_to_the_model_in_the_tools_place(door: str, is_async: bool, async_tool: bool) -> None:
+def test_a_response_is_given_to_the_model_in_the_tools_place(
+    door: str, is_async: bool, async_tool: bool
+) -> None:
     remover, ran = counting(is_async=async_tool)
     with capture(policy=StaticEngine("ask")) as captured:
         agent = Agent(captured, [remover], SCRIPT, InMemorySaver(), door=door, is_async=is_async)
@@ -117,7 +140,8 @@ def test_a_stores_answer_counts_whatever_the_graph_resumes_with(door: str, yes: 
         agent = Agent(captured, [remover], SCRIPT, InMemorySaver(), door=door)
         [asked] = agent.start()
         captured.governor.approvals.store.answer(
-            asked.value["request_id"], ApprovalAnswer(approved=yes, answered_by="user:alice", reason="seen")
+            asked.value["request_id"],
+            ApprovalAnswer(approved=yes, answered_by="user:alice", reason="seen"),
         )
         # the graph's own late answer does not overrule the one that was given first
         [(status, _)] = results(agent.answer(reject() if yes else approve()))
@@ -131,7 +155,9 @@ def test_several_pending_calls_are_answered_by_interrupt_id() -> None:
         for is_async in (False, True):
             ran.clear()
             with capture(policy=StaticEngine("ask")) as captured:
-                agent = Agent(captured, [remover], script, InMemorySaver(), door=door, is_async=is_async)
+                agent = Agent(
+                    captured, [remover], script, InMemorySaver(), door=door, is_async=is_async
+                )
                 asked = {entry.value["args"]["path"]: entry.id for entry in agent.start()}
                 assert sorted(asked) == ["a", "b", "c"]
                 left = interrupts(agent.answer({asked["b"]: reject("not b")}))
@@ -143,7 +169,9 @@ def test_several_pending_calls_are_answered_by_interrupt_id() -> None:
 
 @pytest.mark.parametrize("is_async", [False, True])
 def test_several_asks_of_a_task_are_shown_and_answered_singly(is_async: bool) -> None:
-    """A ToolNode without Send runs its calls in one task, whose resume values LangGraph numbers by position."""
+    """A ToolNode without Send runs its calls in one task, whose resume values LangGraph numbers by
+    position.
+    """
     remover, ran = counting()
     script = [[("remover", {"path": "a"}), ("remover", {"path": "b"})]]
     with capture(policy=StaticEngine("ask")) as captured:
@@ -151,9 +179,11 @@ def test_several_asks_of_a_task_are_shown_and_answered_singly(is_async: bool) ->
         [first] = agent.start()
         [second] = interrupts(agent.answer(approve()))
         assert second.value["request_id"] != first.value["request_id"]
-        # a call whose thread had not begun when the other paused is cancelled by LangGraph, and runs at the next resume
+        # a call whose thread had not begun when the other paused is cancelled by LangGraph, and
+        # runs at the next resume
         assert ran in ([], [first.value["args"]["path"]])
-        # LangGraph keeps the last resume value in the checkpoint: it must not approve the other call
+        # LangGraph keeps the last resume value in the checkpoint: it must not approve the other
+        # call
         [still] = interrupts(agent.run(None))
         assert still.value["request_id"] == second.value["request_id"]
         state = agent.answer(reject("not this one"))
@@ -196,7 +226,9 @@ def test_a_runnable_config_is_not_mistaken_for_a_graph() -> None:
     with capture(policy=StaticEngine("ask")) as captured:
         governed = captured.governor.govern(remover)
         call = {"type": "tool_call", "name": "remover", "args": {"path": "b"}, "id": "call-1"}
-        message = RunnableLambda(lambda _: governed.invoke(call)).invoke("x", {"configurable": {"thread_id": "t"}})
+        message = RunnableLambda(lambda _: governed.invoke(call)).invoke(
+            "x", {"configurable": {"thread_id": "t"}}
+        )
         assert message.status == "error"
         assert "can't be waited for here" in message.content
         assert ran == []
@@ -226,7 +258,10 @@ def test_who_answers_is_what_the_host_says() -> None:
         [asked] = agent.start()
         host = {"configurable": {"thread_id": "t-1", "agenttool_answered_by": "user:bob"}}
         agent.answer(approve(answered_by="user:mallory"), host)
-        assert captured.governor.approvals.store.get(asked.value["request_id"]).answered_by == "user:bob"
+        assert (
+            captured.governor.approvals.store.get(asked.value["request_id"]).answered_by
+            == "user:bob"
+        )
 
 
 def test_a_request_for_a_role_is_not_answered_without_it() -> None:
@@ -279,11 +314,20 @@ def test_an_approval_resumed_without_context_runs_for_the_asker() -> None:
 
 
 @WAYS
-def test_an_approval_that_is_remembered_pauses_the_graph_once(door: str, is_async: bool, async_tool: bool) -> None:
+def test_an_approval_that_is_remembered_pauses_the_graph_once(
+    door: str, is_async: bool, async_tool: bool
+) -> None:
     remover, ran = counting(is_async=async_tool)
-    offer = decision("ask", suggested_updates=[{"type": "grant", "scope": "session", "args": "exact"}])
-    with capture(policy=StaticEngine(offer)) as captured, agent_context(actor="agent:a", session_id="s-1"):
-        agent = Agent(captured, [remover], [*SCRIPT, *SCRIPT], InMemorySaver(), door=door, is_async=is_async)
+    offer = decision(
+        "ask", suggested_updates=[{"type": "grant", "scope": "session", "args": "exact"}]
+    )
+    with (
+        capture(policy=StaticEngine(offer)) as captured,
+        agent_context(actor="agent:a", session_id="s-1"),
+    ):
+        agent = Agent(
+            captured, [remover], [*SCRIPT, *SCRIPT], InMemorySaver(), door=door, is_async=is_async
+        )
         [asked] = agent.start()
         yes = ApprovalAnswer(approved=True, answered_by="user:ada", remember=0)
         captured.governor.approvals.store.answer(asked.value["request_id"], yes)
@@ -304,6 +348,11 @@ def test_a_resume_can_remember_its_approval(index: Any, grants: int) -> None:
         agent = Agent(captured, [remover], SCRIPT, InMemorySaver())
         [asked] = agent.start()
         assert [one["scope"] for one in asked.value["suggested_updates"]] == ["session"]
-        agent.answer(approve(remember=index), {"configurable": {"thread_id": "t-1", "agenttool_answered_by": "u:bob"}})
-        assert [grant.granted_by for grant in captured.governor.approvals.store.list_grants()] == ["u:bob"] * grants
+        agent.answer(
+            approve(remember=index),
+            {"configurable": {"thread_id": "t-1", "agenttool_answered_by": "u:bob"}},
+        )
+        assert [grant.granted_by for grant in captured.governor.approvals.store.list_grants()] == [
+            "u:bob"
+        ] * grants
         assert ran == (["b"] if grants or index is None else [])

@@ -1,4 +1,6 @@
-"""A LangGraph agent pauses, its process is killed, and another one goes on: one invocation, linked spans, one run."""
+"""A LangGraph agent pauses, its process is killed, and another one goes on: one invocation, linked
+spans, one run.
+"""
 
 from __future__ import annotations
 
@@ -135,7 +137,10 @@ def test_a_new_process_goes_on_with_what_a_killed_one_asked(tmp_path: Path) -> N
     first, last = world.spans
     ids = {span["attributes"]["agenttool.invocation.id"] for span in world.spans}
     assert ids == {asked["invocation_id"]}
-    assert [span["attributes"]["agenttool.permission.outcome"] for span in world.spans] == ["pending", "executed"]
+    assert [span["attributes"]["agenttool.permission.outcome"] for span in world.spans] == [
+        "pending",
+        "executed",
+    ]
     [link] = last["links"]
     assert link["context"]["span_id"] == first["context"]["span_id"]
     assert link["context"]["trace_id"] == first["context"]["trace_id"]
@@ -166,7 +171,10 @@ def test_the_resumed_graph_uses_the_command_lines_answer(tmp_path: Path) -> None
     from agenttool_otel.approvals.store.store import ApprovalStore
 
     store = ApprovalStore(f"sqlite:///{tmp_path}/approvals.db")
-    store.answer(asked["request_id"], ApprovalAnswer(approved=False, answered_by="user:alice", reason="frozen"))
+    store.answer(
+        asked["request_id"],
+        ApprovalAnswer(approved=False, answered_by="user:alice", reason="frozen"),
+    )
     store.close()
     [[status, content]] = world.whole("nudge")["results"]
     assert status == "error"

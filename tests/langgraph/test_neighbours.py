@@ -1,4 +1,6 @@
-"""A call that asks makes no other call of its task run twice: what ended before the pause is given back again."""
+"""A call that asks makes no other call of its task run twice: what ended before the pause is given
+back again.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +25,18 @@ from agenttool_otel.testing import Capture, StaticEngine, decision
 
 WAYS = pytest.mark.parametrize("is_async", [False, True])
 BY_GUARD = pytest.mark.parametrize("guard", GUARDS)
-POLICY = {"charge": decision("allow"), "fails": decision("allow"), OUTER: decision("allow"), INNER: decision("ask")}
+POLICY = {
+    "charge": decision("allow"),
+    "fails": decision("allow"),
+    OUTER: decision("allow"),
+    INNER: decision("ask"),
+}
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
 
 
-def tool_of(name: str, ran: list[str], *, is_async: bool = False, error: Exception | None = None) -> BaseTool:
+def tool_of(
+    name: str, ran: list[str], *, is_async: bool = False, error: Exception | None = None
+) -> BaseTool:
     def body(text: str) -> str:
         ran.append(name)
         if error is not None:
@@ -48,7 +57,11 @@ def node_graph(captured: Capture, guard: str, tools: list[BaseTool], saver: Any)
         wrapper = ToolNodeGuard(captured.governor)
         given.update(wrap_tool_call=wrapper, awrap_tool_call=wrapper.acall)
     governed = [captured.governor.govern(tool) for tool in tools] if guard == "govern" else tools
-    graph = StateGraph(MessagesState).add_node("tools", ToolNode(governed, **given)).add_edge(START, "tools")
+    graph = (
+        StateGraph(MessagesState)
+        .add_node("tools", ToolNode(governed, **given))
+        .add_edge(START, "tools")
+    )
     return graph.compile(checkpointer=saver)
 
 
@@ -68,7 +81,9 @@ def contents(state: Any) -> dict[str, str]:
 @WAYS
 @BY_GUARD
 @pytest.mark.parametrize("names", [("charge", INNER), (INNER, "charge")])
-def test_a_neighbour_in_a_tool_node_runs_once(guard: str, names: tuple[str, str], is_async: bool) -> None:
+def test_a_neighbour_in_a_tool_node_runs_once(
+    guard: str, names: tuple[str, str], is_async: bool
+) -> None:
     ran: list[str] = []
     with guarded_by(guard, StaticEngine(POLICY)) as captured:
         tools = [tool_of(name, ran, is_async=is_async) for name in names]
@@ -85,7 +100,9 @@ def test_a_neighbour_that_failed_does_not_run_again(guard: str, is_async: bool) 
     ran: list[str] = []
     with guarded_by(guard, StaticEngine(POLICY)) as captured:
         failing = tool_of("fails", ran, is_async=is_async, error=ValueError("out of order"))
-        graph = node_graph(captured, guard, [failing, tool_of(INNER, ran, is_async=is_async)], InMemorySaver())
+        graph = node_graph(
+            captured, guard, [failing, tool_of(INNER, ran, is_async=is_async)], InMemorySaver()
+        )
         run(graph, message("fails", INNER), is_async=is_async)
         state = run(graph, Command(resume=approve()), is_async=is_async)
         assert sorted(ran) == ["fails", INNER]
@@ -115,23 +132,35 @@ def test_calls_of_a_node_before_one_that_asks_run_once(guard: str, is_async: boo
     ran: list[str] = []
     with guarded_by(guard, StaticEngine(POLICY)) as captured:
         plain = [tool_of("charge", ran, is_async=is_async), tool_of(INNER, ran, is_async=is_async)]
-        charge, pay = [captured.governor.govern(tool) for tool in plain] if guard == "govern" else plain
+        charge, pay = (
+            [captured.governor.govern(tool) for tool in plain] if guard == "govern" else plain
+        )
 
         def step(state: Any) -> Any:
-            given = [charge.invoke({"text": "a"}), charge.invoke({"text": "a"}), pay.invoke({"text": "b"})]
+            given = [
+                charge.invoke({"text": "a"}),
+                charge.invoke({"text": "a"}),
+                pay.invoke({"text": "b"}),
+            ]
             return {"messages": [("ai", "; ".join(given))]}
 
         async def astep(state: Any) -> Any:
             given = [await charge.ainvoke({"text": "a"}), await charge.ainvoke({"text": "a"})]
             return {"messages": [("ai", "; ".join([*given, await pay.ainvoke({"text": "b"})]))]}
 
-        graph: Any = StateGraph(MessagesState).add_node("step", astep if is_async else step).add_edge(START, "step")
+        graph: Any = (
+            StateGraph(MessagesState)
+            .add_node("step", astep if is_async else step)
+            .add_edge(START, "step")
+        )
         graph = graph.compile(checkpointer=InMemorySaver())
         run(graph, {"messages": []}, is_async=is_async)
         assert ran == ["charge", "charge"]
         state = run(graph, Command(resume=approve()), is_async=is_async)
         assert ran == ["charge", "charge", INNER]
-        assert state["messages"][-1].content == "charge of a no. 1; charge of a no. 2; pay of b no. 1"
+        assert (
+            state["messages"][-1].content == "charge of a no. 1; charge of a no. 2; pay of b no. 1"
+        )
 
 
 def test_a_neighbour_of_a_tools_own_interrupt_runs_once() -> None:
@@ -156,9 +185,13 @@ def test_a_neighbour_runs_once_across_processes(guard: str, failing: bool, tmp_p
     ran: list[str] = []
     name = "fails" if failing else "charge"
     url = f"sqlite:///{tmp_path}/approvals.db"
-    for value in (message(name, INNER), Command(resume=approve())):  # with a Governor of its own each
+    # with a Governor of its own each
+    for value in (message(name, INNER), Command(resume=approve())):
         saver = saver_type(sqlite3.connect(f"{tmp_path}/checkpoints.db", check_same_thread=False))
-        with guarded_by(guard, StaticEngine(POLICY), approvals=url) as captured, agent_context(actor="agent:a"):
+        with (
+            guarded_by(guard, StaticEngine(POLICY), approvals=url) as captured,
+            agent_context(actor="agent:a"),
+        ):
             error = ValueError("out of order") if failing else None
             tools = [tool_of(name, ran, error=error), tool_of(INNER, ran)]
             state = run(node_graph(captured, guard, tools, saver), value, is_async=False)
@@ -179,6 +212,10 @@ def test_a_node_that_is_retried_runs_its_calls_again() -> None:
             return {"messages": []}
 
         retry = RetryPolicy(initial_interval=0.01, max_attempts=2)
-        graph: Any = StateGraph(MessagesState).add_node("step", step, retry_policy=retry).add_edge(START, "step")
+        graph: Any = (
+            StateGraph(MessagesState)
+            .add_node("step", step, retry_policy=retry)
+            .add_edge(START, "step")
+        )
         run(graph.compile(checkpointer=InMemorySaver()), {"messages": []}, is_async=False)
         assert ran == ["charge", "charge"]

@@ -1,4 +1,6 @@
-"""Policy inputs for tests: a complete default document made from the contract's types, and hypothesis strategies."""
+"""Policy inputs for tests: a complete default document made from the contract's types, and
+hypothesis strategies.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,15 @@ from agenttool_otel.policy.types import PolicyInput
 
 WORDS = {
     "risk_level": ["low", "medium", "high", "critical"],
-    "access_kinds": ["file_read", "file_write", "network", "browser", "credential", "payment", "external_send"],
+    "access_kinds": [
+        "file_read",
+        "file_write",
+        "network",
+        "browser",
+        "credential",
+        "payment",
+        "external_send",
+    ],
     "write_effects": ["none", "local_draft", "local_persistent", "remote_mutation", "irreversible"],
     "mode": ["default", "plan", "strict"],
     "context": ["stated", "none", "lost"],
@@ -47,9 +57,13 @@ _BASE: Any = default_of(PolicyInput)
 _BASE["schema_version"] = "0.2.0"
 _BASE["time"] = "2026-11-21T10:00:00Z"
 _BASE["invocation"].update(id="inv_1", attempt=1)
-_BASE["tool"].update(id="local.files.read_file", namespace="local.files", name="read_file", kind="file_operation")
+_BASE["tool"].update(
+    id="local.files.read_file", namespace="local.files", name="read_file", kind="file_operation"
+)
 _BASE["tool"].update(lifecycle="available", ownership="custom", read_only=True)
-_BASE["permission_profile"].update(risk_level="low", access_kinds=["file_read"], write_effects=["none"])
+_BASE["permission_profile"].update(
+    risk_level="low", access_kinds=["file_read"], write_effects=["none"]
+)
 _BASE["actor"].update(id="agent:a", kind="agent", roles=["reader"], tenant="acme")
 _BASE["session"].update(id="s-1", context="stated", mode="default", interactive=True, roots=["/w"])
 
@@ -76,20 +90,30 @@ JSON = st.recursive(
 
 
 def strategy_of(annotation: Any, name: str = "") -> st.SearchStrategy[Any]:
-    """Values of a type of the contract; strings mostly out of the words that policies compare with."""
+    """Values of a type of the contract; strings mostly out of the words that policies
+    compare with.
+    """
     if annotation is Any:
         return JSON
     if is_typeddict(annotation):
-        return st.fixed_dictionaries({key: strategy_of(hint, key) for key, hint in get_type_hints(annotation).items()})
+        return st.fixed_dictionaries(
+            {key: strategy_of(hint, key) for key, hint in get_type_hints(annotation).items()}
+        )
     origin, args = get_origin(annotation), get_args(annotation)
     if origin in (Union, types.UnionType):
         return st.one_of([strategy_of(arg, name) for arg in args])
     if origin is list:
         return st.lists(strategy_of(args[0], name), max_size=2)
     if origin is dict:
-        return st.dictionaries(st.sampled_from(["/path", "k", "x"]) | TEXT, strategy_of(args[1]), max_size=2)
+        return st.dictionaries(
+            st.sampled_from(["/path", "k", "x"]) | TEXT, strategy_of(args[1]), max_size=2
+        )
     if annotation is str:
-        return st.sampled_from(WORDS[name]) if name in WORDS else st.sampled_from(["", "a", "/etc/x", "x.y"]) | TEXT
+        return (
+            st.sampled_from(WORDS[name])
+            if name in WORDS
+            else st.sampled_from(["", "a", "/etc/x", "x.y"]) | TEXT
+        )
     if annotation is bool:
         return st.booleans()
     if annotation is int:
@@ -99,7 +123,13 @@ def strategy_of(annotation: Any, name: str = "") -> st.SearchStrategy[Any]:
 
 def documents() -> st.SearchStrategy[Any]:
     """Valid documents of every kind."""
-    arguments = st.dictionaries(st.sampled_from(["path", "url", "command", "amount"]) | TEXT, JSON, max_size=3)
+    arguments = st.dictionaries(
+        st.sampled_from(["path", "url", "command", "amount"]) | TEXT, JSON, max_size=3
+    )
     hints = get_type_hints(PolicyInput)
-    parts = {key: strategy_of(hint, key) for key, hint in hints.items() if key not in ("input", "time")}
-    return st.fixed_dictionaries({**parts, "input": arguments, "time": st.just("2026-11-21T10:00:00Z")})
+    parts = {
+        key: strategy_of(hint, key) for key, hint in hints.items() if key not in ("input", "time")
+    }
+    return st.fixed_dictionaries(
+        {**parts, "input": arguments, "time": st.just("2026-11-21T10:00:00Z")}
+    )

@@ -1,4 +1,6 @@
-"""Lists of commands in the settings: a restriction holds in any reading of a line, a permission in its plain one."""
+"""Lists of commands in the settings: a restriction holds in any reading of a line, a permission in
+its plain one.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def decide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Decide:
     (tmp_path / "old.txt").write_text("")
     monkeypatch.chdir(tmp_path)
 
-    def answers(lines: list[str], lists: dict[str, Any], preset: str | None = None, **facts: Any) -> list[str]:
+    def answers(
+        lines: list[str], lists: dict[str, Any], preset: str | None = None, **facts: Any
+    ) -> list[str]:
         options = {"policy_preset": preset} if preset else {}
         data = {"agenttool": {"settings": {"shell": {"commands": lists}}}}
         with capture(policy_data=data, **options) as captured:
@@ -80,7 +84,12 @@ BEHIND = [
         (["git", "show"], "git -C . --no-pager show", None, {}),
         (["head"], "/usr/bin/head old.txt", None, {}),
         (["mypy"], "python3.12 -m mypy .", "coding", {"sandbox_profile": "checkout"}),
-        (["make", "deploy"], "make -C . -j4 A=b deploy", "observe", {"sandbox_profile": "checkout"}),
+        (
+            ["make", "deploy"],
+            "make -C . -j4 A=b deploy",
+            "observe",
+            {"sandbox_profile": "checkout"},
+        ),
         (["npm", "run", "release"], "npm --prefix . run --silent release", "strict", {}),
         (["kubectl", "delete", "pod"], "kubectl -n x delete --wait=false pod y", "plan", {}),
     ],
@@ -90,17 +99,25 @@ def test_a_denied_command_is_denied_whatever_runs_it(
 ) -> None:
     lines = [form.format(command) for form in BEHIND]
     found = decide.answers(lines, {"deny": [words]}, preset, **facts)
-    assert {line: answer for line, answer in zip(lines, found, strict=True) if answer != "deny"} == {}
+    assert {
+        line: answer for line, answer in zip(lines, found, strict=True) if answer != "deny"
+    } == {}
 
 
-@pytest.mark.parametrize(("words", "command"), [(["touch"], "touch new.txt"), (["git", "add"], "git -C . add old.txt")])
-def test_an_asked_command_is_asked_whatever_runs_it(words: list[str], command: str, decide: Any) -> None:
+@pytest.mark.parametrize(
+    ("words", "command"), [(["touch"], "touch new.txt"), (["git", "add"], "git -C . add old.txt")]
+)
+def test_an_asked_command_is_asked_whatever_runs_it(
+    words: list[str], command: str, decide: Any
+) -> None:
     lines = [form.format(command) for form in BEHIND]
     assert "allow" not in decide.answers(lines, {"ask": [words]}, "coding")
     assert decide(command.replace("-C . ", ""), {}, "coding") == "allow"
 
 
-@pytest.mark.parametrize("line", ["sudo mkfs /dev/sda1", "timeout 5 mkfs.ext4 x", "xargs wipefs", "nice /sbin/reboot"])
+@pytest.mark.parametrize(
+    "line", ["sudo mkfs /dev/sda1", "timeout 5 mkfs.ext4 x", "xargs wipefs", "nice /sbin/reboot"]
+)
 def test_a_critical_program_is_denied_whatever_runs_it(line: str, decide: Decide) -> None:
     assert decide(line, {}) == "deny"
 
@@ -166,7 +183,9 @@ def test_nothing_else_borrows_an_allowed_command(line: str, decide: Decide) -> N
     assert decide(line, ALLOWED) != "allow"
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(st.lists(st.sampled_from(BEHIND[1:8]), min_size=1, max_size=3))
 def test_no_row_of_wrappers_passes_a_denial(decide: Any, forms: list[str]) -> None:
     line = "touch new.txt"
@@ -187,7 +206,9 @@ def notes(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("preset", [None, "balanced", "strict", "plan", "observe", "coding"])
-@pytest.mark.parametrize("line", ["git -C notes status", "cd notes && git add .", "(cd notes && git stash)"])
+@pytest.mark.parametrize(
+    "line", ["git -C notes status", "cd notes && git add .", "(cd notes && git stash)"]
+)
 def test_no_preset_agrees_to_git_in_a_made_repository(
     line: str, preset: str | None, decide: Decide, notes: Path
 ) -> None:
@@ -195,7 +216,9 @@ def test_no_preset_agrees_to_git_in_a_made_repository(
     assert decide(line, {"allow": [["git"]]}, preset, sandbox_profile="checkout") != "allow"
 
 
-@pytest.mark.parametrize("setting", ["core.fsmonitor", "diff.external", "filter.x.clean", "core.editor"])
+@pytest.mark.parametrize(
+    "setting", ["core.fsmonitor", "diff.external", "filter.x.clean", "core.editor"]
+)
 def test_a_configured_program_is_asked_about_in_coding(setting: str, decide: Decide) -> None:
     assert decide("git add old.txt", {}, "coding") == "allow"
     subprocess.run(["git", "config", setting, "touch ran"], check=True)

@@ -1,9 +1,11 @@
-"""Every engine at hand gives the same answer as a real OPA, on every policy and input; one difference fails.
+"""Every engine at hand gives the same answer as a real OPA, on every policy and input; one
+difference fails.
 
-The corpus: policies made to reach every corner that the engines have been seen to differ in, and the stock bundle;
-inputs written by hand, and inputs that hypothesis makes from the input model. The corners in which the embedded engine
-is known to print or fold text differently are in the table of docs/engines.md, not here.
-An error or an undefined result counts as an answer, the same for all engines: no decision.
+The corpus: policies made to reach every corner that the engines have been seen to differ in, and
+the stock bundle; inputs written by hand, and inputs that hypothesis makes from the input model. The
+corners in which the embedded engine is known to print or fold text differently are in the table of
+docs/engines.md, not here. An error or an undefined result counts as an answer, the same for all
+engines: no decision.
 """
 
 from __future__ import annotations
@@ -214,7 +216,9 @@ class Comparison:
         for name, value in answers.items():
             self.engines[name] = self.engines.get(name, 0) + 1
             if value != reference:
-                self.differences.append(f"{label}: {name} says {value}, OPA says {reference}: {json.dumps(document)}")
+                self.differences.append(
+                    f"{label}: {name} says {value}, OPA says {reference}: {json.dumps(document)}"
+                )
 
     def report(self) -> str:
         engines = ", ".join(f"{name} ({count})" for name, count in sorted(self.engines.items()))
@@ -251,8 +255,13 @@ def engines(tmp_path: Path) -> Iterator[Engines]:
 
 
 def corpus(policies: dict[str, str]) -> Bundle:
-    """All policies as one bundle: one package for each, one decision that holds what ``input.tool.kind`` names."""
-    files = {f"{number}.rego": f"package corpus.p{number}\n{text}" for number, text in enumerate(policies.values())}
+    """All policies as one bundle: one package for each, one decision that holds what
+    ``input.tool.kind`` names.
+    """
+    files = {
+        f"{number}.rego": f"package corpus.p{number}\n{text}"
+        for number, text in enumerate(policies.values())
+    }
     return bundle_from_files({name: text.encode() for name, text in files.items()}, origin="corpus")
 
 
@@ -276,7 +285,9 @@ def generated(strategy: Any, count: int) -> list[Any]:
     return made
 
 
-def run(engines: Engines, *, wrong: Any = None, count: int = 6, policies: dict[str, str] = POLICIES) -> Comparison:
+def run(
+    engines: Engines, *, wrong: Any = None, count: int = 6, policies: dict[str, str] = POLICIES
+) -> Comparison:
     comparison = Comparison()
     inputs = [*INPUTS, *generated(documents(), count)]
     bundle = corpus(policies)
@@ -320,8 +331,11 @@ def test_all_engines_agree_with_opa(engines: Engines, capsys: pytest.CaptureFixt
 
 
 def test_what_is_undefined_is_what_it_is_in_opa(engines: Engines) -> None:
-    # one engine for each of them is made, so a few inputs do; `_` in a rule of its own has no package
-    comparison = run(engines, count=2, policies={rules: rules for rules in UNDEFINED if "x.q[_]" not in rules})
+    # one engine for each of them is made, so a few inputs do; `_` in a rule of its own has no
+    # package
+    comparison = run(
+        engines, count=2, policies={rules: rules for rules in UNDEFINED if "x.q[_]" not in rules}
+    )
     assert comparison.differences == []
     # one of them stops the compiled form for every input, and so has none
     assert comparison.engines["embedded_compiled"] > comparison.decisions * 0.95
@@ -329,7 +343,9 @@ def test_what_is_undefined_is_what_it_is_in_opa(engines: Engines) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_all_engines_agree_with_opa_on_many_more_inputs(engines: Engines, capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_engines_agree_with_opa_on_many_more_inputs(
+    engines: Engines, capsys: pytest.CaptureFixture[str]
+) -> None:
     comparison = run(engines, count=600)
     with capsys.disabled():
         print(f"\n{comparison.report()}")
@@ -337,7 +353,9 @@ def test_all_engines_agree_with_opa_on_many_more_inputs(engines: Engines, capsys
 
 
 def test_a_wrong_engine_is_noticed(engines: Engines) -> None:
-    """One that errs in one corner only: it takes an error in a rule for "the rule does not apply"."""
+    """One that errs in one corner only: it takes an error in a rule for "the rule does not
+    apply".
+    """
 
     class Lenient:
         def __init__(self, engine: Any) -> None:
@@ -347,7 +365,9 @@ def test_a_wrong_engine_is_noticed(engines: Engines) -> None:
             try:
                 return self.engine.evaluate(entry_point, document, timeout=timeout)
             except PolicyEvaluationError:
-                empty = make_document({"tool.name": "0", "input": {"path": ""}, "session.counters.asks": 1})
+                empty = make_document(
+                    {"tool.name": "0", "input": {"path": ""}, "session.counters.asks": 1}
+                )
                 return self.engine.evaluate(entry_point, empty, timeout=timeout)
 
     few = {name: POLICIES[name] for name in ("strings", "type errors", "division")}

@@ -1,4 +1,6 @@
-"""Every example of the docs that lets a program run is tried with options from the program's own manual."""
+"""Every example of the docs that lets a program run is tried with options from the program's own
+manual.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ PAGES = sorted(DOCS.rglob("*.md"))
 RULES = [
     pytest.param(block, id=f"{page.stem}-{number}")
     for page in PAGES
-    for number, block in enumerate(re.findall(r"^```rego[^\n]*\n(.*?)^```", page.read_text("utf-8"), re.M | re.S))
+    for number, block in enumerate(
+        re.findall(r"^```rego[^\n]*\n(.*?)^```", page.read_text("utf-8"), re.M | re.S)
+    )
     if "allow contains" in block
 ]
 LISTED = sorted(
@@ -55,7 +59,11 @@ MANUAL = {
 }
 """Options that write, load code or send, by program."""
 
-HONEST = {"pytest": ["-q", "-x -k one", "-q tests", "--tb=short -vv"], "npm": ["", "--silent"], "git": ["", "-q"]}
+HONEST = {
+    "pytest": ["-q", "-x -k one", "-q tests", "--tb=short -vv"],
+    "npm": ["", "--silent"],
+    "git": ["", "-q"],
+}
 COMMON = [
     "pytest", "npm test", "npm run build", "make test", "go test", "cargo test", "mypy", "ruff check", "tox", "jest",
     "eslint", "black", "coverage run", "gcc", "cmake", "python", "node", "git push", "docker run",
@@ -107,7 +115,9 @@ def test_no_rule_of_the_docs_lets_options_pass(
 ) -> None:
     house = tmp_path_factory.mktemp("house")
     (house / "agenttool" / "custom").mkdir(parents=True)
-    (house / ".manifest").write_text('{"revision": "t", "rego_version": 1, "roots": ["agenttool/custom"]}')
+    (house / ".manifest").write_text(
+        '{"revision": "t", "rego_version": 1, "roots": ["agenttool/custom"]}'
+    )
     (house / "agenttool" / "custom" / "rule.rego").write_text(rule, encoding="utf-8")
     programs = [words for words in COMMON if f'"{words.split()[0]}"' in rule] or COMMON
     lines = [line for words in programs for line in attacks(words)]
@@ -119,7 +129,9 @@ def test_a_rule_that_waives_by_a_name_lets_no_option_pass(
 ) -> None:
     house = tmp_path_factory.mktemp("house")
     (house / "agenttool" / "custom").mkdir(parents=True)
-    (house / ".manifest").write_text('{"revision": "t", "rego_version": 1, "roots": ["agenttool/custom"]}')
+    (house / ".manifest").write_text(
+        '{"revision": "t", "rego_version": 1, "roots": ["agenttool/custom"]}'
+    )
     names = json.dumps(sorted({words.split()[0] for words in COMMON}))
     rule = f"""package agenttool.custom.by_name
 allow contains {{"rule": "house.by_name", "message": "m", "waives": [

@@ -1,4 +1,6 @@
-"""Forty ordinary calls of a coding agent and twenty of a support desk's: how many are asked about, and why these."""
+"""Forty ordinary calls of a coding agent and twenty of a support desk's: how many are asked about,
+and why these.
+"""
 
 from __future__ import annotations
 
@@ -31,14 +33,29 @@ SHELL: dict[str, Any] = {
     "read_only": "classifier:command_read_only",
     "destructive": "classifier:command_destructive",
 }
-FILES: dict[str, Any] = {"tool_kind": "file_operation", "access_kinds": ["file_read"], "read_only": True}
-LISTED = ["pytest", "python -m pytest", "npm test", "npm run build", "make test", "ruff check", "mypy", "cargo test"]
+FILES: dict[str, Any] = {
+    "tool_kind": "file_operation",
+    "access_kinds": ["file_read"],
+    "read_only": True,
+}
+LISTED = [
+    "pytest",
+    "python -m pytest",
+    "npm test",
+    "npm run build",
+    "make test",
+    "ruff check",
+    "mypy",
+    "cargo test",
+]
 COMMANDS = {"shell": {"commands": {"allow": [words.split() for words in [*LISTED, "go test"]]}}}
 
 
 def lines(text: str) -> list[str]:
     """The commands of a text, one by one."""
-    return [part.replace("\0", "|") for part in text.replace("\\|", "\0").replace("\n", "|").split("|")]
+    return [
+        part.replace("\0", "|") for part in text.replace("\\|", "\0").replace("\n", "|").split("|")
+    ]
 
 
 @contextmanager
@@ -70,8 +87,18 @@ def coding_calls(governor: Governor, sandbox: str | None) -> dict[str, str]:
         """Run Python."""
         raise AssertionError("ran")
 
-    both = {**FILES, "access_kinds": ["file_read", "file_write"], "read_only": False, "destructive": False}
-    browse = {"tool_kind": "browser_action", "access_kinds": ["network"], "read_only": True, "open_world": True}
+    both = {
+        **FILES,
+        "access_kinds": ["file_read", "file_write"],
+        "read_only": False,
+        "destructive": False,
+    }
+    browse = {
+        "tool_kind": "browser_action",
+        "access_kinds": ["network"],
+        "read_only": True,
+        "open_world": True,
+    }
     code = {"tool_kind": "code_execution", "access_kinds": ["code_execution"], "read_only": False}
     shell = governor.govern(run, **SHELL, sandbox_profile=sandbox)
     others = [
@@ -81,9 +108,15 @@ def coding_calls(governor: Governor, sandbox: str | None) -> dict[str, str]:
         (governor.govern(fetch, **browse), {"url": "https://docs.python.org/3/library/os.html"}),
         (governor.govern(python, **code), {"code": "print(2+2)"}),
     ]
-    commands = [line for text in (READS, RUNS_THE_CHECKOUT, RUNS_CODE, WRITES, REACHES_OUT) for line in lines(text)]
+    commands = [
+        line
+        for text in (READS, RUNS_THE_CHECKOUT, RUNS_CODE, WRITES, REACHES_OUT)
+        for line in lines(text)
+    ]
     decided = {line: shell.tool.check(command=line).behavior.value for line in commands}
-    decided |= {tool.tool.spec.name: tool.tool.check(**given).behavior.value for tool, given in others}
+    decided |= {
+        tool.tool.spec.name: tool.tool.check(**given).behavior.value for tool, given in others
+    }
     assert len(decided) == 40
     return decided
 
@@ -109,7 +142,11 @@ RUN = {*lines(RUNS_THE_CHECKOUT), RUNS_CODE}
     ],
 )
 def test_a_coding_agent_is_asked_about_these_of_forty_calls(
-    settings: dict[str, Any], sandbox: str | None, asked: set[str] | None, number: int, tmp_path: Path
+    settings: dict[str, Any],
+    sandbox: str | None,
+    asked: set[str] | None,
+    number: int,
+    tmp_path: Path,
 ) -> None:
     governor = Governor(policy_data={"agenttool": {"settings": settings}})
     with checkout(tmp_path):
@@ -123,14 +160,25 @@ def test_a_coding_agent_is_asked_about_these_of_forty_calls(
 
 
 @pytest.mark.parametrize("settings", [BELIEVED, {"preset": "coding", **BELIEVED}])
-def test_a_sandbox_agrees_to_no_program_out_of_nowhere(settings: dict[str, Any], tmp_path: Path) -> None:
+def test_a_sandbox_agrees_to_no_program_out_of_nowhere(
+    settings: dict[str, Any], tmp_path: Path
+) -> None:
     governor = Governor(policy_data={"agenttool": {"settings": settings}})
-    run = governor.govern(lambda command: "", name="run", description="x", sandbox_profile="checkout", **SHELL)
+    run = governor.govern(
+        lambda command: "", name="run", description="x", sandbox_profile="checkout", **SHELL
+    )
     rows = [json.loads(line) for line in CORPUS.read_text("utf-8").splitlines()]
     commands = [row["input"] for row in rows if row.get("class") == "variable"]
-    commands += ["echo bHM= | base64 -d | sh", "rev a | bash -s", "LD_PRELOAD=./x.so pytest", "X='cat ~/.netrc' pytest"]
+    commands += [
+        "echo bHM= | base64 -d | sh",
+        "rev a | bash -s",
+        "LD_PRELOAD=./x.so pytest",
+        "X='cat ~/.netrc' pytest",
+    ]
     with checkout(tmp_path):
-        assert [command for command in commands if run.tool.check(command=command).behavior == "allow"] == []
+        assert [
+            command for command in commands if run.tool.check(command=command).behavior == "allow"
+        ] == []
         for command in ("python -m pytest", "PYTHONPATH=src pytest", "bash run.sh"):
             assert run.tool.check(command=command).behavior == "allow", command
 
@@ -147,13 +195,17 @@ def test_a_believed_sandbox_lifts_no_denial_and_no_secret(tmp_path: Path) -> Non
     rows = [json.loads(line) for line in CORPUS.read_text("utf-8").splitlines()]
     with checkout(tmp_path):
         for row in rows:
-            before, after = (tool.tool.check(command=row["input"]).behavior for tool in (plain, boxed))
+            before, after = (
+                tool.tool.check(command=row["input"]).behavior for tool in (plain, boxed)
+            )
             if before == "deny" or row["expected"] == "read_only_sensitive":
                 assert after == before, row["input"]
 
 
 @pytest.mark.parametrize("settings", [{}, {"preset": "coding"}])
-def test_a_support_desk_is_asked_about_eight_of_twenty(settings: dict[str, Any], tmp_path: Path) -> None:
+def test_a_support_desk_is_asked_about_eight_of_twenty(
+    settings: dict[str, Any], tmp_path: Path
+) -> None:
     governor = Governor(policy_data={"agenttool": {"settings": settings}})
 
     def tool(function: Any, name: str, **facts: Any) -> Any:
@@ -171,9 +223,15 @@ def test_a_support_desk_is_asked_about_eight_of_twenty(settings: dict[str, Any],
     articles = tool(lambda query: "", "search_kb", tool_kind="retrieval", **reads)
     track = tool(lambda carrier, tracking_url: "", "track", **fetches)
     sql = tool(lambda query: "", "sql", tool_kind="retrieval", sql_args=["query"], **fetches)
-    refund = tool(lambda order_id, amount: "", "refund", access_kinds=["payment"], risk_level="high", **remote)
-    send = tool(lambda to, subject, body: "", "send_email", access_kinds=["external_send"], **remote)
-    note = tool(lambda ticket_id, note: "", "add_note", write_effects=["local_persistent"], **writes)
+    refund = tool(
+        lambda order_id, amount: "", "refund", access_kinds=["payment"], risk_level="high", **remote
+    )
+    send = tool(
+        lambda to, subject, body: "", "send_email", access_kinds=["external_send"], **remote
+    )
+    note = tool(
+        lambda ticket_id, note: "", "add_note", write_effects=["local_persistent"], **writes
+    )
     close = tool(lambda ticket_id: "", "close_ticket", access_kinds=[], **remote)
     draft = tool(lambda ticket_id, text: "", "draft_reply", write_effects=["local_draft"], **writes)
     allowed = {
@@ -198,7 +256,15 @@ def test_a_support_desk_is_asked_about_eight_of_twenty(settings: dict[str, Any],
     with checkout(tmp_path):
         for behavior, calls, number in (("allow", allowed, 12), ("ask", asked, 8)):
             made = [
-                call.tool.check(dict(zip(names(call), given if isinstance(given, tuple) else (given,), strict=True)))
+                call.tool.check(
+                    dict(
+                        zip(
+                            names(call),
+                            given if isinstance(given, tuple) else (given,),
+                            strict=True,
+                        )
+                    )
+                )
                 for call, givens in calls.items()
                 for given in givens
             ]

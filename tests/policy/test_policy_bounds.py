@@ -1,4 +1,6 @@
-"""Builtins whose result can be of any size are refused at load, unless a rule writes out what bounds it."""
+"""Builtins whose result can be of any size are refused at load, unless a rule writes out what
+bounds it.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ def load(expression: str) -> EmbeddedEngine:
         f'decision := {{"behavior": "allow"}} if {{ count({expression}) > 0 }}\n'
         'shape := "%d"\n'
     )
-    return EmbeddedEngine(bundle_from_files({"p.rego": text.encode()}, origin="test"), entry_points=(ENTRY,))
+    return EmbeddedEngine(
+        bundle_from_files({"p.rego": text.encode()}, origin="test"), entry_points=(ENTRY,)
+    )
 
 
 @pytest.mark.parametrize(
@@ -77,7 +81,9 @@ def test_a_policy_that_would_fill_the_memory_aborts_nothing(tmp_path: Path) -> N
         f"try: Governor(extension={str(tmp_path)!r})\n"
         "except PolicyLoadError as error: print('refused')\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False
+    )
     assert (done.stdout.strip(), done.returncode) == ("refused", 0), done.stderr
 
 
@@ -97,7 +103,9 @@ NESTED = "some a in xs; some b in xs; some c in xs; a * b * c == 7777777777"
 def test_loops_in_one_another_are_refused_beyond_a_limit(rules: str) -> None:
     text = f'package agenttool.permission\ndecision := {{"behavior": "allow"}}\n{rules}\n'
     with pytest.raises(PolicyUnsupported, match=r"p\.rego:\d: .*deny loops [\d,]+ times"):
-        EmbeddedEngine(bundle_from_files({"p.rego": text.encode()}, origin="test"), entry_points=(ENTRY,))
+        EmbeddedEngine(
+            bundle_from_files({"p.rego": text.encode()}, origin="test"), entry_points=(ENTRY,)
+        )
 
 
 def test_loops_of_usual_sizes_are_taken() -> None:
@@ -105,4 +113,6 @@ def test_loops_of_usual_sizes_are_taken() -> None:
         'package agenttool.permission\ndecision := {"behavior": "allow"}\nxs := numbers.range(1, 90)\n'
         "deny if { some a in xs; some b in xs; some c in input.list; a + b == c }\n"
     )
-    EmbeddedEngine(bundle_from_files({"p.rego": text.encode()}, origin="test"), entry_points=(ENTRY,))
+    EmbeddedEngine(
+        bundle_from_files({"p.rego": text.encode()}, origin="test"), entry_points=(ENTRY,)
+    )

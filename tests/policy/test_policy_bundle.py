@@ -40,7 +40,11 @@ def tar(entries: list[tuple[tarfile.TarInfo, bytes]]) -> bytes:
 def test_a_directory_and_its_archive_are_the_same_bundle(tmp_path: Path) -> None:
     folder = write(
         tmp_path / "b",
-        {"agenttool/p.rego": RULE, "limits/data.json": b'{"calls": 5}', ".manifest": b'{"revision": "r7"}'},
+        {
+            "agenttool/p.rego": RULE,
+            "limits/data.json": b'{"calls": 5}',
+            ".manifest": b'{"revision": "r7"}',
+        },
     )
     one = load_bundle(folder)
     archive = tmp_path / "b.tar.gz"
@@ -66,7 +70,12 @@ def test_test_files_take_no_part_in_decisions(tmp_path: Path) -> None:
 
 
 def test_only_data_files_of_the_right_name_are_data(tmp_path: Path) -> None:
-    files = {"p.rego": RULE, "schemas/input.json": b"[1]", "a/data.yaml": b"b: [1, 2]", ".git/x.rego": b"no"}
+    files = {
+        "p.rego": RULE,
+        "schemas/input.json": b"[1]",
+        "a/data.yaml": b"b: [1, 2]",
+        ".git/x.rego": b"no",
+    }
     assert load_bundle(write(tmp_path, files)).data == {"a": {"b": [1, 2]}}
 
 
@@ -110,7 +119,10 @@ class TestRefused:
             ({".manifest": b'{"roots": "a"}'}, "roots is not a list"),
             ({".manifest": b'{"rego_version": 0}'}, "only Rego v1"),
             ({".manifest": b'{"wasm": [{"module": "x"}]}'}, "WASM"),
-            ({".manifest": b'{"roots": ["agenttool"]}', "data.json": b'{"other": 1}'}, "data/other lies outside"),
+            (
+                {".manifest": b'{"roots": ["agenttool"]}', "data.json": b'{"other": 1}'},
+                "data/other lies outside",
+            ),
             ({".signatures.json": b'{"signatures": ["x"]}'}, "no verification key"),
         ],
     )
@@ -124,7 +136,9 @@ class TestRefused:
             bundle_from_files({"p.rego": RULE}, origin="test")
 
     def test_a_ten_megabyte_data_file_loads(self, tmp_path: Path) -> None:
-        big = json.dumps({"hosts": [f"host-{number:07d}.example" for number in range(400_000)]}).encode()
+        big = json.dumps(
+            {"hosts": [f"host-{number:07d}.example" for number in range(400_000)]}
+        ).encode()
         assert len(big) > 9_000_000
         bundle = load_bundle(write(tmp_path, {"p.rego": RULE, "data.json": big}))
         assert len(bundle.data["hosts"]) == 400_000
@@ -166,7 +180,10 @@ class TestArchives:
         with pytest.raises(PolicyLoadError, match="not a regular file"):
             read_archive(tar([(link, b"")]), origin="b")
         with pytest.raises(PolicyLoadError, match="twice"):
-            read_archive(tar([(tarfile.TarInfo("p.rego"), RULE), (tarfile.TarInfo("/p.rego"), RULE)]), origin="b")
+            read_archive(
+                tar([(tarfile.TarInfo("p.rego"), RULE), (tarfile.TarInfo("/p.rego"), RULE)]),
+                origin="b",
+            )
 
     def test_a_bomb_stops_at_the_limit(self) -> None:
         bomb = gzip.compress(b"\0" * (bundle_module.MAX_BUNDLE_BYTES + 1000), 1)

@@ -52,10 +52,19 @@ class TestReads:
             ("decision := f(input.session)\nf(s) := s.mode", {"session"}),
             ("decision := a\na := b\nb if input.hooks", {"hooks"}),
             ("decision := 1 if not input.tool.destructive", {"tool.destructive"}),
-            ("decision := 1 if every x in input.hooks { x.behavior == input.actor.kind }", {"hooks", "actor.kind"}),
+            (
+                "decision := 1 if every x in input.hooks { x.behavior == input.actor.kind }",
+                {"hooks", "actor.kind"},
+            ),
             ("decision := {input.tool.id: input.tool.kind}", {"tool.id", "tool.kind"}),
-            ("decision := 1 if input.tool.id == `x` else := input.tool.kind", {"tool.id", "tool.kind"}),
-            ("decision contains input.tool.id if input.tool.read_only", {"tool.id", "tool.read_only"}),
+            (
+                "decision := 1 if input.tool.id == `x` else := input.tool.kind",
+                {"tool.id", "tool.kind"},
+            ),
+            (
+                "decision contains input.tool.id if input.tool.read_only",
+                {"tool.id", "tool.read_only"},
+            ),
             ("decision[k] := input.tool.name if k := input.tool.kind", {"tool.name", "tool.kind"}),
             ("default decision := 1\ndecision := 2 if input.tool.read_only", {"tool.read_only"}),
             ("unused := input.session\ndecision := input.tool.id", {"tool.id"}),
@@ -88,7 +97,10 @@ class TestReads:
         ],
     )
     def test_paths(self, rules: str, expected: set[str] | None) -> None:
-        assert paths(rules, lib="package lib\n\nnow := time.now_ns()\n\nraw := input.input\n") == expected
+        assert (
+            paths(rules, lib="package lib\n\nnow := time.now_ns()\n\nraw := input.input\n")
+            == expected
+        )
 
     def test_imports(self) -> None:
         files = {
@@ -122,7 +134,9 @@ class TestBehaviour:
         first = decider.decide(make_document())
         first.updated_input["id"] = "changed by the caller"  # type: ignore[index]
         first.extra["x"] = 1
-        second = decider.decide(make_document({"invocation.id": "inv_2"}, time="2026-11-22T00:00:00Z"))
+        second = decider.decide(
+            make_document({"invocation.id": "inv_2"}, time="2026-11-22T00:00:00Z")
+        )
         assert (first.cached, second.cached) == (False, True)
         assert second.updated_input == {"id": "local.files.read_file"}
         assert second.extra == {}
@@ -181,7 +195,10 @@ class TestBehaviour:
         assert not decider.decide(make_document({"tool.id": "b"})).cached
 
     def test_nan_does_not_hit_the_entry_of_null(self) -> None:
-        decider = Decider([engine('decision := {"behavior": "allow"} if input.input.x == null')], cache=DecisionCache())
+        decider = Decider(
+            [engine('decision := {"behavior": "allow"} if input.input.x == null')],
+            cache=DecisionCache(),
+        )
         assert decider.decide(make_document({"input": {"x": None}})).behavior is Behavior.ALLOW
         verdict = decider.decide(make_document({"input": {"x": float("nan")}}))
         assert (verdict.behavior, verdict.cached) == (Behavior.DENY, False)
@@ -212,10 +229,21 @@ class TestBehaviour:
 
     @pytest.mark.parametrize(
         "value",
-        [float("nan"), "\ud800", b"x", {1, 2}, [[[[[]]]]] * 20, "x" * 20_000, json.loads("[" * 200 + "]" * 200)],
+        [
+            float("nan"),
+            "\ud800",
+            b"x",
+            {1, 2},
+            [[[[[]]]]] * 20,
+            "x" * 20_000,
+            json.loads("[" * 200 + "]" * 200),
+        ],
     )
     def test_what_an_engine_might_refuse_does_not_hit(self, value: Any) -> None:
-        decider, fresh = Decider([subject := engine(self.NAMES)], cache=DecisionCache()), Decider([subject])
+        decider, fresh = (
+            Decider([subject := engine(self.NAMES)], cache=DecisionCache()),
+            Decider([subject]),
+        )
         decider.decide(make_document({"input": {"x": "text"}}))
         document = make_document({"input": {"x": value}})
         verdict = decider.decide(document)
@@ -326,12 +354,24 @@ def calls_of_tools(draw: st.DrawFn) -> list[Any]:
     made = []
     for _ in range(8):
         document = copy.deepcopy(base)
-        document["tool"]["kind"] = draw(st.sampled_from(["function", "file_operation", "retrieval"]))
-        document["permission_profile"]["access_kinds"] = draw(
-            st.sampled_from([[], ["file_read"], ["network"], ["browser", "file_read"], ["external_send"]])
+        document["tool"]["kind"] = draw(
+            st.sampled_from(["function", "file_operation", "retrieval"])
         )
-        names = draw(st.lists(st.sampled_from(["q", "path", "tenant", "tenant_id", "url"]), max_size=3, unique=True))
-        document["input"] = {name: draw(st.sampled_from([*FREE_TEXTS, base["actor"]["tenant"]])) for name in names}
+        document["permission_profile"]["access_kinds"] = draw(
+            st.sampled_from(
+                [[], ["file_read"], ["network"], ["browser", "file_read"], ["external_send"]]
+            )
+        )
+        names = draw(
+            st.lists(
+                st.sampled_from(["q", "path", "tenant", "tenant_id", "url"]),
+                max_size=3,
+                unique=True,
+            )
+        )
+        document["input"] = {
+            name: draw(st.sampled_from([*FREE_TEXTS, base["actor"]["tenant"]])) for name in names
+        }
         made.append(document)
     return made
 

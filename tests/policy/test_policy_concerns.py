@@ -34,13 +34,25 @@ def decided(folder: Path, place: str, text: str) -> str:
         ('deny contains {"rule": "acme.never", "message": "never"}', "deny"),
         ('ask contains {"rule": "acme.ask", "message": "may it?"}', "ask"),
         ('deny contains "a finding without a name"', "deny"),
-        ('deny contains {"rule": "acme.other", "message": "no"} if input.tool.name == "other"', "allow"),
-        ('default clear := false\n\ndeny contains {"rule": "acme.x", "message": "no"} if false', "deny"),
+        (
+            'deny contains {"rule": "acme.other", "message": "no"} if input.tool.name == "other"',
+            "allow",
+        ),
+        (
+            'default clear := false\n\ndeny contains {"rule": "acme.x", "message": "no"} if false',
+            "deny",
+        ),
     ],
 )
 def test_a_new_rule_package_is_asked(body: str, expected: str, tmp_path: Path) -> None:
-    found = decided(tmp_path, "agenttool/rules/fresh/fresh.rego", f"package agenttool.rules.fresh\n\n{body}\n")
-    assert found in {expected, "ask"} if expected == "deny" and "default clear" in body else found == expected
+    found = decided(
+        tmp_path, "agenttool/rules/fresh/fresh.rego", f"package agenttool.rules.fresh\n\n{body}\n"
+    )
+    assert (
+        found in {expected, "ask"}
+        if expected == "deny" and "default clear" in body
+        else found == expected
+    )
 
 
 @pytest.mark.parametrize(
@@ -54,6 +66,8 @@ def test_a_new_rule_package_is_asked(body: str, expected: str, tmp_path: Path) -
         ("agenttool.rules", 'deny contains {"rule": "a", "message": "b"}'),
     ],
 )
-def test_a_rule_package_that_is_not_asked_refuses_the_bundle(package: str, body: str, tmp_path: Path) -> None:
+def test_a_rule_package_that_is_not_asked_refuses_the_bundle(
+    package: str, body: str, tmp_path: Path
+) -> None:
     with pytest.raises(PolicyLoadError, match=r"agenttool\.rules"):
         decided(tmp_path, "agenttool/rules/fresh/fresh.rego", f"package {package}\n\n{body}\n")

@@ -25,7 +25,9 @@ def rows(name: str) -> list[Any]:
     for folder in (SHARED, OWN):
         file = folder / f"{name}.jsonl"
         if file.exists():
-            found += [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line]
+            found += [
+                json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line
+            ]
     return [pytest.param(row, id=row["id"]) for row in found if "race" not in row.get("setup", {})]
 
 
@@ -51,9 +53,15 @@ def tools(captured: Capture) -> dict[str, Any]:
     govern = captured.governor.govern
     writes: dict[str, Any] = {"access_kinds": ["file_write"], "write_effects": ["local_persistent"]}
     return {
-        "read": govern(read_file, tool_kind="file_operation", access_kinds=["file_read"], read_only=True),
-        "write": govern(write_file, tool_kind="file_operation", read_only=False, destructive=False, **writes),
-        "fetch": govern(fetch, access_kinds=["network"], read_only=True, destructive=False, open_world=True),
+        "read": govern(
+            read_file, tool_kind="file_operation", access_kinds=["file_read"], read_only=True
+        ),
+        "write": govern(
+            write_file, tool_kind="file_operation", read_only=False, destructive=False, **writes
+        ),
+        "fetch": govern(
+            fetch, access_kinds=["network"], read_only=True, destructive=False, open_world=True
+        ),
     }
 
 
@@ -89,20 +97,26 @@ def test_a_path_of_the_corpus_is_decided_as_it_should_be(
     text = row["input"].replace("/srv/ws", str(base))
     reads = row["op"] == "read"
     arguments = {"path": text} if reads else {"path": text, "text": "x"}
-    with agent_context(actor="agent:a", session_id="s", roots=[str(project)], cwd=str(project), interactive=True):
+    with agent_context(
+        actor="agent:a", session_id="s", roots=[str(project)], cwd=str(project), interactive=True
+    ):
         behavior = stock["read" if reads else "write"].tool.check(arguments).behavior.value
     if row["expected"] == "inside":
-        # An odd name that open() would find inside is asked about, because a later program may read it in another way.
+        # An odd name that open() would find inside is asked about, because a later program may read
+        # it in another way.
         assert behavior != "deny", row["why"]
     else:
         assert behavior != "allow", row["why"]
 
 
 @pytest.mark.parametrize("row", rows("urls"))
-def test_a_url_of_the_corpus_is_decided_as_it_should_be(row: dict[str, Any], stock: dict[str, Any]) -> None:
+def test_a_url_of_the_corpus_is_decided_as_it_should_be(
+    row: dict[str, Any], stock: dict[str, Any]
+) -> None:
     with agent_context(actor="agent:a", session_id="s", roots=[], interactive=True):
         behavior = stock["fetch"].tool.check({"url": row["input"]}).behavior.value
-    # Stock resolves no names: that leaves the process. What only a resolver tells is for resolve_dns.
+    # Stock resolves no names: that leaves the process. What only a resolver tells is for
+    # resolve_dns.
     if row["expected"] != "deny" or row["id"] in ALLOWED_HOSTS_NEEDED or row.get("needs") == "dns":
         assert behavior == "allow", row["why"]
     else:

@@ -10,7 +10,12 @@ from typing import Any, ClassVar
 import pytest
 from policy_inputs import make_document
 
-from agenttool_otel.errors import ConfigurationError, PolicyEvaluationError, PolicyLoadError, PolicyTimeout
+from agenttool_otel.errors import (
+    ConfigurationError,
+    PolicyEvaluationError,
+    PolicyLoadError,
+    PolicyTimeout,
+)
 from agenttool_otel.names import Behavior, DecisionSource, FailClosedCause, PolicyMode
 from agenttool_otel.policy.bundles.bundle import bundle_from_files
 from agenttool_otel.policy.cache import DecisionCache
@@ -20,12 +25,16 @@ from agenttool_otel.policy.types import EngineAnswer, EngineCapabilities
 
 
 class Scripted:
-    """An engine that says or does what the test wants: the misbehaving engines can't be had otherwise."""
+    """An engine that says or does what the test wants: the misbehaving engines can't be had
+    otherwise.
+    """
 
     revision = "scripted-1"
     capabilities = EngineCapabilities()
 
-    def __init__(self, value: Any, *, name: str = "scripted", wait: float = 0.0, remote: bool = False) -> None:
+    def __init__(
+        self, value: Any, *, name: str = "scripted", wait: float = 0.0, remote: bool = False
+    ) -> None:
         self.name = name
         self.value = value
         self.wait = wait
@@ -68,7 +77,10 @@ def said(behavior: str) -> dict[str, Any]:
 )
 async def test_chains(chain: list[str], expected: Behavior, asked: list[int]) -> None:
     engines = [Scripted(said(item)) for item in chain]
-    for verdict in (Decider(engines).decide(make_document()), await Decider(engines).adecide(make_document())):
+    for verdict in (
+        Decider(engines).decide(make_document()),
+        await Decider(engines).adecide(make_document()),
+    ):
         assert verdict.behavior is expected
         if not chain or set(chain) == {"passthrough"}:
             assert verdict.fail_closed is FailClosedCause.NO_DECISION
@@ -88,11 +100,17 @@ async def test_chains(chain: list[str], expected: Behavior, asked: list[int]) ->
         ("allow", DecisionSource.ERROR, FailClosedCause.MALFORMED),
     ],
 )
-async def test_every_failure_is_a_deny_and_ends_the_chain(failure: Any, source: Any, cause: Any) -> None:
+async def test_every_failure_is_a_deny_and_ends_the_chain(
+    failure: Any, source: Any, cause: Any
+) -> None:
     after = Scripted(said("allow"))
     decider = Decider([Scripted(failure), after])
     for verdict in (decider.decide(make_document()), await decider.adecide(make_document())):
-        assert (verdict.behavior, verdict.source, verdict.fail_closed) == (Behavior.DENY, source, cause)
+        assert (verdict.behavior, verdict.source, verdict.fail_closed) == (
+            Behavior.DENY,
+            source,
+            cause,
+        )
         assert verdict.engine == "scripted"
         assert "hunter2" not in verdict.message
     assert after.asked == 0
@@ -129,8 +147,13 @@ class TestInput:
     )
     def test_a_document_that_does_not_fit_is_denied(self, change: dict[str, Any]) -> None:
         files = {"p.rego": b'package agenttool.permission\n\ndecision := {"behavior": "allow"}\n'}
-        verdict = Decider([EmbeddedEngine(bundle_from_files(files, origin="t"))]).decide(make_document(change))
-        assert (verdict.behavior, verdict.fail_closed) == (Behavior.DENY, FailClosedCause.INPUT_INVALID)
+        verdict = Decider([EmbeddedEngine(bundle_from_files(files, origin="t"))]).decide(
+            make_document(change)
+        )
+        assert (verdict.behavior, verdict.fail_closed) == (
+            Behavior.DENY,
+            FailClosedCause.INPUT_INVALID,
+        )
 
     def test_missing_and_unknown_members(self) -> None:
         less = make_document()
@@ -144,19 +167,26 @@ class TestDeadline:
     """An answer that comes too late is none, whatever it says."""
 
     def test_sync(self) -> None:
-        verdict = Decider([Scripted(said("allow"), wait=0.05)], timeout=0.01).decide(make_document())
+        verdict = Decider([Scripted(said("allow"), wait=0.05)], timeout=0.01).decide(
+            make_document()
+        )
         assert (verdict.behavior, verdict.source) == (Behavior.DENY, DecisionSource.TIMEOUT)
         assert verdict.fail_closed is FailClosedCause.TIMEOUT
 
     async def test_a_remote_engine_that_never_answers(self) -> None:
         started = time.monotonic()
-        verdict = await Decider([Scripted(said("allow"), wait=60, remote=True)], timeout=0.05).adecide(make_document())
+        verdict = await Decider(
+            [Scripted(said("allow"), wait=60, remote=True)], timeout=0.05
+        ).adecide(make_document())
         assert verdict.fail_closed is FailClosedCause.TIMEOUT
         assert time.monotonic() - started < 30
 
     def test_the_whole_chain_shares_it(self) -> None:
         chain = [Scripted(said("passthrough"), wait=0.03), Scripted(said("allow"), wait=0.03)]
-        assert Decider(chain, timeout=0.04).decide(make_document()).fail_closed is FailClosedCause.TIMEOUT
+        assert (
+            Decider(chain, timeout=0.04).decide(make_document()).fail_closed
+            is FailClosedCause.TIMEOUT
+        )
 
 
 def test_a_decision_that_has_expired_is_none() -> None:
@@ -175,7 +205,9 @@ class TestShadow:
             verdict = Decider([Scripted(value)], mode="shadow").decide(make_document())
             assert (verdict.behavior, verdict.mode) == (Behavior.ALLOW, PolicyMode.SHADOW)
             assert verdict.shadow is not None
-            assert verdict.shadow.behavior is (Behavior.ASK if value == said("ask") else Behavior.DENY)
+            assert verdict.shadow.behavior is (
+                Behavior.ASK if value == said("ask") else Behavior.DENY
+            )
 
     def test_redaction_is_kept_in_shadow_mode(self) -> None:
         value = {**said("deny"), "obligations": {"redact_result": "*", "redact_input": ["/a"]}}
@@ -185,10 +217,16 @@ class TestShadow:
     async def test_a_shadow_engine_is_recorded_and_changes_nothing(self) -> None:
         for value, expected in ((said("deny"), Behavior.DENY), (RuntimeError(), Behavior.DENY)):
             decider = Decider([Scripted(said("allow"))], shadow_engines=[Scripted(value)])
-            for verdict in (decider.decide(make_document()), await decider.adecide(make_document())):
+            for verdict in (
+                decider.decide(make_document()),
+                await decider.adecide(make_document()),
+            ):
                 assert verdict.behavior is Behavior.ALLOW
                 assert verdict.shadow is not None
-                assert (verdict.shadow.behavior, verdict.shadow.mode) == (expected, PolicyMode.SHADOW)
+                assert (verdict.shadow.behavior, verdict.shadow.mode) == (
+                    expected,
+                    PolicyMode.SHADOW,
+                )
 
     PACKAGES: ClassVar = {
         "p.rego": b"""package agenttool.permission
@@ -228,7 +266,9 @@ denials contains rule if some rule in data.agenttool.rules.paths.deny
                 return self
 
         engine = EmbeddedEngine(bundle_from_files(self.PACKAGES, origin="t"))
-        decider = Decider([Passing(said("passthrough")), engine], shadow_packages=["agenttool.rules.network"])
+        decider = Decider(
+            [Passing(said("passthrough")), engine], shadow_packages=["agenttool.rules.network"]
+        )
         document = make_document({"tool.open_world": True})
         for verdict in (decider.decide(document), await decider.adecide(document)):
             assert verdict.behavior is Behavior.ALLOW
@@ -243,7 +283,9 @@ denials contains rule if some rule in data.agenttool.rules.paths.deny
                 given.append(timeout)
                 return super().evaluate(entry_point, document, timeout=timeout)
 
-            async def aevaluate(self, entry_point: str, document: Any, *, timeout: float) -> EngineAnswer:
+            async def aevaluate(
+                self, entry_point: str, document: Any, *, timeout: float
+            ) -> EngineAnswer:
                 return self.evaluate(entry_point, document, timeout=timeout)
 
         class Slow(Scripted):
@@ -251,7 +293,9 @@ denials contains rule if some rule in data.agenttool.rules.paths.deny
                 time.sleep(0.2)
                 return super().evaluate(entry_point, document, timeout=timeout)
 
-            async def aevaluate(self, entry_point: str, document: Any, *, timeout: float) -> EngineAnswer:
+            async def aevaluate(
+                self, entry_point: str, document: Any, *, timeout: float
+            ) -> EngineAnswer:
                 return self.evaluate(entry_point, document, timeout=timeout)
 
         decider = Decider([Slow(said("allow"))], shadow_engines=[Watched(said("deny"))], timeout=30)
@@ -263,7 +307,10 @@ denials contains rule if some rule in data.agenttool.rules.paths.deny
     def test_it_follows_a_reload(self) -> None:
         engine = EmbeddedEngine(bundle_from_files(self.PACKAGES, origin="t"))
         decider = Decider([engine], shadow_packages=["agenttool.rules.network"])
-        changed = {**self.PACKAGES, "f.rego": b'package agenttool.rules.paths\n\ndeny contains "new"\n'}
+        changed = {
+            **self.PACKAGES,
+            "f.rego": b'package agenttool.rules.paths\n\ndeny contains "new"\n',
+        }
         engine.swap(bundle_from_files(changed, origin="t"))
         assert decider.decide(make_document()).rule_ref == "new"
 

@@ -30,7 +30,9 @@ decision := {"behavior": "deny", "n": n} if {
 
 
 def bundle(rules: str) -> Bundle:
-    return bundle_from_files({"p.rego": f"package agenttool.permission\n\n{rules}\n".encode()}, origin="t")
+    return bundle_from_files(
+        {"p.rego": f"package agenttool.permission\n\n{rules}\n".encode()}, origin="t"
+    )
 
 
 async def test_a_looping_rule_is_a_deny_in_bounded_time() -> None:
@@ -71,7 +73,10 @@ def test_errors_and_swaps_are_those_of_the_embedded_engine() -> None:
     big = "é" * 500_000
     with pytest.raises(PolicyEvaluationError, match="larger than"):
         engine.evaluate(DECISION, make_document({"input": {"text": big}}), timeout=20)
-    assert engine.evaluate(DECISION, make_document({"input": {"text": big[:1000]}}), timeout=20).value == big[:1000]
+    assert (
+        engine.evaluate(DECISION, make_document({"input": {"text": big[:1000]}}), timeout=20).value
+        == big[:1000]
+    )
     engine.close()
 
 

@@ -1,4 +1,6 @@
-"""A compiled bundle is kept beside Python's bytecode, on the same terms, and only for exactly what it was made from."""
+"""A compiled bundle is kept beside Python's bytecode, on the same terms, and only for exactly what
+it was made from.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ decision := {"behavior": data.word}
 
 
 def bundle(word: str) -> Bundle:
-    return bundle_from_files({"p.rego": TABLE, "data.json": b'{"word": "%s"}' % word.encode()}, origin="t")
+    return bundle_from_files(
+        {"p.rego": TABLE, "data.json": b'{"word": "%s"}' % word.encode()}, origin="t"
+    )
 
 
 @pytest.fixture
@@ -59,7 +63,9 @@ def word_of(engine: EmbeddedEngine) -> str:
     return str(engine.evaluate(EntryPoint.DECISION, document, timeout=5.0).value["behavior"])
 
 
-def test_a_kept_bundle_decides_and_reads_as_the_parsed_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kept_bundle_decides_and_reads_as_the_parsed_one(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     parsed = parsings(monkeypatch)
     first = EmbeddedEngine(STOCK)
     assert len(files(folder)) == 1
@@ -69,7 +75,9 @@ def test_a_kept_bundle_decides_and_reads_as_the_parsed_one(folder: Path, monkeyp
     assert again._compiled is not first._compiled
     assert again.interpreted_because == first.interpreted_because == ""
     for document in sample_documents(evaluation.load_program(STOCK), 60):
-        one, other = (e.evaluate(EntryPoint.DECISION, document, timeout=5.0).value for e in (first, again))
+        one, other = (
+            e.evaluate(EntryPoint.DECISION, document, timeout=5.0).value for e in (first, again)
+        )
         assert one == other
         one_reads, other_reads = (e.reads(EntryPoint.DECISION, document) for e in (first, again))
         assert one_reads is not None
@@ -77,7 +85,9 @@ def test_a_kept_bundle_decides_and_reads_as_the_parsed_one(folder: Path, monkeyp
         assert one_reads[1] == other_reads[1]
 
 
-def test_another_bundle_or_another_python_finds_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_bundle_or_another_python_finds_nothing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert word_of(EmbeddedEngine(bundle("allow"))) == "allow"
     parsed = parsings(monkeypatch)
     assert word_of(EmbeddedEngine(bundle("deny"))) == "deny"
@@ -88,7 +98,9 @@ def test_another_bundle_or_another_python_finds_nothing(folder: Path, monkeypatc
 
 
 @pytest.mark.parametrize("harm", ["cut", "changed", "empty", "writable by others"])
-def test_a_file_that_can_not_be_trusted_is_made_anew(harm: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_can_not_be_trusted_is_made_anew(
+    harm: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     EmbeddedEngine(bundle("deny"))
     (path,) = files(folder)
     content = path.read_bytes()
@@ -113,7 +125,9 @@ def test_only_the_stock_bundle_may_be_read_by_others(folder: Path) -> None:
     assert sorted(path.stat().st_mode & 0o777 for path in files(folder)) == [0o600, 0o644]
 
 
-def test_nothing_is_written_where_python_writes_no_bytecode(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_written_where_python_writes_no_bytecode(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     EmbeddedEngine(bundle("deny"))
     monkeypatch.setattr(sys, "dont_write_bytecode", False)

@@ -9,9 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from policy_inputs import JSON
 
-from agenttool_otel.errors import PolicyError, PolicyEvaluationError, PolicyTimeout, PolicyUnavailable
+from agenttool_otel.errors import (
+    PolicyError,
+    PolicyEvaluationError,
+    PolicyTimeout,
+    PolicyUnavailable,
+)
 from agenttool_otel.names import Behavior, DecisionSource, FailClosedCause, ReasonType
-from agenttool_otel.policy.normalise import STRICTNESS, deny_for, no_decision, normalise, normalise_visible
+from agenttool_otel.policy.normalise import (
+    STRICTNESS,
+    deny_for,
+    no_decision,
+    normalise,
+    normalise_visible,
+)
 from agenttool_otel.policy.types import EngineAnswer, Verdict
 
 
@@ -41,7 +52,11 @@ def test_a_full_decision_document_is_read_field_by_field() -> None:
     )
     assert verdict.behavior is Behavior.ASK
     assert verdict.reason_type is ReasonType.RULE
-    assert (verdict.rule_ref, verdict.message, verdict.rule_refs) == ("agenttool.rules.paths", "outside", ("a", "b"))
+    assert (verdict.rule_ref, verdict.message, verdict.rule_refs) == (
+        "agenttool.rules.paths",
+        "outside",
+        ("a", "b"),
+    )
     assert verdict.updated_input == {"path": "x"}
     assert verdict.redact_input == ("/a/b~1c",)
     assert verdict.redact_result == ("*",)
@@ -77,9 +92,15 @@ def test_a_full_decision_document_is_read_field_by_field() -> None:
         ({"behavior": "allow", "obligations": {"redact": ["/a"]}}, FailClosedCause.MALFORMED),
         ({"behavior": "allow", "obligations": {"redact_input": ["a"]}}, FailClosedCause.MALFORMED),
         ({"behavior": "allow", "obligations": {"redact_input": ["*"]}}, FailClosedCause.MALFORMED),
-        ({"behavior": "allow", "obligations": {"max_inline_chars": True}}, FailClosedCause.MALFORMED),
+        (
+            {"behavior": "allow", "obligations": {"max_inline_chars": True}},
+            FailClosedCause.MALFORMED,
+        ),
         ({"behavior": "allow", "obligations": {"max_inline_chars": -1}}, FailClosedCause.MALFORMED),
-        ({"behavior": "allow", "obligations": {"persistence": "somewhere"}}, FailClosedCause.MALFORMED),
+        (
+            {"behavior": "allow", "obligations": {"persistence": "somewhere"}},
+            FailClosedCause.MALFORMED,
+        ),
         ({"behavior": "allow", "expires_at": "soon"}, FailClosedCause.MALFORMED),
         ({"behavior": "allow", "expires_at": "2030-01-01T00:00:00"}, FailClosedCause.MALFORMED),
     ],
@@ -91,12 +112,33 @@ def test_anything_else_is_refused_with_its_cause(value: Any, cause: FailClosedCa
 
 
 WELL_FORMED_KEYS = st.sampled_from(
-    ["behavior", "reason", "rule_refs", "updated_input", "obligations", "expires_at", "alternatives", "x"]
+    [
+        "behavior",
+        "reason",
+        "rule_refs",
+        "updated_input",
+        "obligations",
+        "expires_at",
+        "alternatives",
+        "x",
+    ]
 )
 NEAR = st.dictionaries(
     WELL_FORMED_KEYS,
     JSON
-    | st.sampled_from(["allow", "Allow", "ALLOW", "allow\n", "deny", "ask", "passthrough", ["allow"], {"allow": 1}]),
+    | st.sampled_from(
+        [
+            "allow",
+            "Allow",
+            "ALLOW",
+            "allow\n",
+            "deny",
+            "ask",
+            "passthrough",
+            ["allow"],
+            {"allow": 1},
+        ]
+    ),
     max_size=5,
 )
 
@@ -129,11 +171,17 @@ class TestFailure:
         [
             (PolicyTimeout("late"), DecisionSource.TIMEOUT, FailClosedCause.TIMEOUT),
             (PolicyUnavailable("down"), DecisionSource.ERROR, FailClosedCause.UNAVAILABLE),
-            (PolicyError("x", cause=FailClosedCause.ENGINE_PANIC), DecisionSource.ERROR, FailClosedCause.ENGINE_PANIC),
+            (
+                PolicyError("x", cause=FailClosedCause.ENGINE_PANIC),
+                DecisionSource.ERROR,
+                FailClosedCause.ENGINE_PANIC,
+            ),
             (ValueError("secret value"), DecisionSource.ERROR, FailClosedCause.INTERNAL),
         ],
     )
-    def test_deny_for(self, error: Exception, source: DecisionSource, cause: FailClosedCause) -> None:
+    def test_deny_for(
+        self, error: Exception, source: DecisionSource, cause: FailClosedCause
+    ) -> None:
         verdict = deny_for(error, engine="e", revision="r")
         assert verdict.behavior is Behavior.DENY
         assert verdict.reason_type is ReasonType.POLICY
@@ -156,7 +204,15 @@ class TestCombination:
 
 @pytest.mark.parametrize(
     "member",
-    ["obligation", "Obligations", "redact_result", "redact-result", "redactions", "max_inline_char", "approver_role"],
+    [
+        "obligation",
+        "Obligations",
+        "redact_result",
+        "redact-result",
+        "redactions",
+        "max_inline_char",
+        "approver_role",
+    ],
 )
 def test_a_member_that_looks_like_one_that_binds_is_malformed(member: str) -> None:
     with pytest.raises(PolicyEvaluationError, match="looks like one that binds"):

@@ -1,4 +1,6 @@
-"""Numbers reach a rule as numbers, whatever their class, by every door; what no number of JSON can hold is refused."""
+"""Numbers reach a rule as numbers, whatever their class, by every door; what no number of JSON can
+hold is refused.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,12 @@ from agenttool_otel.testing import capture
 from agenttool_otel.values.numbers import NoJsonNumber, json_number
 from agenttool_otel.values.policy_value import to_policy_value
 
-FACTS: dict[str, Any] = {"read_only": True, "access_kinds": [], "write_effects": ["none"], "risk_level": "low"}
+FACTS: dict[str, Any] = {
+    "read_only": True,
+    "access_kinds": [],
+    "write_effects": ["none"],
+    "risk_level": "low",
+}
 RULE = """package agenttool.custom
 
 deny contains {"rule": "custom.negative", "message": "no negative amounts"} if {
@@ -173,7 +180,9 @@ def test_what_is_no_json_number_is_refused_by_argument(pay: Any, value: Any) -> 
 @pytest.mark.parametrize("amount", ["-5", -5, -5.0, "-0.00000000000000000001"])
 def test_text_that_the_hint_reads_as_a_number_is_one(pay: Any, amount: Any) -> None:
     assert str(pay["charge"].tool.invoke(amount=amount).status) == "denied"
-    message = pay["tool"].invoke({"type": "tool_call", "name": "invoice", "id": "1", "args": {"amount": amount}})
+    message = pay["tool"].invoke(
+        {"type": "tool_call", "name": "invoice", "id": "1", "args": {"amount": amount}}
+    )
     assert message.status == "error"
     assert "no negative amounts" in message.content
 
@@ -181,8 +190,11 @@ def test_text_that_the_hint_reads_as_a_number_is_one(pay: Any, amount: Any) -> N
 @pytest.mark.parametrize("amount", ["NaN", "Infinity", "-Infinity", "1e400"])
 def test_text_that_is_read_as_no_number_is_refused(pay: Any, amount: str) -> None:
     assert pay["charge"].tool.invoke(amount=amount).status != "succeeded"
-    with contextlib.suppress(pydantic.ValidationError):  # LangChain reads it first, and may refuse it itself
-        message = pay["tool"].invoke({"type": "tool_call", "name": "invoice", "id": "1", "args": {"amount": amount}})
+    # LangChain reads it first, and may refuse it itself
+    with contextlib.suppress(pydantic.ValidationError):
+        message = pay["tool"].invoke(
+            {"type": "tool_call", "name": "invoice", "id": "1", "args": {"amount": amount}}
+        )
         assert message.status == "error"
 
 
@@ -207,7 +219,10 @@ def test_numbers_of_the_application_are_numbers_too(pay: Any) -> None:
 
 
 def test_resources_without_a_json_number_are_refused() -> None:
-    with pytest.raises(ConfigurationError), agent_context(actor="agent:a", resources={"limit": Decimal("NaN")}):
+    with (
+        pytest.raises(ConfigurationError),
+        agent_context(actor="agent:a", resources={"limit": Decimal("NaN")}),
+    ):
         pass
 
 
@@ -225,7 +240,9 @@ def written(number: float) -> Fraction:
     return Fraction(repr(number))
 
 
-decimals = st.decimals(allow_nan=False, allow_infinity=False, min_value=-(10**300), max_value=10**300)
+decimals = st.decimals(
+    allow_nan=False, allow_infinity=False, min_value=-(10**300), max_value=10**300
+)
 exact = st.one_of(decimals, st.fractions(), st.builds(Fraction, decimals))
 limits = st.builds(
     lambda digits, exponent: Decimal(digits).scaleb(exponent),
@@ -242,7 +259,11 @@ limits = st.builds(
 @example(Decimal("1e-999"), Decimal(0))
 def test_every_comparison_is_that_of_the_number(number: Decimal | Fraction, limit: Decimal) -> None:
     shown, wanted, there = written(json_number(number)), Fraction(number), Fraction(limit)
-    assert (shown < there, shown == there, shown > there) == (wanted < there, wanted == there, wanted > there)
+    assert (shown < there, shown == there, shown > there) == (
+        wanted < there,
+        wanted == there,
+        wanted > there,
+    )
 
 
 @given(exact, st.floats(-0.5, 0.5))
@@ -254,7 +275,10 @@ def test_near_numbers_keep_their_side_of_a_limit(number: Decimal | Fraction, par
         except NoJsonNumber:
             continue
         if abs(near) > Fraction(1, 10**290):
-            assert (shown < Fraction(limit), shown > Fraction(limit)) == (near < limit, near > limit)
+            assert (shown < Fraction(limit), shown > Fraction(limit)) == (
+                near < limit,
+                near > limit,
+            )
 
 
 @given(st.one_of(st.integers(-(2**64), 2**64), st.floats(allow_nan=False, allow_infinity=False)))

@@ -26,7 +26,12 @@ from opentelemetry.context import attach, detach
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
 from policy_inputs import make_document
 
-from agenttool_otel.errors import ConfigurationError, PolicyError, PolicyEvaluationError, PolicyUnavailable
+from agenttool_otel.errors import (
+    ConfigurationError,
+    PolicyError,
+    PolicyEvaluationError,
+    PolicyUnavailable,
+)
 from agenttool_otel.names import Behavior, FailClosedCause
 from agenttool_otel.policy.bundles.bundle import default_bundle_path
 from agenttool_otel.policy.bundles.bundle_files import bundle_files, write_archive
@@ -36,7 +41,11 @@ from agenttool_otel.policy.engines.http import CircuitBreaker
 from agenttool_otel.policy.engines.opa_server import OpaServerEngine
 
 DECISION = "data.agenttool.permission.decision"
-GOOD = {"result": {"behavior": "allow"}, "decision_id": "d-1", "provenance": {"bundles": {"b": {"revision": "r9"}}}}
+GOOD = {
+    "result": {"behavior": "allow"},
+    "decision_id": "d-1",
+    "provenance": {"bundles": {"b": {"revision": "r9"}}},
+}
 
 
 def response(body: bytes | Any, status: str = "200 OK", **headers: str) -> bytes:
@@ -50,7 +59,9 @@ def response(body: bytes | Any, status: str = "200 OK", **headers: str) -> bytes
 class FakeOpa:
     """Answers every request with what ``answer`` writes to the socket."""
 
-    def __init__(self, answer: Callable[[socket.socket], None], *, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(
+        self, answer: Callable[[socket.socket], None], *, tls: ssl.SSLContext | None = None
+    ) -> None:
         self.answer = answer
         self.requests: list[bytes] = []
         self.connections = 0
@@ -82,7 +93,11 @@ class FakeOpa:
                         data += chunk
                     head, _, rest = data.partition(b"\r\n\r\n")
                     length = next(
-                        (int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")),
+                        (
+                            int(line[15:])
+                            for line in head.lower().split(b"\r\n")
+                            if line.startswith(b"content-length:")
+                        ),
                         0,
                     )
                     while len(rest) < length:
@@ -102,7 +117,9 @@ def fake() -> Iterator[Callable[..., FakeOpa]]:
     servers: list[FakeOpa] = []
 
     def make(answer: bytes | Callable[[socket.socket], None], **options: Any) -> FakeOpa:
-        write = (lambda connection: connection.sendall(answer)) if isinstance(answer, bytes) else answer
+        write = (
+            (lambda connection: connection.sendall(answer)) if isinstance(answer, bytes) else answer
+        )
         servers.append(FakeOpa(write, **options))
         return servers[-1]
 
@@ -171,15 +188,22 @@ BAD_ANSWERS: list[tuple[str, Any, FailClosedCause]] = [
 
 
 @pytest.mark.parametrize("mode", ["sync", "async"])
-@pytest.mark.parametrize(("answer", "cause"), [case[1:] for case in BAD_ANSWERS], ids=[case[0] for case in BAD_ANSWERS])
+@pytest.mark.parametrize(
+    ("answer", "cause"), [case[1:] for case in BAD_ANSWERS], ids=[case[0] for case in BAD_ANSWERS]
+)
 async def test_a_misbehaving_server_is_a_deny_in_bounded_time(
     fake: Callable[..., FakeOpa], mode: str, answer: Any, cause: FailClosedCause
 ) -> None:
     engine = OpaServerEngine(fake(answer).url, retries=1)
-    # short where the time limit is what ends it; on a busy machine a short one would hide the other causes
+    # short where the time limit is what ends it; on a busy machine a short one would hide the other
+    # causes
     decider = Decider([engine], timeout=0.4 if cause is FailClosedCause.TIMEOUT else 60)
     started = time.monotonic()
-    verdict = decider.decide(make_document()) if mode == "sync" else await decider.adecide(make_document())
+    verdict = (
+        decider.decide(make_document())
+        if mode == "sync"
+        else await decider.adecide(make_document())
+    )
     assert time.monotonic() - started < 20
     assert verdict.behavior is Behavior.DENY
     assert verdict.fail_closed is cause
@@ -190,9 +214,15 @@ async def test_a_misbehaving_server_is_a_deny_in_bounded_time(
 @pytest.mark.parametrize("mode", ["sync", "async"])
 async def test_redirects_are_refused(fake: Callable[..., FakeOpa], mode: str) -> None:
     target = fake(response(GOOD))
-    engine = OpaServerEngine(fake(response(b"", "307 Moved", Location=f"{target.url}/v1/data/x")).url)
+    engine = OpaServerEngine(
+        fake(response(b"", "307 Moved", Location=f"{target.url}/v1/data/x")).url
+    )
     decider = Decider([engine], timeout=60)
-    verdict = decider.decide(make_document()) if mode == "sync" else await decider.adecide(make_document())
+    verdict = (
+        decider.decide(make_document())
+        if mode == "sync"
+        else await decider.adecide(make_document())
+    )
     assert verdict.fail_closed is FailClosedCause.MALFORMED
     assert "redirects" in verdict.message
     assert target.requests == []
@@ -203,7 +233,9 @@ async def test_redirects_are_refused(fake: Callable[..., FakeOpa], mode: str) ->
 async def test_what_is_sent_and_what_is_read(
     fake: Callable[..., FakeOpa], mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The token is ours whatever netrc and proxies say; the trace context goes along, baggage does not."""
+    """The token is ours whatever netrc and proxies say; the trace context goes along, baggage does
+    not.
+    """
     netrc = tmp_path / "netrc"
     netrc.write_text("machine 127.0.0.1 login u password p\n")
     netrc.chmod(0o600)
@@ -222,10 +254,16 @@ async def test_what_is_sent_and_what_is_read(
         if mode == "sync":
             answer = engine.evaluate(DECISION, make_document({"input": {"a": "é"}}), timeout=60)
         else:
-            answer = await engine.aevaluate(DECISION, make_document({"input": {"a": "é"}}), timeout=60)
+            answer = await engine.aevaluate(
+                DECISION, make_document({"input": {"a": "é"}}), timeout=60
+            )
     finally:
         detach(scope)
-    assert (answer.value, answer.revision, answer.decision_id) == ({"behavior": "allow"}, "r9", "d-1")
+    assert (answer.value, answer.revision, answer.decision_id) == (
+        {"behavior": "allow"},
+        "r9",
+        "d-1",
+    )
     assert engine.revision == "r9"
     head, _, body = server.requests[0].partition(b"\r\n\r\n")
     text = head.decode().lower()
@@ -247,7 +285,17 @@ async def test_what_is_sent_and_what_is_read(
 
 @pytest.mark.parametrize(
     "entry",
-    ["data.a.b/../../policies/x", "data.a..b", "data", "a.b", "data.a?x=1", "data.a%2fb", "data.é", "data.a b", ""],
+    [
+        "data.a.b/../../policies/x",
+        "data.a..b",
+        "data",
+        "a.b",
+        "data.a?x=1",
+        "data.a%2fb",
+        "data.é",
+        "data.a b",
+        "",
+    ],
 )
 def test_paths_are_validated(fake: Callable[..., FakeOpa], entry: str) -> None:
     server = fake(response(GOOD))
@@ -276,7 +324,9 @@ def test_settings_that_can_not_be_used(url: str, options: dict[str, Any]) -> Non
 
 
 @pytest.mark.parametrize("mode", ["sync", "async"])
-async def test_failures_before_an_answer_are_retried_in_the_deadline(fake: Callable[..., FakeOpa], mode: str) -> None:
+async def test_failures_before_an_answer_are_retried_in_the_deadline(
+    fake: Callable[..., FakeOpa], mode: str
+) -> None:
     counter = iter(range(100))
 
     def flaky(connection: socket.socket) -> None:
@@ -289,7 +339,9 @@ async def test_failures_before_an_answer_are_retried_in_the_deadline(fake: Calla
     if mode == "sync":
         assert engine.evaluate(DECISION, make_document(), timeout=60).value == {"behavior": "allow"}
     else:
-        assert (await engine.aevaluate(DECISION, make_document(), timeout=60)).value == {"behavior": "allow"}
+        assert (await engine.aevaluate(DECISION, make_document(), timeout=60)).value == {
+            "behavior": "allow"
+        }
     engine.close()
 
 
@@ -348,7 +400,9 @@ class TestCircuitBreaker:
 
     def test_while_the_server_is_down_denies_cost_no_time(self) -> None:
         engine = OpaServerEngine(
-            f"http://127.0.0.1:{free_port()}", retries=0, breaker=CircuitBreaker(threshold=3, reset_after=60)
+            f"http://127.0.0.1:{free_port()}",
+            retries=0,
+            breaker=CircuitBreaker(threshold=3, reset_after=60),
         )
         decider = Decider([engine], timeout=60)
         causes = [decider.decide(make_document()).fail_closed for _ in range(5)]
@@ -393,14 +447,16 @@ def certificates(folder: Path) -> dict[str, str]:
         (folder / f"{name}.pem").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
         (folder / f"{name}.key").write_bytes(
             key.private_bytes(
-                serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+                serialization.Encoding.PEM,
+                serialization.PrivateFormat.PKCS8,
+                serialization.NoEncryption(),
             )
         )
         paths[name], paths[f"{name}_key"] = str(folder / f"{name}.pem"), str(folder / f"{name}.key")
     return paths
 
 
-# --- a real OPA ------------------------------------------------------------------------------------------------------
+# --- a real OPA -----------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -430,12 +486,18 @@ class TestRealOpa:
 
     def test_what_does_not_exist_is_undefined(self, stock: OpaServer) -> None:
         with pytest.raises(PolicyEvaluationError) as caught:
-            OpaServerEngine(stock.url).evaluate("data.agenttool.no.such.rule", make_document(), timeout=60)
+            OpaServerEngine(stock.url).evaluate(
+                "data.agenttool.no.such.rule", make_document(), timeout=60
+            )
         assert caught.value.cause is FailClosedCause.UNDEFINED
 
-    def test_the_packages_client_follows_no_redirect_to_another_host(self, fake: Callable[..., FakeOpa]) -> None:
+    def test_the_packages_client_follows_no_redirect_to_another_host(
+        self, fake: Callable[..., FakeOpa]
+    ) -> None:
         target = fake(response({"result": []}))
-        engine = OpaServerEngine(fake(response(b"", "307 Moved", Location=f"{target.url}/v1/policies")).url)
+        engine = OpaServerEngine(
+            fake(response(b"", "307 Moved", Location=f"{target.url}/v1/policies")).url
+        )
         with pytest.raises(PolicyUnavailable, match="redirects to another host"):
             engine.client.get_policies_list()
         assert target.requests == []
@@ -464,18 +526,27 @@ class TestRealOpa:
         with opa_server() as server:
             engine = OpaServerEngine(server.url)
             engine.client.update_policy_from_string(policy, "p")
-            verdict = Decider([engine], timeout=60).decide(make_document({"input": {"amount": "a lot"}}))
-            assert (verdict.behavior, verdict.fail_closed) == (Behavior.DENY, FailClosedCause.ENGINE_ERROR)
+            verdict = Decider([engine], timeout=60).decide(
+                make_document({"input": {"amount": "a lot"}})
+            )
+            assert (verdict.behavior, verdict.fail_closed) == (
+                Behavior.DENY,
+                FailClosedCause.ENGINE_ERROR,
+            )
 
     @pytest.mark.parametrize("authentication", ["token", "tls"])
-    async def test_tls_with_own_authority_and_credentials(self, tmp_path: Path, authentication: str) -> None:
+    async def test_tls_with_own_authority_and_credentials(
+        self, tmp_path: Path, authentication: str
+    ) -> None:
         files = certificates(tmp_path)
         token = "-".join(["tls", "test", "token"])
         identity = token if authentication == "token" else "CN=client"
         policy = tmp_path / "p.rego"
         policy.write_text('package agenttool.permission\n\ndecision := {"behavior": "deny"}\n')
         authz = tmp_path / "authz.rego"
-        authz.write_text(f'package system.authz\n\ndefault allow := false\n\nallow if input.identity == "{identity}"\n')
+        authz.write_text(
+            f'package system.authz\n\ndefault allow := false\n\nallow if input.identity == "{identity}"\n'
+        )
         arguments = [
             "--tls-cert-file", files["server"], "--tls-private-key-file", files["server_key"],
             "--authentication", authentication, "--authorization", "basic", str(policy), str(authz),
@@ -489,8 +560,12 @@ class TestRealOpa:
         bad.append(({key: value for key, value in good.items() if key != "ca_file"}, "certificate"))
         with opa_server(*arguments, scheme="https") as server:
             engine = OpaServerEngine(server.url, **good)
-            assert engine.evaluate(DECISION, make_document(), timeout=60).value == {"behavior": "deny"}
-            assert (await engine.aevaluate(DECISION, make_document(), timeout=60)).value == {"behavior": "deny"}
+            assert engine.evaluate(DECISION, make_document(), timeout=60).value == {
+                "behavior": "deny"
+            }
+            assert (await engine.aevaluate(DECISION, make_document(), timeout=60)).value == {
+                "behavior": "deny"
+            }
             assert "p.rego" in str(engine.client.get_policies_list())
             engine.close()
             for options, message in bad:
@@ -503,7 +578,9 @@ class TestRealOpa:
 
     @pytest.mark.slow
     def test_killing_and_restarting_it_under_load_loses_no_deny(self, tmp_path: Path) -> None:
-        """Every call gets a verdict; those that policy denies never become an allow; it recovers by itself."""
+        """Every call gets a verdict; those that policy denies never become an allow; it recovers by
+        itself.
+        """
         policy = tmp_path / "p.rego"
         policy.write_text(
             'package agenttool.permission\n\ndecision := {"behavior": "deny"} if input.tool.destructive\n\n'

@@ -1,4 +1,6 @@
-"""Data and rules on top of a bundle: joined, never replaced, and only where the extension says it lives."""
+"""Data and rules on top of a bundle: joined, never replaced, and only where the extension says it
+lives.
+"""
 
 from __future__ import annotations
 
@@ -35,15 +37,21 @@ def test_data_wins_member_by_member_and_changes_the_revision() -> None:
 
 
 def test_an_extension_joins_and_replaces_nothing() -> None:
-    rules = bundle({"custom.rego": b"package agenttool.custom\n\nx := 1\n"}, roots=["agenttool/custom"])
+    rules = bundle(
+        {"custom.rego": b"package agenttool.custom\n\nx := 1\n"}, roots=["agenttool/custom"]
+    )
     assert set(overlay(base(), extension=rules).modules) == {"base.rego", "custom.rego"}
     with pytest.raises(PolicyLoadError, match=r"replaces base\.rego"):
         overlay(base(), extension=bundle({"base.rego": b"package other\n\nx := 1\n"}))
 
 
 def test_rules_outside_the_own_roots_are_refused_by_line() -> None:
-    rules = bundle({"sly.rego": b"package agenttool.permission\n\nx := 1\n"}, roots=["agenttool/custom"])
-    with pytest.raises(PolicyLoadError, match=r"sly\.rego:1: data\.agenttool\.permission lies outside"):
+    rules = bundle(
+        {"sly.rego": b"package agenttool.permission\n\nx := 1\n"}, roots=["agenttool/custom"]
+    )
+    with pytest.raises(
+        PolicyLoadError, match=r"sly\.rego:1: data\.agenttool\.permission lies outside"
+    ):
         overlay(base(), extension=rules)
 
 

@@ -12,7 +12,9 @@ from agenttool_otel.policy.engines.native import Owned
 
 
 class Native(dict[str, int]):
-    """Stands in for a native object, with methods that have no frame; remembers the threads that dropped one."""
+    """Stands in for a native object, with methods that have no frame; remembers the threads that
+    dropped one.
+    """
 
     def __init__(self, dropped_in: list[int] | None = None) -> None:
         super().__init__()

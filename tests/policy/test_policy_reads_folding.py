@@ -34,7 +34,9 @@ guessed if rand.intn("x", 2) == 1
 COUNTED = {"tool.name", "session.counters.calls"}
 
 
-def reads(tmp_path: Path, first: str, data: dict[str, object], document: dict[str, object] | None = None) -> set[str]:
+def reads(
+    tmp_path: Path, first: str, data: dict[str, object], document: dict[str, object] | None = None
+) -> set[str]:
     (tmp_path / "policy.rego").write_text(POLICY % first, encoding="utf-8")
     (tmp_path / "data.json").write_text(json.dumps({"agenttool": data}), encoding="utf-8")
     found = EmbeddedEngine(tmp_path).reads(EntryPoint.DECISION, document or {})
@@ -49,12 +51,25 @@ def test_a_rule_behind_a_false_data_guard_is_not_read(tmp_path: Path) -> None:
 
 
 def test_it_is_read_once_the_guard_holds(tmp_path: Path) -> None:
-    assert reads(tmp_path, "configured", {"limits": {"calls": 3}}) == {"tool.name", "session.counters.calls"}
+    assert reads(tmp_path, "configured", {"limits": {"calls": 3}}) == {
+        "tool.name",
+        "session.counters.calls",
+    }
 
 
 GUARDED = [
-    ("depends_on_mode", {"session": {"mode": "default"}}, {"session": {"mode": "strict"}}, "session.mode"),
-    ("depends_on_tool", {"tool": {"kind": "function"}}, {"tool": {"kind": "shell_command"}}, "tool.kind"),
+    (
+        "depends_on_mode",
+        {"session": {"mode": "default"}},
+        {"session": {"mode": "strict"}},
+        "session.mode",
+    ),
+    (
+        "depends_on_tool",
+        {"tool": {"kind": "function"}},
+        {"tool": {"kind": "shell_command"}},
+        "tool.kind",
+    ),
     (
         "depends_on_profile",
         {"permission_profile": {"access_kinds": []}},
@@ -81,7 +96,10 @@ def test_guards_of_mode_tool_profile_and_names(
         ("depends_on_arguments", {"tool.name", "session.counters.calls", "input.n"}),
         ("depends_on_actor", COUNTED | {"actor.id"}),
         ("configured == true", {"tool.name", "session.counters.calls"}),
-        ("input.session.interactive; configured", {"tool.name", "session.counters.calls", "session.interactive"}),
+        (
+            "input.session.interactive; configured",
+            {"tool.name", "session.counters.calls", "session.interactive"},
+        ),
     ],
 )
 def test_anything_else_counts_as_read(tmp_path: Path, first: str, expected: set[str]) -> None:

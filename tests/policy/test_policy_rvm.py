@@ -22,7 +22,9 @@ DECISION = "data.agenttool.permission.decision"
 
 
 def both(rules: str) -> tuple[EmbeddedEngine, EmbeddedEngine]:
-    bundle = bundle_from_files({"p.rego": f"package agenttool.permission\n\n{rules}\n".encode()}, origin="t")
+    bundle = bundle_from_files(
+        {"p.rego": f"package agenttool.permission\n\n{rules}\n".encode()}, origin="t"
+    )
     return EmbeddedEngine(bundle), EmbeddedEngine(bundle, fast=False)
 
 
@@ -75,7 +77,24 @@ def test_an_error_in_a_deny_rule_is_an_error_in_both_forms(condition: str) -> No
         f'denials contains "x" if {{\n\t{condition}\n}}\n\nhelper(value) if startswith(value, "a")'
     )
     assert fast.interpreted_because == ""
-    values: list[Any] = ["a", "ab", "a/", "(", "", 1, 2.5, None, True, [], [1], [3, 1], ["a"], ["b", 2], {}, {"k": 1}]
+    values: list[Any] = [
+        "a",
+        "ab",
+        "a/",
+        "(",
+        "",
+        1,
+        2.5,
+        None,
+        True,
+        [],
+        [1],
+        [3, 1],
+        ["a"],
+        ["b", 2],
+        {},
+        {"k": 1},
+    ]
     for value in values:
         document = make_document({"input": {"x": value}})
         assert answer(fast, document) == answer(slow, document), value
@@ -120,7 +139,10 @@ def test_a_rule_with_two_values_is_an_error_in_both_forms(rules: str) -> None:
         ("decision := {1} | input.input.a", "not proven to be sets"),
         ("decision := {k: 1 | some x in input.tool.aliases; k := x}", "key twice"),
         ("decision := q[input.tool.id]\n\nq.a := 1\n\nq.b := 2", "computed name"),
-        ("decision := object\n\nobject[k] := 1 if some k in input.tool.aliases", "object made of several rules"),
+        (
+            "decision := object\n\nobject[k] := 1 if some k in input.tool.aliases",
+            "object made of several rules",
+        ),
     ],
 )
 def test_what_can_not_be_shown_to_be_safe_is_interpreted(rules: str, reason: str) -> None:
@@ -154,7 +176,9 @@ def test_a_rule_that_always_stops_takes_nothing_from_the_others() -> None:
 
 
 def test_iterating_no_collection_is_undefined_or_an_error() -> None:
-    """The one place where the interpreter is stricter than OPA: it errs. The compiled form does as OPA does."""
+    """The one place where the interpreter is stricter than OPA: it errs. The compiled form does as
+    OPA does.
+    """
     fast, slow = both(f"decision := 1 if {{\n\tsome item in {X}\n\titem\n}}")
     for value in ("", "text", 1, None, True):
         document = make_document({"input": {"x": value}})

@@ -28,7 +28,9 @@ def test_the_committed_schema_is_the_generated_one(tmp_path: Path) -> None:
     committed = REPOSITORY / "policies" / "schemas" / "input.json"
     assert committed.read_text("utf-8") == (tmp_path / "input.json").read_text("utf-8")
     assert json.loads(committed.read_text("utf-8")) == policy_input.described()
-    assert (REPOSITORY / "docs" / "policy-input.md").read_text("utf-8") == policy_input.page(), "run make docs"
+    assert (REPOSITORY / "docs" / "policy-input.md").read_text("utf-8") == policy_input.page(), (
+        "run make docs"
+    )
 
 
 def test_every_member_is_described_and_nothing_else_is_added() -> None:
@@ -65,7 +67,9 @@ def test_every_document_of_the_contract_fits(document: Any) -> None:
 @settings(max_examples=100, deadline=None)
 @given(documents(), st.data())
 def test_no_member_may_be_missing_or_of_another_type(document: Any, data: st.DataObject) -> None:
-    top = data.draw(st.sampled_from(["tool", "permission_profile", "actor", "session", "invocation"]))
+    top = data.draw(
+        st.sampled_from(["tool", "permission_profile", "actor", "session", "invocation"])
+    )
     key = data.draw(st.sampled_from(sorted(document[top])))
     wrong = data.draw(st.sampled_from(["missing", 1.5, b"x", [[]], [None], object()]))
     if key == "external_mappings" and wrong == "missing":

@@ -1,4 +1,6 @@
-"""A misspelt setting of the stock bundle is refused when the policy is loaded, and told with what was meant."""
+"""A misspelt setting of the stock bundle is refused when the policy is loaded, and told with what
+was meant.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,10 @@ def problems(settings: Any) -> list[str]:
     ("settings", "told"),
     [
         ("strict", "has to be an object"),
-        ({"presett": "strict"}, "settings.presett: there is no such setting (did you mean 'preset'?)"),
+        (
+            {"presett": "strict"},
+            "settings.presett: there is no such setting (did you mean 'preset'?)",
+        ),
         ({"preset": "strikt"}, "can't be 'strikt' (did you mean 'strict'?)"),
         ({"preset": 7}, "settings.preset has to be a text"),
         ({"modes": {"night": "strikt"}}, "modes.night can't be 'strikt'"),
@@ -43,19 +48,31 @@ def problems(settings: Any) -> list[str]:
             "always_allow[0].tool: there is no such setting (did you mean 'tools'?)",
         ),
         (
-            {"approval": {"always_allow": [{"tools": ["f"], "rules": ["agenttool.rules.paths.write_insid"]}]}},
+            {
+                "approval": {
+                    "always_allow": [
+                        {"tools": ["f"], "rules": ["agenttool.rules.paths.write_insid"]}
+                    ]
+                }
+            },
             "did you mean 'agenttool.rules.paths.write_inside'?",
         ),
         ({"budgets": {"session": {"call": 0}}}, "did you mean 'calls'?"),
         ({"budgets": {"session": {"calls": "5"}}}, "has to be a number, not a text"),
         ({"effects": {"agenttool.rules.paths.read_insid": "deny"}}, "there is no rule"),
-        ({"effects": {"agenttool.rules.paths.read_outside": "denied"}}, "can't be 'denied' (did you mean 'deny'?)"),
+        (
+            {"effects": {"agenttool.rules.paths.read_outside": "denied"}},
+            "can't be 'denied' (did you mean 'deny'?)",
+        ),
         ({"effects": {"agenttool.rules.declared.access_payments": "deny"}}, "access_payment'?"),
         ({"network": {"credentials_in_url": "redacted"}}, "did you mean 'redact'?"),
         ({"network": {"listed_only": "yes"}}, "true or false"),
         ({"network": {"allowed_hosts": {"a": True}}}, "has to be a list"),
         ({"roles": {"definitions": {"dev": {"tool": ["*"]}}}}, "did you mean 'tools'?"),
-        ({"roles": {"definitions": {"dev": {"waives": ["agenttool.rules.path.write_inside"]}}}}, "there is no rule"),
+        (
+            {"roles": {"definitions": {"dev": {"waives": ["agenttool.rules.path.write_inside"]}}}},
+            "there is no rule",
+        ),
         ({"presets": {"strict": {"roles": {"enforced": False}}}}, "did you mean 'enforce'?"),
     ],
 )
@@ -91,7 +108,11 @@ def test_settings_where_nothing_reads_them_are_told(data: dict[str, Any], told: 
         {"modes": {"observe": None}, "network": {"ports": None}, "effects": {"acme.rule": "deny"}},
         {"preset": "mine", "presets": {"mine": {"budgets": {"asks": 3}}}},
         {"effects": {"agenttool.rules.paths.unproven": "deny", "agenttool.custom.deny": "deny"}},
-        {"redaction": {"tools": {"crm.*": {"redact_result": ["/a"], "persistence": "never_persist"}}}},
+        {
+            "redaction": {
+                "tools": {"crm.*": {"redact_result": ["/a"], "persistence": "never_persist"}}
+            }
+        },
     ],
 )
 def test_what_the_rules_read_is_accepted(settings: Any) -> None:
@@ -102,16 +123,31 @@ def test_what_the_rules_read_is_accepted(settings: Any) -> None:
 @pytest.mark.parametrize(
     ("examples", "told"),
     [
-        ({"match": ["git push", "cd x && git push origin"], "not_match": ["git pull", "echo git push"]}, None),
+        (
+            {
+                "match": ["git push", "cd x && git push origin"],
+                "not_match": ["git pull", "echo git push"],
+            },
+            None,
+        ),
         ({"match": ["git pull"]}, "match: 'git pull' has no command that begins so"),
-        ({"not_match": ["ls && git push -f"]}, "not_match: 'ls && git push -f' has a command that begins so"),
+        (
+            {"not_match": ["ls && git push -f"]},
+            "not_match: 'ls && git push -f' has a command that begins so",
+        ),
         ({"mtach": []}, "did you mean 'match'?"),
     ],
 )
-def test_examples_of_listed_commands_are_checked(examples: dict[str, Any], told: str | None) -> None:
+def test_examples_of_listed_commands_are_checked(
+    examples: dict[str, Any], told: str | None
+) -> None:
     for settings in (
         {"shell": {"commands": {"deny": [{"words": ["git", "push"], **examples}]}}},
-        {"presets": {"mine": {"shell": {"commands": {"allow": [{"words": ["git", "push"], **examples}]}}}}},
+        {
+            "presets": {
+                "mine": {"shell": {"commands": {"allow": [{"words": ["git", "push"], **examples}]}}}
+            }
+        },
     ):
         found = problems(settings)
         assert (found == []) if told is None else any(told in one for one in found)
@@ -120,14 +156,30 @@ def test_examples_of_listed_commands_are_checked(examples: dict[str, Any], told:
 @pytest.mark.parametrize(
     ("kind", "examples", "told"),
     [
-        ("deny", {"match": ["timeout 5 git -C . push", "sh -c 'nice git push'"], "not_match": ["git log push"]}, None),
+        (
+            "deny",
+            {
+                "match": ["timeout 5 git -C . push", "sh -c 'nice git push'"],
+                "not_match": ["git log push"],
+            },
+            None,
+        ),
         ("ask", {"match": ["command git push"]}, None),
         ("ask", {"not_match": ["timeout 5 git push"]}, "has a command that begins so"),
-        ("allow", {"match": ["CI=1 timeout 5 git push"], "not_match": ["PATH=. git push", "uv run git push"]}, None),
+        (
+            "allow",
+            {
+                "match": ["CI=1 timeout 5 git push"],
+                "not_match": ["PATH=. git push", "uv run git push"],
+            },
+            None,
+        ),
         ("allow", {"match": ["git -C . push"]}, "has no command that begins so"),
     ],
 )
-def test_examples_are_judged_as_their_list_is(kind: str, examples: dict[str, Any], told: str | None) -> None:
+def test_examples_are_judged_as_their_list_is(
+    kind: str, examples: dict[str, Any], told: str | None
+) -> None:
     found = problems({"shell": {"commands": {kind: [{"words": ["git", "push"], **examples}]}}})
     assert (found == []) if told is None else any(told in one for one in found)
 
@@ -135,7 +187,16 @@ def test_examples_are_judged_as_their_list_is(kind: str, examples: dict[str, Any
 @pytest.mark.parametrize("kind", ["deny", "ask"])
 @pytest.mark.parametrize(
     "words",
-    [["rm"], ["git", "push"], ["git"], ["git", "--no-pager"], ["./deploy.sh"], ["cd"], ["timeout", "5"], ["a b"]],
+    [
+        ["rm"],
+        ["git", "push"],
+        ["git"],
+        ["git", "--no-pager"],
+        ["./deploy.sh"],
+        ["cd"],
+        ["timeout", "5"],
+        ["a b"],
+    ],
 )
 def test_each_restricted_command_is_tried_behind_a_wrapper(kind: str, words: list[str]) -> None:
     assert problems({"shell": {"commands": {kind: [words]}}}) == []
@@ -143,7 +204,10 @@ def test_each_restricted_command_is_tried_behind_a_wrapper(kind: str, words: lis
 
 def test_an_entry_that_a_wrapper_would_pass_by_is_refused() -> None:
     long = ["prog", *(f"x{number}" for number in range(20))]
-    assert any("would run past this entry" in one for one in problems({"shell": {"commands": {"deny": [long]}}}))
+    assert any(
+        "would run past this entry" in one
+        for one in problems({"shell": {"commands": {"deny": [long]}}})
+    )
     assert problems({"shell": {"commands": {"allow": [long]}}}) == []
 
 
@@ -166,19 +230,26 @@ def test_every_rule_that_the_presets_name_exists() -> None:
 
 
 def test_the_committed_schema_is_current() -> None:
-    written = json.loads((Path(default_bundle_path()).parent / "docs/policy-settings.schema.json").read_text("utf-8"))
+    written = json.loads(
+        (Path(default_bundle_path()).parent / "docs/policy-settings.schema.json").read_text("utf-8")
+    )
     assert written == settings_schema(rule_names(STOCK.modules))
 
 
 def test_an_environments_preset_holds_beside_code_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AGENTTOOL_POLICY_PRESET", "strict")
-    governor = Governor(policy_data={"agenttool": {"settings": {"network": {"allowed_hosts": ["a.example"]}}}})
+    governor = Governor(
+        policy_data={"agenttool": {"settings": {"network": {"allowed_hosts": ["a.example"]}}}}
+    )
     read = governor.govern(lambda x: x, name="f", read_only=True, access_kinds=[])
     decision = read.tool.check(x=1).decision
     assert decision is not None
-    assert decision.reason.rule_ref == "agenttool.rules.roles.not_granted"  # which strict alone enforces
+    # which strict alone enforces
+    assert decision.reason.rule_ref == "agenttool.rules.roles.not_granted"
 
 
 def test_settings_that_an_opa_never_sees_are_told_where_to_go() -> None:
-    with pytest.raises(ConfigurationError, match=r"policy_preset can't be used with an OPA server: .*policy push"):
+    with pytest.raises(
+        ConfigurationError, match=r"policy_preset can't be used with an OPA server: .*policy push"
+    ):
         Governor(policy_engine="opa_server", opa_url="http://127.0.0.1:9", policy_preset="strict")

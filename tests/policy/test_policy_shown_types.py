@@ -1,4 +1,6 @@
-"""The table of types in docs/policy-input.md and in the schema is what the code does, for every kind of value."""
+"""The table of types in docs/policy-input.md and in the schema is what the code does, for every
+kind of value.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,10 @@ from agenttool_otel.values.policy_value import to_policy_value
 from agenttool_otel.values.tables import load_table
 
 ROWS: list[dict[str, Any]] = load_table("agenttool_otel.values", "data/shown_types.toml")["row"]
-NAMES = {value.__name__: value for value in (date, timedelta, Decimal, Enum, Fraction, PurePosixPath, numpy)}
+NAMES = {
+    value.__name__: value
+    for value in (date, timedelta, Decimal, Enum, Fraction, PurePosixPath, numpy)
+}
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["of"])

@@ -14,7 +14,11 @@ from opa_program import require_opa
 
 from agenttool_otel.errors import ConfigurationError, PolicyLoadError
 from agenttool_otel.policy.bundles.bundle_files import read_archive, write_archive
-from agenttool_otel.policy.bundles.bundle_signature import BundleVerification, VerificationKey, file_hash
+from agenttool_otel.policy.bundles.bundle_signature import (
+    BundleVerification,
+    VerificationKey,
+    file_hash,
+)
 from agenttool_otel.policy.bundles.load import load_bundle
 
 pytestmark = pytest.mark.opa
@@ -32,10 +36,14 @@ def keys(kind: str) -> tuple[str, str]:
         secret = "-".join(["not", "a", "real", "secret"])
         return secret, secret
     private = (
-        ec.generate_private_key(ec.SECP256R1()) if kind.startswith("ES") else rsa.generate_private_key(65537, 2048)
+        ec.generate_private_key(ec.SECP256R1())
+        if kind.startswith("ES")
+        else rsa.generate_private_key(65537, 2048)
     )
     pem = private.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.TraditionalOpenSSL,
+        serialization.NoEncryption(),
     )
     public = private.public_key().public_bytes(
         serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
@@ -57,7 +65,9 @@ def signed_by_opa(folder: Path, algorithm: str, private: str, *, scope: str = ""
         claims = folder / "claims.json"
         claims.write_text(json.dumps({"scope": scope}))
         arguments += ["--claims-file", str(claims)]
-    subprocess.run([require_opa(), "build", "-b", ".", "-o", str(target), *arguments], cwd=source, check=True)
+    subprocess.run(
+        [require_opa(), "build", "-b", ".", "-o", str(target), *arguments], cwd=source, check=True
+    )
     return target
 
 
@@ -69,7 +79,9 @@ def verification(algorithm: str, public: str, **options: str) -> BundleVerificat
 @pytest.mark.parametrize("algorithm", ["HS256", "RS256", "ES256", "PS512", "RS384"])
 def test_what_opa_signs_is_accepted(tmp_path: Path, algorithm: str) -> None:
     private, public = keys(algorithm)
-    bundle = load_bundle(signed_by_opa(tmp_path, algorithm, private), verification=verification(algorithm, public))
+    bundle = load_bundle(
+        signed_by_opa(tmp_path, algorithm, private), verification=verification(algorithm, public)
+    )
     assert bundle.verified
     assert bundle.revision == "signed-1"
 
@@ -104,10 +116,14 @@ class TestRefused:
                 verification("ES256", public),
             )
 
-    def test_a_file_nobody_signed(self, tmp_path: Path, signed: tuple[dict[str, bytes], str]) -> None:
+    def test_a_file_nobody_signed(
+        self, tmp_path: Path, signed: tuple[dict[str, bytes], str]
+    ) -> None:
         files, public = signed
         with pytest.raises(PolicyLoadError, match=r"extra\.rego is not covered"):
-            self.load(tmp_path, {**files, "extra.rego": b"package x"}, verification("ES256", public))
+            self.load(
+                tmp_path, {**files, "extra.rego": b"package x"}, verification("ES256", public)
+            )
 
     def test_a_missing_file(self, tmp_path: Path, signed: tuple[dict[str, bytes], str]) -> None:
         files, public = signed
@@ -132,13 +148,17 @@ class TestRefused:
         with pytest.raises(PolicyLoadError, match="another scope"):
             self.load(tmp_path, files, verification("ES256", public, scope="read"))
 
-    def test_unsigned_although_a_key_is_configured(self, tmp_path: Path, signed: tuple[dict[str, bytes], str]) -> None:
+    def test_unsigned_although_a_key_is_configured(
+        self, tmp_path: Path, signed: tuple[dict[str, bytes], str]
+    ) -> None:
         files, public = signed
         less = {path: content for path, content in files.items() if path != ".signatures.json"}
         with pytest.raises(PolicyLoadError, match="not signed"):
             self.load(tmp_path, less, verification("ES256", public))
 
-    def test_signed_although_no_key_is_configured(self, tmp_path: Path, signed: tuple[dict[str, bytes], str]) -> None:
+    def test_signed_although_no_key_is_configured(
+        self, tmp_path: Path, signed: tuple[dict[str, bytes], str]
+    ) -> None:
         with pytest.raises(PolicyLoadError, match="no verification key"):
             self.load(tmp_path, signed[0], None)
 
@@ -159,7 +179,11 @@ class TestRefused:
         self, tmp_path: Path, signed: tuple[dict[str, bytes], str], content: bytes
     ) -> None:
         with pytest.raises(PolicyLoadError, match="signatures"):
-            self.load(tmp_path, {**signed[0], ".signatures.json": content}, verification("ES256", signed[1]))
+            self.load(
+                tmp_path,
+                {**signed[0], ".signatures.json": content},
+                verification("ES256", signed[1]),
+            )
 
 
 def test_opa_refuses_what_we_refuse(tmp_path: Path) -> None:
@@ -188,6 +212,8 @@ def test_opa_refuses_what_we_refuse(tmp_path: Path) -> None:
 
 
 def test_the_hash_of_data_is_that_of_its_canonical_form() -> None:
-    assert file_hash("data.json", b'{"b": 1, "a": [1.0]}') == file_hash("data.json", b'{"a":[1.0],"b":1}')
+    assert file_hash("data.json", b'{"b": 1, "a": [1.0]}') == file_hash(
+        "data.json", b'{"a":[1.0],"b":1}'
+    )
     assert file_hash("data.json", b'{"a": 1.0}') != file_hash("data.json", b'{"a": 1}')
     assert file_hash("p.rego", b"a ") != file_hash("p.rego", b"a")

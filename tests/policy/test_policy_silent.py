@@ -36,16 +36,29 @@ def effective(text: str) -> str:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        (allowing("agenttool.rules.paths.write_insid"), r"own.rego:3: waives.*did you mean.*write_inside"),
-        (allowing("agenttool.rules.paths.write_inside", "agenttool.rules.paths.nothing"), "no rule"),
+        (
+            allowing("agenttool.rules.paths.write_insid"),
+            r"own.rego:3: waives.*did you mean.*write_inside",
+        ),
+        (
+            allowing("agenttool.rules.paths.write_inside", "agenttool.rules.paths.nothing"),
+            "no rule",
+        ),
         (allowing("agenttool.rules.shell.critical_target"), "only denies"),
         (allowing("agenttool.rules.sql.unproven"), "only a person"),
         (allowing("agenttool.rules.declared.read_only"), "no question"),
-        (f"denny contains {FINDING} if true\n", r"own.rego:3: data.agenttool.custom.own.denny .*did you mean.*deny"),
+        (
+            f"denny contains {FINDING} if true\n",
+            r"own.rego:3: data.agenttool.custom.own.denny .*did you mean.*deny",
+        ),
         (f"asks contains {FINDING} if true\n", "asked by no decision"),
-        (effective('input.tool.nmae == "x"'), r"own.rego:4: input.tool.nmae is not in .*did you mean 'name'"),
+        (
+            effective('input.tool.nmae == "x"'),
+            r"own.rego:4: input.tool.nmae is not in .*did you mean 'name'",
+        ),
         (effective('input.tol.name == "x"'), "did you mean 'tool'"),
-        (effective('input.facts.paths[_].inputs.x == "x"'), None),  # after a variable only an evaluation tells
+        # after a variable only an evaluation tells
+        (effective('input.facts.paths[_].inputs.x == "x"'), None),
         (effective('input.session.labels.whatever == "x"'), None),
         (effective('input.input.whatever.it.is == "x"'), None),
         (effective('input.actor.id.name == "x"'), "input.actor.id.name is not in"),
@@ -56,7 +69,9 @@ def effective(text: str) -> str:
         ("# a note: denny, input.nothing\n" + effective("true"), None),
     ],
 )
-def test_an_extension_that_can_have_no_effect_is_refused(tmp_path: Path, text: str, told: str | None) -> None:
+def test_an_extension_that_can_have_no_effect_is_refused(
+    tmp_path: Path, text: str, told: str | None
+) -> None:
     place = extension(tmp_path / "own", text)
     if told is None:
         Governor(extension=place).close()
@@ -68,7 +83,9 @@ def test_an_extension_that_can_have_no_effect_is_refused(tmp_path: Path, text: s
     assert "failed" in done.output
 
 
-@pytest.mark.parametrize("package", ["package acme.rules\n\n", "package agenttool.custom.own.deep\n\n"])
+@pytest.mark.parametrize(
+    "package", ["package acme.rules\n\n", "package agenttool.custom.own.deep\n\n"]
+)
 def test_rules_in_a_package_that_nobody_asks_are_refused(tmp_path: Path, package: str) -> None:
     with pytest.raises(PolicyLoadError, match="one level below"):
         Governor(extension=extension(tmp_path / "own", effective("true"), package))
@@ -77,7 +94,8 @@ def test_rules_in_a_package_that_nobody_asks_are_refused(tmp_path: Path, package
 def test_a_set_that_another_rule_reads_is_no_slip(tmp_path: Path) -> None:
     folder = extension(tmp_path / "own", effective("true"), "package acme.rules\n\n")
     (folder / "joined.rego").write_text(
-        "package agenttool.custom.joined\n\ndeny contains finding if some finding in data.acme.rules.deny\n", "utf-8"
+        "package agenttool.custom.joined\n\ndeny contains finding if some finding in data.acme.rules.deny\n",
+        "utf-8",
     )
     Governor(extension=folder).close()
 
@@ -90,13 +108,35 @@ def test_a_set_that_another_rule_reads_is_no_slip(tmp_path: Path) -> None:
         ({"effects": {"agenttool.rules.sql.unproven": "deny"}}, None),
         ({"effects": {"agenttool.rules.paths.read_outside": "allow"}}, None),
         ({"effects": {"agenttool.rules.paths.read_outsid": "allow"}}, "did you mean"),
-        ({"roles": {"definitions": {"w": {"waives": ["agenttool.rules.sql.protected_table"]}}}}, "only denies"),
-        ({"approval": {"always_allow": [{"tools": ["a.*"], "rules": ["agenttool.rules.sql.prot*"]}]}}, "only denies"),
-        ({"approval": {"always_allow": [{"tools": ["a.*"], "rules": ["agenttool.rules.sql.*"]}]}}, None),
-        ({"presets": {"own": {"effects": {"agenttool.rules.shell.critical": "allow"}}}}, "only denies"),
+        (
+            {"roles": {"definitions": {"w": {"waives": ["agenttool.rules.sql.protected_table"]}}}},
+            "only denies",
+        ),
+        (
+            {
+                "approval": {
+                    "always_allow": [{"tools": ["a.*"], "rules": ["agenttool.rules.sql.prot*"]}]
+                }
+            },
+            "only denies",
+        ),
+        (
+            {
+                "approval": {
+                    "always_allow": [{"tools": ["a.*"], "rules": ["agenttool.rules.sql.*"]}]
+                }
+            },
+            None,
+        ),
+        (
+            {"presets": {"own": {"effects": {"agenttool.rules.shell.critical": "allow"}}}},
+            "only denies",
+        ),
     ],
 )
-def test_a_setting_that_can_have_no_effect_is_refused(settings: dict[str, Any], told: str | None) -> None:
+def test_a_setting_that_can_have_no_effect_is_refused(
+    settings: dict[str, Any], told: str | None
+) -> None:
     data = {"agenttool": {"settings": settings}}
     if told is None:
         Governor(policy_data=data).close()
@@ -112,9 +152,13 @@ def test_a_setting_that_can_have_no_effect_is_refused(settings: dict[str, Any], 
         ("note*", False), ({"tools": ["app.note"], "rules": ["agenttool.rules.declared.writes"]}, False),
     ],
 )  # fmt: skip
-def test_a_short_name_in_always_allow_is_told(entry: Any, told: bool, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_short_name_in_always_allow_is_told(
+    entry: Any, told: bool, caplog: pytest.LogCaptureFixture
+) -> None:
     with caplog.at_level(logging.WARNING, "agenttool_otel.policy"):
-        Governor(policy_data={"agenttool": {"settings": {"approval": {"always_allow": [entry]}}}}).close()
+        Governor(
+            policy_data={"agenttool": {"settings": {"approval": {"always_allow": [entry]}}}}
+        ).close()
     assert bool([record for record in caplog.records if "'note'" in record.getMessage()]) is told
 
 

@@ -47,9 +47,16 @@ class TestDirectory:
 
     @pytest.mark.parametrize(
         "broken",
-        ["package agenttool.permission\n\ndecision := {", "package other\n\nx := 1", "", "package a\n\nx := y"],
+        [
+            "package agenttool.permission\n\ndecision := {",
+            "package other\n\nx := 1",
+            "",
+            "package a\n\nx := y",
+        ],
     )
-    def test_a_broken_bundle_is_told_once_and_the_last_good_stays(self, tmp_path: Path, broken: str) -> None:
+    def test_a_broken_bundle_is_told_once_and_the_last_good_stays(
+        self, tmp_path: Path, broken: str
+    ) -> None:
         (tmp_path / "p.rego").write_text(rule(1))
         seen: list[ReloadResult] = []
         source = BundleSource(tmp_path, on_reload=seen.append)
@@ -185,12 +192,16 @@ class TestHttp:
             ((304, {}, b""), "status 304"),
         ],
     )
-    def test_what_is_no_bundle_is_refused(self, server: BundleServer, answer: Any, message: str) -> None:
+    def test_what_is_no_bundle_is_refused(
+        self, server: BundleServer, answer: Any, message: str
+    ) -> None:
         server.answer = answer
         with pytest.raises(PolicyLoadError, match=message):
             load_bundle(server.url, timeout=2.0)
 
-    def test_a_broken_new_bundle_is_fetched_again_until_it_is_good(self, server: BundleServer) -> None:
+    def test_a_broken_new_bundle_is_fetched_again_until_it_is_good(
+        self, server: BundleServer
+    ) -> None:
         server.answer = (200, {"ETag": '"one"'}, write_archive({"p.rego": rule(1).encode()}))
         source = BundleSource(server.url)
         engine = EmbeddedEngine(source)
@@ -208,7 +219,9 @@ class TestHttp:
             load_bundle("http://127.0.0.1:1/b.tar.gz", timeout=1.0)
         assert time.monotonic() - started < 30
 
-    @pytest.mark.parametrize("url", ["http://user:pw@host/b", "http:///b", "http://host:99999/b", "http://host/a b"])
+    @pytest.mark.parametrize(
+        "url", ["http://user:pw@host/b", "http:///b", "http://host:99999/b", "http://host/a b"]
+    )
     def test_urls_that_can_not_be_used(self, url: str) -> None:
         with pytest.raises(ConfigurationError):
             load_bundle(url)

@@ -59,10 +59,14 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.mark.parametrize("fast", [True, False])
 def test_a_new_thread_for_each_call_makes_no_engine(made: list[int], fast: bool) -> None:
-    subject = engine('decision := {"behavior": "allow", "id": input.tool.id, "new thread": 1}', fast=fast)
+    subject = engine(
+        'decision := {"behavior": "allow", "id": input.tool.id, "new thread": 1}', fast=fast
+    )
     for number in range(20):
         document = make_document({"tool.id": f"t{number}"})
-        answer = in_new_thread(lambda document=document: subject.evaluate(DECISION, document, timeout=5))
+        answer = in_new_thread(
+            lambda document=document: subject.evaluate(DECISION, document, timeout=5)
+        )
         assert answer.value["id"] == f"t{number}"
     # this thread's, of the check at load, and that of the thread that evaluates for others
     assert len(made) == 2
@@ -110,7 +114,11 @@ assert os.waitpid(child, 0)[1] == 0
 """
     folder = os.path.dirname(__file__)
     done = subprocess.run(
-        [sys.executable, "-c", script, folder], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", script, folder],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -118,7 +126,9 @@ assert os.waitpid(child, 0)[1] == 0
 class TestDeadline:
     """Work counts, waiting does not."""
 
-    def test_time_in_which_the_machine_was_busy_does_not_count(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_time_in_which_the_machine_was_busy_does_not_count(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         subject = engine('decision := {"behavior": "allow"}')
         timed = evaluation._timed
 

@@ -1,4 +1,6 @@
-"""A setting that names a tool which there is not says so, because a slip in a list that restricts is silent else."""
+"""A setting that names a tool which there is not says so, because a slip in a list that restricts
+is silent else.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,12 @@ import pytest
 
 from agenttool_otel import Governor, agent_context
 
-FACTS: dict[str, Any] = {"read_only": True, "access_kinds": [], "write_effects": ["none"], "risk_level": "low"}
+FACTS: dict[str, Any] = {
+    "read_only": True,
+    "access_kinds": [],
+    "write_effects": ["none"],
+    "risk_level": "low",
+}
 
 LISTS = {
     "asked": {"approval": {"always_ask": ["github.get_isue"]}},
@@ -38,7 +45,9 @@ def called(tool: Any, times: int = 1) -> None:
 
 
 @pytest.mark.parametrize("settings", LISTS.values(), ids=LISTS.keys())
-def test_an_entry_that_fits_no_tool_is_named(settings: dict[str, Any], caplog: pytest.LogCaptureFixture) -> None:
+def test_an_entry_that_fits_no_tool_is_named(
+    settings: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
     _, tool = governed(settings)
     called(tool)
     assert len(warnings(caplog)) == 1

@@ -1,4 +1,6 @@
-"""Rules in which something is undefined, where an engine may take it for something else than OPA."""
+"""Rules in which something is undefined, where an engine may take it for something else
+than OPA.
+"""
 
 MISSING = "input.input.missing"
 

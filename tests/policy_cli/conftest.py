@@ -1,4 +1,6 @@
-"""Engines are found by the tests themselves, so that a program lying about does not change what is tested."""
+"""Engines are found by the tests themselves, so that a program lying about does not change what is
+tested.
+"""
 
 from __future__ import annotations
 

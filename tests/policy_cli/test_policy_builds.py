@@ -1,4 +1,6 @@
-"""``policy build`` makes bundles that load here and in a real OPA, and that nobody can change unseen."""
+"""``policy build`` makes bundles that load here and in a real OPA, and that nobody can
+change unseen.
+"""
 
 from __future__ import annotations
 
@@ -28,18 +30,30 @@ def _keys(algorithm: str, folder: Path) -> tuple[Path, Path]:
         for path in (private, public):
             path.write_text("-".join(["not", "a", "real", "secret"] * 3) + "\n", "utf-8")
         return private, public
-    key = ec.generate_private_key(ec.SECP256R1()) if algorithm == "ES256" else rsa.generate_private_key(65537, 2048)
+    key = (
+        ec.generate_private_key(ec.SECP256R1())
+        if algorithm == "ES256"
+        else rsa.generate_private_key(65537, 2048)
+    )
     private.write_bytes(
-        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
     )
     public.write_bytes(
-        key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+        key.public_key().public_bytes(
+            serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+        )
     )
     return private, public
 
 
 def _verification(algorithm: str, public: Path, scope: str = "") -> BundleVerification:
-    return BundleVerification({"default": VerificationKey(public.read_text("utf-8").strip(), algorithm, scope)})
+    return BundleVerification(
+        {"default": VerificationKey(public.read_text("utf-8").strip(), algorithm, scope)}
+    )
 
 
 def _built(project: Path, target: Path, *options: str | Path) -> Path:
@@ -49,7 +63,9 @@ def _built(project: Path, target: Path, *options: str | Path) -> Path:
 
 
 def test_a_bundle_holds_the_rules_and_data_without_tests(project: Path, tmp_path: Path) -> None:
-    status, told = run_json("build", project, "-o", tmp_path / "b.tar.gz", "--revision", "r-7", "--json")
+    status, told = run_json(
+        "build", project, "-o", tmp_path / "b.tar.gz", "--revision", "r-7", "--json"
+    )
     assert status == 0
     assert told["revision"] == "r-7"
     files = read_archive((tmp_path / "b.tar.gz").read_bytes(), origin="b")
@@ -72,10 +88,15 @@ def test_the_built_bundle_decides_as_the_folder_does(project: Path, tmp_path: Pa
     bundle = _built(project, tmp_path / "b.tar.gz")
     for time in ("2026-11-20T12:00:00Z", "2026-11-19T12:00:00Z"):
         text = json.dumps(example_input(project, time=time))
-        built, folder = (run_json("decide", "--bundle", place, stdin=text) for place in (bundle, project))
+        built, folder = (
+            run_json("decide", "--bundle", place, stdin=text) for place in (bundle, project)
+        )
         assert built[0] == folder[0]
         assert built[1]["reason"] == folder[1]["reason"]
-    assert run_json("explain", bundle, project / "input.json", "--json")[1]["decided_by"][0]["line"] == 18
+    assert (
+        run_json("explain", bundle, project / "input.json", "--json")[1]["decided_by"][0]["line"]
+        == 18
+    )
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
@@ -93,7 +114,9 @@ def test_a_signed_bundle_is_verified(project: Path, tmp_path: Path, algorithm: s
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_a_signed_bundle_is_asked_only_with_its_key(project: Path, tmp_path: Path, algorithm: str) -> None:
+def test_a_signed_bundle_is_asked_only_with_its_key(
+    project: Path, tmp_path: Path, algorithm: str
+) -> None:
     private, public = _keys(algorithm, tmp_path)
     target = _built(project, tmp_path / "b.tar.gz", "--sign-key", private, "--algorithm", algorithm)
     text = (project / "input.json").read_text("utf-8")
@@ -132,42 +155,78 @@ def test_a_change_after_signing_is_seen(project: Path, tmp_path: Path, algorithm
 
 @pytest.mark.opa
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_opa_verifies_and_runs_a_signed_bundle(project: Path, tmp_path: Path, algorithm: str, real_opa: str) -> None:
+def test_opa_verifies_and_runs_a_signed_bundle(
+    project: Path, tmp_path: Path, algorithm: str, real_opa: str
+) -> None:
     private, public = _keys(algorithm, tmp_path)
-    target = _built(project, tmp_path / "b.tar.gz", "--with-base", "--sign-key", private, "--algorithm", algorithm)
+    target = _built(
+        project,
+        tmp_path / "b.tar.gz",
+        "--with-base",
+        "--sign-key",
+        private,
+        "--algorithm",
+        algorithm,
+    )
     key = public.read_text("utf-8").strip() if algorithm == "HS256" else str(public)
     verifying = (
         "build", "--bundle", str(target), "--verification-key", key, "--signing-alg", algorithm,
         "--verification-key-id", "default", "-o", str(tmp_path / "again.tar.gz"),
     )  # fmt: skip
     # it signs again what it verified, with the same key
-    signing = ("--signing-key", private.read_text("utf-8").strip() if algorithm == "HS256" else str(private))
-    done = subprocess.run([real_opa, *verifying, *signing], capture_output=True, text=True, check=False)
+    signing = (
+        "--signing-key",
+        private.read_text("utf-8").strip() if algorithm == "HS256" else str(private),
+    )
+    done = subprocess.run(
+        [real_opa, *verifying, *signing], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     files = read_archive(target.read_bytes(), origin="b")
     files["data.json"] = files["data.json"].replace(b"Friday", b"Freeday")
     target.write_bytes(write_archive(files))
-    refused = subprocess.run([real_opa, *verifying, *signing], capture_output=True, text=True, check=False)
+    refused = subprocess.run(
+        [real_opa, *verifying, *signing], capture_output=True, text=True, check=False
+    )
     assert refused.returncode != 0
     assert "digest" in refused.stdout + refused.stderr
 
 
 @pytest.mark.opa
-def test_opa_decides_alike_with_a_whole_bundle(project: Path, tmp_path: Path, real_opa: str) -> None:
+def test_opa_decides_alike_with_a_whole_bundle(
+    project: Path, tmp_path: Path, real_opa: str
+) -> None:
     target = _built(project, tmp_path / "b.tar.gz", "--with-base")
-    arguments = ("eval", "--format", "json", "--bundle", str(target), "--input", str(project / "input.json"))
+    arguments = (
+        "eval",
+        "--format",
+        "json",
+        "--bundle",
+        str(target),
+        "--input",
+        str(project / "input.json"),
+    )
     done = subprocess.run(
-        [real_opa, *arguments, "data.agenttool.permission.decision"], capture_output=True, text=True, check=False
+        [real_opa, *arguments, "data.agenttool.permission.decision"],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     value = json.loads(done.stdout)["result"][0]["expressions"][0]["value"]
-    ours = run_json("decide", "--bundle", target, stdin=(project / "input.json").read_text("utf-8"))[1]
+    ours = run_json(
+        "decide", "--bundle", target, stdin=(project / "input.json").read_text("utf-8")
+    )[1]
     assert value["behavior"] == ours["behavior"] == "deny"
-    assert value["reason"]["rule_ref"] == ours["reason"]["rule_ref"] == "custom.deployments.frozen_day"
+    assert (
+        value["reason"]["rule_ref"] == ours["reason"]["rule_ref"] == "custom.deployments.frozen_day"
+    )
 
 
 @pytest.mark.opa
-def test_the_bundle_lies_beside_the_stock_one_in_one_opa(project: Path, tmp_path: Path, real_opa: str) -> None:
+def test_the_bundle_lies_beside_the_stock_one_in_one_opa(
+    project: Path, tmp_path: Path, real_opa: str
+) -> None:
     from agenttool_otel.policy.bundles.bundle import default_bundle_path
 
     (project / ".manifest").unlink()
@@ -208,7 +267,10 @@ def test_a_key_that_does_not_fit_writes_nothing(
 def test_a_broken_project_is_not_built_and_keeps_its_bundle(project: Path, tmp_path: Path) -> None:
     target = _built(project, tmp_path / "b.tar.gz")
     before = target.read_bytes()
-    write(project, {"agenttool/custom/more.rego": "package agenttool.custom.more\n\na if b\n\nb if a\n"})
+    write(
+        project,
+        {"agenttool/custom/more.rego": "package agenttool.custom.more\n\na if b\n\nb if a\n"},
+    )
     done = run("build", project, "-o", target)
     assert done.exit_code == 2
     assert "agenttool/custom/more.rego:3" in done.stderr
@@ -221,7 +283,10 @@ def test_a_bundle_needs_a_revision(project: Path, tmp_path: Path) -> None:
     done = run("build", project, "-o", tmp_path / "b.tar.gz")
     assert done.exit_code == 2
     assert "revision" in done.stderr
-    assert run("build", project, "-o", tmp_path / "nowhere" / "b.tar.gz", "--revision", "1").exit_code == 2
+    assert (
+        run("build", project, "-o", tmp_path / "nowhere" / "b.tar.gz", "--revision", "1").exit_code
+        == 2
+    )
 
 
 def test_signatures_are_in_the_place_that_opa_defines(project: Path, tmp_path: Path) -> None:

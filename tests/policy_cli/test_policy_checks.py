@@ -16,9 +16,17 @@ def _check(report: Any, name: str) -> Any:
 
 
 BROKEN = {
-    "syntax": ("package agenttool.custom.more\n\ndeny if {\n\tinput.a ==\n}\n", 5, "expecting expression"),
+    "syntax": (
+        "package agenttool.custom.more\n\ndeny if {\n\tinput.a ==\n}\n",
+        5,
+        "expecting expression",
+    ),
     "unfinished": ("package agenttool.custom.more\n\ndeny if {\n\tinput.a\n", 5, "expecting `}`"),
-    "v0": ("package agenttool.custom.more\n\ndeny[x] {\n\tx := input.a\n}\n", 3, "`if` keyword is required"),
+    "v0": (
+        "package agenttool.custom.more\n\ndeny[x] {\n\tx := input.a\n}\n",
+        3,
+        "`if` keyword is required",
+    ),
     "no package": ("deny if true\n", 1, "expecting `package`"),
     "recursion": ("package agenttool.custom.more\n\na if b\n\nb if a\n", 3, "recursive"),
     "recursion through the decision": (
@@ -27,11 +35,23 @@ BROKEN = {
         "recursive",
     ),
     "unsafe": (rule_file("\tx > 1", package="agenttool.custom.more"), 11, "unsafe"),
-    "used before defined": (rule_file('\tname == "x"\n\tname := input.tool.name'), 11, "before definition"),
+    "used before defined": (
+        rule_file('\tname == "x"\n\tname := input.tool.name'),
+        11,
+        "before definition",
+    ),
     "no such function": (rule_file("\tdata.agenttool.lib.nothing(1)"), 11, "not defined"),
-    "http.send": (rule_file('\thttp.send({"method": "get", "url": "x"}).status_code == 200'), 11, "http.send"),
+    "http.send": (
+        rule_file('\thttp.send({"method": "get", "url": "x"}).status_code == 200'),
+        11,
+        "http.send",
+    ),
     "outside its roots": ("package other\n\ndeny if true\n", 1, "outside the manifest's roots"),
-    "a stock package": ("package agenttool.permission\n\nextra if true\n", 1, "outside the manifest's roots"),
+    "a stock package": (
+        "package agenttool.permission\n\nextra if true\n",
+        1,
+        "outside the manifest's roots",
+    ),
     "deep": (f"package agenttool.custom.more\n\nx := {'[' * 90}{']' * 90}\n", 3, "nested"),
 }
 
@@ -44,9 +64,15 @@ def test_what_is_broken_is_named_by_file_and_line(project: Path, kind: str) -> N
     status, report = run_json("check", project, "--json")
     assert status == 1
     assert report["ok"] is False
-    problems = [problem for check in report["checks"] if check["status"] == "failed" for problem in check["problems"]]
+    problems = [
+        problem
+        for check in report["checks"]
+        if check["status"] == "failed"
+        for problem in check["problems"]
+    ]
     assert any(
-        (problem["line"], message in problem["message"]) == (line, True) and problem["file"].endswith("more.rego")
+        (problem["line"], message in problem["message"]) == (line, True)
+        and problem["file"].endswith("more.rego")
         for problem in problems
     ), problems
     done = run("check", project)
@@ -64,7 +90,9 @@ def test_an_extension_claims_no_stock_package_unlisted(project: Path) -> None:
 
 
 def test_an_undefined_entry_point_is_named_with_its_place(tmp_path: Path) -> None:
-    write(tmp_path, {"p.rego": "# METADATA\n# title: x\npackage agenttool.permission\n\nother := 1\n"})
+    write(
+        tmp_path, {"p.rego": "# METADATA\n# title: x\npackage agenttool.permission\n\nother := 1\n"}
+    )
     status, report = run_json("check", tmp_path, "--standalone", "--json")
     assert status == 1
     (problem,) = _check(report, "load")["problems"]
@@ -95,7 +123,10 @@ def test_a_missing_folder_fails(tmp_path: Path) -> None:
 
 
 def test_each_builtin_is_named_for_each_engine(project: Path) -> None:
-    write(project, {FILE: rule_file('\tcrypto.md5(input.tool.name) == "x"\n\turi.is_valid(input.tool.id)')})
+    write(
+        project,
+        {FILE: rule_file('\tcrypto.md5(input.tool.name) == "x"\n\turi.is_valid(input.tool.id)')},
+    )
     status, report = run_json("check", project, "--json")
     assert status == 1
     problems = _check(report, "builtins: embedded")["problems"]
@@ -111,7 +142,10 @@ def test_each_builtin_is_named_for_each_engine(project: Path) -> None:
 
 
 def test_missing_metadata_are_warnings_and_with_strict_failures(project: Path) -> None:
-    write(project, {FILE: 'package agenttool.custom.more\n\ndeny contains "x" if input.tool.name == "x"\n'})
+    write(
+        project,
+        {FILE: 'package agenttool.custom.more\n\ndeny contains "x" if input.tool.name == "x"\n'},
+    )
     status, report = run_json("check", project, "--json")
     assert status == 0
     found = _check(report, "METADATA")
@@ -173,7 +207,9 @@ def test_it_says_when_opa_was_not_there(project: Path) -> None:
     assert "skipped: input types" in done.output
 
 
-def test_a_program_that_is_no_opa_does_not_pass(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_that_is_no_opa_does_not_pass(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fake = tmp_path / "opa"
     fake.write_text("#!/bin/sh\necho what >&2\nexit 3\n", "utf-8")
     fake.chmod(0o755)
@@ -206,7 +242,10 @@ def test_a_set_that_no_decision_asks_is_told_with_what_was_meant(project: Path, 
     assert check["status"] == "failed"
     [problem] = check["problems"]
     assert problem["file"] == FILE
-    assert f"data.agenttool.custom.more.{wrong} is asked by no decision (did you mean" in problem["message"]
+    assert (
+        f"data.agenttool.custom.more.{wrong} is asked by no decision (did you mean"
+        in problem["message"]
+    )
     assert run("check", project, "--strict").exit_code == 1
 
 
@@ -222,14 +261,19 @@ def test_data_that_is_not_there_is_told_with_what_is(project: Path) -> None:
     )
     check = _check(run_json("check", project, "--json")[1], "reads")
     [problem] = check["problems"]
-    assert "data.agenttool.custom.more.limitt is neither a rule nor in a data file" in problem["message"]
+    assert (
+        "data.agenttool.custom.more.limitt is neither a rule nor in a data file"
+        in problem["message"]
+    )
     assert "did you mean 'limit'?" in problem["message"]
     assert problem["line"] == 11
 
 
 @pytest.mark.usefixtures("no_opa")
 def test_what_is_refused_on_purpose_is_told_so(project: Path) -> None:
-    write(project, {FILE: rule_file('\thttp.send({"method": "get", "url": "x"}).status_code == 200')})
+    write(
+        project, {FILE: rule_file('\thttp.send({"method": "get", "url": "x"}).status_code == 200')}
+    )
     assert "refused on purpose" in run("check", project).output
 
 
@@ -244,7 +288,10 @@ def test_misspelt_settings_fail_the_check(project: Path) -> None:
 @pytest.mark.usefixtures("no_opa")
 def test_the_project_of_init_has_nothing_unread(project: Path) -> None:
     report = run_json("check", project, "--json")[1]
-    assert (_check(report, "reads")["status"], _check(report, "settings")["status"]) == ("passed", "passed")
+    assert (_check(report, "reads")["status"], _check(report, "settings")["status"]) == (
+        "passed",
+        "passed",
+    )
 
 
 @pytest.mark.parametrize(
@@ -257,7 +304,9 @@ def test_the_project_of_init_has_nothing_unread(project: Path) -> None:
         ('\tinput.tool.name == "a"', "passed", ""),
     ],
 )
-def test_a_rule_that_slows_every_call_is_told(project: Path, body: str, status: str, message: str) -> None:
+def test_a_rule_that_slows_every_call_is_told(
+    project: Path, body: str, status: str, message: str
+) -> None:
     (project / "agenttool/custom/deployments.rego").unlink()
     (project / "agenttool/custom/deployments_test.rego").unlink()
     write(project, {"agenttool/custom/more.rego": rule_file(body)})

@@ -1,4 +1,6 @@
-"""``policy decide`` prints one decision, tells it by its exit code, and never allows what it can't read."""
+"""``policy decide`` prints one decision, tells it by its exit code, and never allows what it can't
+read.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +16,15 @@ def _reading() -> dict[str, Any]:
     """A call that the stock bundle allows."""
     from agenttool_otel.authoring.completing import complete_input
 
-    document: Any = complete_input({"tool": {"id": "local.notes.count", "namespace": "local.notes", "name": "count"}})[
-        0
-    ]
-    document["tool"] |= {"read_only": True, "destructive": False, "open_world": False, "inferred": []}
+    document: Any = complete_input(
+        {"tool": {"id": "local.notes.count", "namespace": "local.notes", "name": "count"}}
+    )[0]
+    document["tool"] |= {
+        "read_only": True,
+        "destructive": False,
+        "open_world": False,
+        "inferred": [],
+    }
     document["permission_profile"] |= {"risk_level": "low"}
     document["session"] |= {"interactive": True, "roots": ["/w"]}
     reading: dict[str, Any] = document
@@ -59,7 +66,10 @@ def test_every_loss_and_every_wrong_type_is_no_allow() -> None:
         assert run("decide", stdin=json.dumps(lost)).exit_code == 2, name
     for name in ("tool", "facts", "session", "actor", "input", "permission_profile"):
         for value in (None, "allow"):
-            assert run("decide", stdin=json.dumps({**document, name: value})).exit_code == 2, (name, value)
+            assert run("decide", stdin=json.dumps({**document, name: value})).exit_code == 2, (
+                name,
+                value,
+            )
 
 
 def test_a_key_that_stands_twice_is_refused() -> None:

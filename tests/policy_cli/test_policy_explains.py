@@ -1,4 +1,6 @@
-"""``policy explain`` names what fired and what nearly did, by file and line, as the engine computed it."""
+"""``policy explain`` names what fired and what nearly did, by file and line, as the engine computed
+it.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,11 @@ def test_the_rule_that_decided_is_named_with_its_line(project: Path) -> None:
     line = _line_of(project, RULE, "deny contains")
     assert told["decided_by"] == [{"file": RULE, "line": line}]
     (fired,) = _own(told, "fired")
-    assert (fired["file"], fired["line"], fired["label"]) == (RULE, line, "custom.deployments.frozen_day")
+    assert (fired["file"], fired["line"], fired["label"]) == (
+        RULE,
+        line,
+        "custom.deployments.frozen_day",
+    )
     assert fired["title"] == "Nothing is deployed on a frozen day"
     assert fired["findings"] == [
         {"rule": "custom.deployments.frozen_day", "message": "nothing is deployed on a frozen day"}
@@ -57,7 +63,9 @@ def test_the_rule_that_nearly_fired_says_what_stopped_it(project: Path) -> None:
     assert nearly["failed"]["expression"] == "not open_day"
     assert nearly["failed"]["line"] == _line_of(project, RULE, "not open_day")
     # the helper that it asks holds, which is why its negation does not
-    assert [(item["rule"], item["fired"]) for item in nearly["because"]] == [("data.agenttool.custom.open_day", True)]
+    assert [(item["rule"], item["fired"]) for item in nearly["because"]] == [
+        ("data.agenttool.custom.open_day", True)
+    ]
 
 
 def test_a_helper_that_stopped_a_rule_is_followed(project: Path) -> None:
@@ -77,13 +85,20 @@ def test_it_is_readable(project: Path) -> None:
     assert f"by custom.deployments.frozen_day  {RULE}:18" in done.output
     assert "Nearly" in done.output
     assert "other rules did not come near" in done.output
-    assert len(run("explain", project, project / "input.json", "--all").output) > len(done.output) * 2
+    assert (
+        len(run("explain", project, project / "input.json", "--all").output) > len(done.output) * 2
+    )
 
 
 def test_what_the_failing_expression_read_is_shown(project: Path) -> None:
-    write(project, {MORE: rule_file('\tinput.tool.kind == "function"\n\tinput.actor.tenant == "acme"')})
+    write(
+        project,
+        {MORE: rule_file('\tinput.tool.kind == "function"\n\tinput.actor.tenant == "acme"')},
+    )
     document = example_input(project)
-    rule = next(item for item in _own(_explained(project, document), "nearly") if item["file"] == MORE)
+    rule = next(
+        item for item in _own(_explained(project, document), "nearly") if item["file"] == MORE
+    )
     assert rule["failed"]["line"] == 12
     assert rule["failed"]["reads"] == {"input.actor.tenant": None}
     done = run("explain", project, project / "input.json")
@@ -92,18 +107,48 @@ def test_what_the_failing_expression_read_is_shown(project: Path) -> None:
 
 
 SHAPES = {
-    "several on a line": ('\tinput.tool.name == "deploy"; input.tool.kind == "x"', 1, 'input.tool.kind == "x"', 11),
-    "comments": ('\t# {\n\tinput.tool.name == "deploy" # }\n\n\t"a;b" == "a;c" # x', 1, '"a;b" == "a;c"', 14),
-    "strings first": ('\t"deploy" in {input.tool.name}\n\t`x` == input.tool.id', 1, "`x` == input.tool.id", 12),
-    "some": ('\tsome name in ["a", "deploy"]\n\tname == input.tool.id\n\tname == "a"', 2, 'name == "a"', 13),
+    "several on a line": (
+        '\tinput.tool.name == "deploy"; input.tool.kind == "x"',
+        1,
+        'input.tool.kind == "x"',
+        11,
+    ),
+    "comments": (
+        '\t# {\n\tinput.tool.name == "deploy" # }\n\n\t"a;b" == "a;c" # x',
+        1,
+        '"a;b" == "a;c"',
+        14,
+    ),
+    "strings first": (
+        '\t"deploy" in {input.tool.name}\n\t`x` == input.tool.id',
+        1,
+        "`x` == input.tool.id",
+        12,
+    ),
+    "some": (
+        '\tsome name in ["a", "deploy"]\n\tname == input.tool.id\n\tname == "a"',
+        2,
+        'name == "a"',
+        13,
+    ),
     "comprehension": (
         '\tnames := {name |\n\t\tsome name in ["a"]\n\t}\n\tinput.tool.name in names',
         1,
         "input.tool.name in names",
         14,
     ),
-    "every": ("\tinput.tool.name\n\tevery x in [1, 2] {\n\t\tx == 1\n\t}", 1, "every x in [1, 2] { x == 1 }", 12),
-    "negation": ("\tinput.tool.name\n\tnot input.tool.open_world", 1, "not input.tool.open_world", 12),
+    "every": (
+        "\tinput.tool.name\n\tevery x in [1, 2] {\n\t\tx == 1\n\t}",
+        1,
+        "every x in [1, 2] { x == 1 }",
+        12,
+    ),
+    "negation": (
+        "\tinput.tool.name\n\tnot input.tool.open_world",
+        1,
+        "not input.tool.open_world",
+        12,
+    ),
     "with": (
         '\tinput.tool.name == "x" with input.tool.name as "x"\n\tinput.tool.name == "x"',
         1,
@@ -111,8 +156,18 @@ SHAPES = {
         12,
     ),
     "out of order": ('\tname == "x"\n\tname = input.tool.name', 1, 'name == "x"', 11),
-    "undefined": ("\tinput.tool.id\n\tinput.input.nothing.there", 1, "input.input.nothing.there", 12),
-    "an object first": ('\t{"a": 1} == {"a": 1}\n\t{"a": 1} == {"b": 1}', 1, '{"a": 1} == {"b": 1}', 12),
+    "undefined": (
+        "\tinput.tool.id\n\tinput.input.nothing.there",
+        1,
+        "input.input.nothing.there",
+        12,
+    ),
+    "an object first": (
+        '\t{"a": 1} == {"a": 1}\n\t{"a": 1} == {"b": 1}',
+        1,
+        '{"a": 1} == {"b": 1}',
+        12,
+    ),
     "letters": ('\t"é∂" == "é∂"\n\t"ü" == input.tool.id', 1, '"ü" == input.tool.id', 12),
 }
 
@@ -123,11 +178,22 @@ def test_the_first_expression_that_fails_is_found_in_every_shape(project: Path, 
     write(project, {MORE: rule_file(body)})
     told = _explained(project, example_input(project))
     rule = next(item for item in _own(told, "nearly") if item["file"] == MORE)
-    assert (rule["passed"], rule["failed"]["expression"], rule["failed"]["line"]) == (passed, expression, line)
+    assert (rule["passed"], rule["failed"]["expression"], rule["failed"]["line"]) == (
+        passed,
+        expression,
+        line,
+    )
 
 
 def test_an_error_in_a_rule_is_shown_where_it_happens(project: Path) -> None:
-    write(project, {MORE: rule_file('\tinput.tool.name == "deploy"\n\ttime.parse_rfc3339_ns(input.tool.name) > 0')})
+    write(
+        project,
+        {
+            MORE: rule_file(
+                '\tinput.tool.name == "deploy"\n\ttime.parse_rfc3339_ns(input.tool.name) > 0'
+            )
+        },
+    )
     status, told = run_json("explain", project, project / "input.json", "--json")
     # the engine gives no decision then, so it is a deny and an error
     assert status == 2
@@ -142,8 +208,12 @@ def test_rules_right_below_custom_count_deeper_ones_do_not(project: Path) -> Non
     write(
         project,
         {
-            "agenttool/custom/a/a.rego": rule_file('\tinput.tool.id == "deploy"', package="agenttool.custom.a"),
-            "agenttool/custom/a/b.rego": rule_file('\tinput.tool.id == "deploy"', package="agenttool.custom.a.b"),
+            "agenttool/custom/a/a.rego": rule_file(
+                '\tinput.tool.id == "deploy"', package="agenttool.custom.a"
+            ),
+            "agenttool/custom/a/b.rego": rule_file(
+                '\tinput.tool.id == "deploy"', package="agenttool.custom.a.b"
+            ),
         },
     )
     files = {rule["file"] for rule in _own(_explained(project, example_input(project)), "fired")}
@@ -180,13 +250,17 @@ def test_data_of_the_caller_changes_the_explanation(project: Path, tmp_path: Pat
     assert run("explain", project, project / "input.json", "--data", data).exit_code == 2
 
 
-# --- the input ------------------------------------------------------------------------------------------------------
+# --- the input ------------------------------------------------------------------------------------
 
 
 def test_a_partial_input_is_completed_with_what_permits_nothing(project: Path) -> None:
-    told = _explained(project, {"tool": {"name": "deploy"}, "input": {"a": 1}, "time": "2026-11-19T12:00:00Z"})
+    told = _explained(
+        project, {"tool": {"name": "deploy"}, "input": {"a": 1}, "time": "2026-11-19T12:00:00Z"}
+    )
     assert {"tool.destructive", "session", "facts"} <= set(told["filled_in"])
-    document, _ = complete_input({"tool": {"namespace": "ns", "name": "deploy"}, "session": {"labels": {"a": "b"}}})
+    document, _ = complete_input(
+        {"tool": {"namespace": "ns", "name": "deploy"}, "session": {"labels": {"a": "b"}}}
+    )
     assert document["tool"]["id"] == "ns.deploy"
     assert document["tool"]["destructive"] is True
     assert document["tool"]["open_world"] is True
@@ -254,7 +328,7 @@ def test_control_characters_do_not_reach_the_terminal(project: Path) -> None:
     assert "\u202e" not in done.output
 
 
-# --- it tells what the engine computed --------------------------------------------------------------------------------
+# --- it tells what the engine computed ------------------------------------------------------------
 
 
 def test_what_is_said_to_fire_is_what_the_rules_say(project: Path) -> None:
@@ -273,6 +347,8 @@ def test_what_is_said_to_fire_is_what_the_rules_say(project: Path) -> None:
             if name.rsplit(".", 1)[1] not in ("deny", "ask"):
                 continue
             value = engine.evaluate(name, document, timeout=10).value
-            assert {json.dumps(item, sort_keys=True) for item in value} == by_rule.get(name, set()), name
+            assert {json.dumps(item, sort_keys=True) for item in value} == by_rule.get(
+                name, set()
+            ), name
         deciding += bool(told.deciding)
     assert deciding >= 3

@@ -14,7 +14,9 @@ from agenttool_otel.policy.input_schema import validate_input
 
 
 @pytest.mark.usefixtures("no_opa")
-def test_init_and_test_work_in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_init_and_test_work_in_an_empty_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = tmp_path / "fresh"
     folder.mkdir()
     monkeypatch.chdir(folder)
@@ -48,7 +50,10 @@ def test_a_project_has_what_an_author_needs(project: Path) -> None:
 @pytest.mark.opa
 def test_a_project_is_formatted_as_opa_does(project: Path, real_opa: str) -> None:
     done = subprocess.run(
-        [real_opa, "fmt", "--list", "--fail", str(project)], capture_output=True, text=True, check=False
+        [real_opa, "fmt", "--list", "--fail", str(project)],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout
 

@@ -1,4 +1,6 @@
-"""``policy push`` and ``status`` on a real OPA: what it holds afterwards, and what it keeps when a push fails."""
+"""``policy push`` and ``status`` on a real OPA: what it holds afterwards, and what it keeps when a
+push fails.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,11 @@ def test_a_second_push_replaces_the_first(project: Path, server: OpaServer) -> N
     (project / "agenttool/custom/more.rego").unlink()
     write(
         project,
-        {"agenttool/custom/third.rego": rule_file('\tinput.tool.name == "third"', package="agenttool.custom.third")},
+        {
+            "agenttool/custom/third.rego": rule_file(
+                '\tinput.tool.name == "third"', package="agenttool.custom.third"
+            )
+        },
     )
     assert run_json("status", project, "--url", server.url, "--json")[1]["differs"] == [
         "agenttool.custom.more",
@@ -70,7 +76,9 @@ def test_a_refused_push_leaves_the_policies_of_before(project: Path, server: Opa
     assert run("push", project, "--url", server.url, "--with-base").exit_code == 0
     # embedded and checked alike, but this OPA has a rule of the same name as a value already
     engine = OpaServerEngine(server.url)
-    engine.client.update_policy_from_string("package agenttool.custom.taken\n\nallow := 1\n", "others.rego")
+    engine.client.update_policy_from_string(
+        "package agenttool.custom.taken\n\nallow := 1\n", "others.rego"
+    )
     write(project, {"agenttool/custom/taken.rego": rule_file("\ttrue", package="agenttool.custom.taken").replace(
         "deny contains", "allow contains")})  # fmt: skip
     changed = (project / "agenttool/custom/deployments.rego").read_text() + "\n# changed\n"
@@ -85,7 +93,12 @@ def test_a_refused_push_leaves_the_policies_of_before(project: Path, server: Opa
 
 
 def test_a_broken_project_is_not_pushed(project: Path, server: OpaServer) -> None:
-    write(project, {"agenttool/custom/more.rego": "package agenttool.custom.more\n\ndeny contains x if true\n"})
+    write(
+        project,
+        {
+            "agenttool/custom/more.rego": "package agenttool.custom.more\n\ndeny contains x if true\n"
+        },
+    )
     assert run("push", project, "--url", server.url, "--with-base").exit_code == 2
     assert run_json("status", "--url", server.url, "--json")[1]["policies"] == []
 

@@ -1,4 +1,6 @@
-"""``policy test`` runs tests on every engine alike, says where they fail, and never passes by accident."""
+"""``policy test`` runs tests on every engine alike, says where they fail, and never passes by
+accident.
+"""
 
 from __future__ import annotations
 
@@ -87,8 +89,13 @@ def test_failures_are_shown_with_file_and_line(project: Path, engine: str) -> No
     write(project, {"agenttool/custom/deployments_test.rego": FAILING})
     done = run("test", project, "--engine", engine)
     assert done.exit_code == 1
-    assert "agenttool/custom/deployments_test.rego:7  data.agenttool.custom_test.test_fails" in done.stdout
-    assert 'agenttool/custom/deployments_test.rego:11  document.tool.name == "deploy"' in done.stdout
+    assert (
+        "agenttool/custom/deployments_test.rego:7  data.agenttool.custom_test.test_fails"
+        in done.stdout
+    )
+    assert (
+        'agenttool/custom/deployments_test.rego:11  document.tool.name == "deploy"' in done.stdout
+    )
     assert "case two" in done.stdout
     assert "test_holds" not in done.stdout
     assert "3 of 4 tests failed" in done.stderr
@@ -103,7 +110,12 @@ def test_no_tests_at_all_is_a_failure(project: Path, engine: str) -> None:
 
 
 def test_only_skipped_tests_are_a_failure(project: Path, engine: str) -> None:
-    write(project, {"agenttool/custom/deployments_test.rego": "package agenttool.custom_test\n\ntodo_test_x if true\n"})
+    write(
+        project,
+        {
+            "agenttool/custom/deployments_test.rego": "package agenttool.custom_test\n\ntodo_test_x if true\n"
+        },
+    )
     assert run("test", project, "--engine", engine).exit_code == 1
 
 
@@ -120,7 +132,13 @@ def test_too_little_coverage_is_a_failure_and_names_the_lines(project: Path, eng
 
 def test_an_error_in_a_test_is_no_pass(project: Path, engine: str) -> None:
     text = "package agenttool.custom_test\n\ntest_error if {\n\t1 / data.agenttool.custom.zero == 1\n}\n"
-    write(project, {"agenttool/custom/deployments_test.rego": text, "agenttool/custom/data.json": '{"zero": 0}'})
+    write(
+        project,
+        {
+            "agenttool/custom/deployments_test.rego": text,
+            "agenttool/custom/data.json": '{"zero": 0}',
+        },
+    )
     status, report = run_json("test", project, "--engine", engine, "--json")
     assert status == 1
     assert _outcomes(report)["test_error"] in ("failed", "error")
@@ -163,7 +181,10 @@ BROKEN = {
     "syntax": ("package agenttool.custom_test\n\ntest_x if {\n\t1 ==\n}\n", ":5"),
     "v0": ("package agenttool.custom_test\n\ntest_x {\n\ttrue\n}\n", ":3"),
     "recursion": ("package agenttool.custom_test\n\ntest_x if test_y\n\ntest_y if test_x\n", ":3"),
-    "function": ("package agenttool.custom_test\n\nimport data.agenttool.lib\n\ntest_x if lib.nothing(1)\n", ":5"),
+    "function": (
+        "package agenttool.custom_test\n\nimport data.agenttool.lib\n\ntest_x if lib.nothing(1)\n",
+        ":5",
+    ),
 }
 
 
@@ -177,8 +198,13 @@ def test_broken_tests_are_errors_with_file_and_line(project: Path, engine: str, 
 
 
 @pytest.mark.parametrize("kind", ["unsafe"])
-def test_an_unsafe_variable_is_an_error_with_file_and_line(project: Path, engine: str, kind: str) -> None:
-    write(project, {"agenttool/custom/more.rego": rule_file("\tx > 1", package=f"agenttool.custom.{kind}")})
+def test_an_unsafe_variable_is_an_error_with_file_and_line(
+    project: Path, engine: str, kind: str
+) -> None:
+    write(
+        project,
+        {"agenttool/custom/more.rego": rule_file("\tx > 1", package=f"agenttool.custom.{kind}")},
+    )
     done = run("test", project, "--engine", engine)
     assert done.exit_code == 2, done.output
     assert "agenttool/custom/more.rego:11" in done.stderr

@@ -1,4 +1,6 @@
-"""A call that will not run after all has an end: a terminal result and a span, wherever that was found out."""
+"""A call that will not run after all has an end: a terminal result and a span, wherever that was
+found out.
+"""
 
 from __future__ import annotations
 
@@ -21,16 +23,23 @@ def asked(captured: Capture) -> tuple[ApprovalRequired, Any]:
         raise AssertionError("ran")
 
     governed = captured.governor.govern(remove, namespace="t")
-    with agent_context(actor="agent:a", session_id="s-1"), pytest.raises(ApprovalRequired) as waiting:
+    with (
+        agent_context(actor="agent:a", session_id="s-1"),
+        pytest.raises(ApprovalRequired) as waiting,
+    ):
         governed("b")
     return waiting.value, governed
 
 
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize("end", ["reject", "cancel", "expire"])
-def test_the_process_that_ends_a_call_leaves_its_result_and_span(tmp_path: Path, end: str, known: bool) -> None:
+def test_the_process_that_ends_a_call_leaves_its_result_and_span(
+    tmp_path: Path, end: str, known: bool
+) -> None:
     moments = [datetime.now(UTC)]
-    store = ApprovalStore(f"sqlite:///{tmp_path}/approvals.db", clock=lambda: moments[-1], ticks=lambda: 1.0)
+    store = ApprovalStore(
+        f"sqlite:///{tmp_path}/approvals.db", clock=lambda: moments[-1], ticks=lambda: 1.0
+    )
     with (
         capture(policy=StaticEngine("ask"), approvals=store) as one,
         capture(policy=StaticEngine("allow"), approvals=store) as two,
@@ -38,7 +47,10 @@ def test_the_process_that_ends_a_call_leaves_its_result_and_span(tmp_path: Path,
         waiting, held = asked(one)
         answering = one if known else two  # the other one knows neither the tool nor the caller
         if end == "reject":
-            store.answer(waiting.request_id, ApprovalAnswer(approved=False, answered_by="user:alice", reason="no"))
+            store.answer(
+                waiting.request_id,
+                ApprovalAnswer(approved=False, answered_by="user:alice", reason="no"),
+            )
         elif end == "cancel":
             store.cancel(waiting.request_id, "user_interrupt")
         if end == "expire":

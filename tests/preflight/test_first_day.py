@@ -1,4 +1,6 @@
-"""A first day that breaks nothing: shadow mode by tool, what it would have stopped, and skeletons of facts."""
+"""A first day that breaks nothing: shadow mode by tool, what it would have stopped, and skeletons
+of facts.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +81,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     sys.modules.pop(name, None)
 
 
-# --- shadow mode by tool ---------------------------------------------------------------------------------------------
+# --- shadow mode by tool --------------------------------------------------------------------------
 
 
 def tools_of(governor: Governor) -> tuple[Any, Any]:
@@ -101,7 +103,8 @@ def tools_of(governor: Governor) -> tuple[Any, Any]:
         (["shop.pay"], (False, True)),
         (["*", "!shop.pay"], (True, False)),
         (["!shop.pay", "*"], (False, False)),
-        (["pay", "SHOP.*", "shop"], (True, True)),  # a short name is one that another tool could borrow
+        # a short name is one that another tool could borrow
+        (["pay", "SHOP.*", "shop"], (True, True)),
         ([], (True, True)),
     ],
 )
@@ -146,14 +149,16 @@ def test_would_have_sums_up_by_tool_and_rule(tmp_path: Path) -> None:
         file.write_text(json.dumps(MessageToDict(encode_spans(seen.spans))), "utf-8")
     told = runner.invoke(app, ["trace", str(file), "--would-have"]).output
     assert "Of 5 calls decided in shadow, 4 would not just have run" in told
-    asked, denied = (next(line for line in told.splitlines() if name in line) for name in ("pay", "read"))
+    asked, denied = (
+        next(line for line in told.splitlines() if name in line) for name in ("pay", "read")
+    )
     assert "asked about" in asked
     assert " 3 " in asked
     assert "denied" in denied
     assert "agenttool.rules.paths.sensitive" in denied
 
 
-# --- skeletons -------------------------------------------------------------------------------------------------------
+# --- skeletons ------------------------------------------------------------------------------------
 
 
 def test_suggest_lists_the_undeclared_and_marks_guesses(module: str) -> None:
@@ -205,7 +210,7 @@ def test_a_description_is_no_code_in_a_skeleton() -> None:
     assert not [node for node in ast.walk(parsed) if isinstance(node, ast.Call)]
 
 
-# --- the common MCP servers ------------------------------------------------------------------------------------------
+# --- the common MCP servers -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("server", SERVERS)
@@ -239,7 +244,12 @@ def test_a_server_that_nobody_reviewed_has_no_facts() -> None:
         ("git", "git_commit", {"repo_path": "/proj", "message": "m"}, "ask"),
         ("fetch", "fetch", {"url": "https://example.com/"}, "allow"),
         ("fetch", "fetch", {"url": "http://169.254.169.254/"}, "deny"),
-        ("github", "issue_read", {"method": "get", "owner": "o", "repo": "r", "issue_number": 1}, "allow"),
+        (
+            "github",
+            "issue_read",
+            {"method": "get", "owner": "o", "repo": "r", "issue_number": 1},
+            "allow",
+        ),
         ("github", "delete_file", {"owner": "o", "repo": "r", "path": "a", "message": "m"}, "ask"),
         ("slack", "slack_get_channel_history", {"channel_id": "C1"}, "allow"),
         ("slack", "slack_post_message", {"channel_id": "C1", "text": "x"}, "ask"),
@@ -250,9 +260,16 @@ def test_a_server_that_nobody_reviewed_has_no_facts() -> None:
 def test_reads_run_and_writes_ask_with_reviewed_facts(
     server: str, name: str, arguments: dict[str, Any], behavior: str
 ) -> None:
-    schema = {"type": "object", "properties": {key: {"type": _type(value)} for key, value in arguments.items()}}
-    schema["properties"].update({key: {"type": "array", "items": {"type": "string"}} for key in ("paths",)})  # type: ignore[attr-defined]
-    tool = StructuredTool(name=name, description="x", args_schema=schema, func=lambda **given: "ran")
+    schema = {
+        "type": "object",
+        "properties": {key: {"type": _type(value)} for key, value in arguments.items()},
+    }
+    schema["properties"].update(
+        {key: {"type": "array", "items": {"type": "string"}} for key in ("paths",)}
+    )  # type: ignore[attr-defined]
+    tool = StructuredTool(
+        name=name, description="x", args_schema=schema, func=lambda **given: "ran"
+    )
     governor = Governor()
     kept: Any = governor.govern(tool, **server_facts(server)[name])
     handle = governor.find(name)

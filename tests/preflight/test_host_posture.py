@@ -1,4 +1,6 @@
-"""What openboa's agents read: permissions.json with what waits, how shell and context are, and what is safer."""
+"""What openboa's agents read: permissions.json with what waits, how shell and context are, and what
+is safer.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,10 @@ def test_what_waits_is_told_with_the_events_that_block(tmp_path: Path) -> None:
             with pytest.raises(ResultRequired) as required:
                 custom("y")
         told = document(captured, tmp_path, session_id="s")
-        assert [entry["kind"] for entry in told["requiresAction"]] == ["tool_confirmation", "custom_tool_result"]
+        assert [entry["kind"] for entry in told["requiresAction"]] == [
+            "tool_confirmation",
+            "custom_tool_result",
+        ]
         assert told["blockingEventIds"][1] == required.value.invocation_id
         assert paused.requires_action is not None
         assert paused.requires_action["request_id"] == told["blockingEventIds"][0]
@@ -55,9 +60,13 @@ def test_what_waits_is_told_with_the_events_that_block(tmp_path: Path) -> None:
         ({"open": True}, "ready", None),
     ],
 )
-def test_the_hosts_shell_stands_in_the_posture(tmp_path: Path, shell: Any, state: str, step: str | None) -> None:
+def test_the_hosts_shell_stands_in_the_posture(
+    tmp_path: Path, shell: Any, state: str, step: str | None
+) -> None:
     with capture(policy=StaticEngine(ANSWERS)) as captured:
-        told = document(captured, tmp_path, host={"shell": shell, "contextPressure": {"level": "high"}})
+        told = document(
+            captured, tmp_path, host={"shell": shell, "contextPressure": {"level": "high"}}
+        )
         assert told["shellMutationPosture"]["state"] == state
         assert told.get("nextShellStep") == step
         assert told["contextPressure"] == {"level": "high"}
@@ -85,6 +94,8 @@ def test_the_menu_has_a_few_tools_that_only_read(tmp_path: Path) -> None:
         ({"status": "pass", "trend": "stable"}, None),
     ],
 )
-def test_the_next_outcome_step_follows_the_trend(tmp_path: Path, evaluation: Any, step: str | None) -> None:
+def test_the_next_outcome_step_follows_the_trend(
+    tmp_path: Path, evaluation: Any, step: str | None
+) -> None:
     with capture(policy=StaticEngine(ANSWERS)) as captured:
         assert document(captured, tmp_path, evaluation=evaluation).get("nextOutcomeStep") == step

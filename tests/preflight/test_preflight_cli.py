@@ -58,7 +58,9 @@ def command(*words: str) -> Any:
         ("nothing", "{}", "unknown_tool"),
     ],
 )
-def test_the_exit_code_tells_what_the_policy_says(module: str, tool: str, arguments: str, code: str) -> None:
+def test_the_exit_code_tells_what_the_policy_says(
+    module: str, tool: str, arguments: str, code: str
+) -> None:
     for form in ([], ["--json"]):
         words = ["check", tool, "--module", module, "--root", "/proj", "--actor", "agent:a", *form]
         done = command(*words, *(["--args", arguments] if arguments else []))
@@ -71,14 +73,19 @@ def test_the_exit_code_tells_what_the_policy_says(module: str, tool: str, argume
 
 @pytest.mark.parametrize(
     "words",
-    [["check", "mystery", "--args", "[1]"], ["check", "mystery", "--args", "{"], ["describe", "--evaluation", "1"]],
+    [
+        ["check", "mystery", "--args", "[1]"],
+        ["check", "mystery", "--args", "{"],
+        ["describe", "--evaluation", "1"],
+    ],
 )
 def test_what_is_no_object_is_refused(module: str, words: list[str]) -> None:
     assert command(*words, "--module", module).exit_code == EXIT_CODES["usage"]
 
 
 @pytest.mark.parametrize(
-    "wrong", ["no_such_module_anywhere", "preflight_program:nothing", "preflight_program:not_a_governor"]
+    "wrong",
+    ["no_such_module_anywhere", "preflight_program:nothing", "preflight_program:not_a_governor"],
 )
 def test_a_module_that_cannot_be_used_is_named(module: str, wrong: str) -> None:
     done = command("describe", "--module", wrong)
@@ -98,7 +105,10 @@ def test_the_posture_is_shown_and_written(module: str, tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_written_is_a_failure(module: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
-    assert command("write", str(tmp_path / "file"), "--module", module).exit_code == EXIT_CODES["failed"]
+    assert (
+        command("write", str(tmp_path / "file"), "--module", module).exit_code
+        == EXIT_CODES["failed"]
+    )
 
 
 @pytest.mark.parametrize(("path", "behavior"), [("/proj/a.txt", "allow"), ("/etc/shadow", "deny")])
@@ -108,7 +118,17 @@ def test_the_input_of_a_call_is_explained_as_it_is_decided(
     from agenttool_otel.cli.policy import app as policy
     from agenttool_otel.policy.input_schema import validate_input
 
-    words = ["check", "read_file", "--module", module, "--root", "/proj", "--actor", "agent:a", "--show-input"]
+    words = [
+        "check",
+        "read_file",
+        "--module",
+        module,
+        "--root",
+        "/proj",
+        "--actor",
+        "agent:a",
+        "--show-input",
+    ]
     done = command(*words, "--args", json.dumps({"path": path}))
     assert done.exit_code == EXIT_CODES[behavior], done.output
     document = json.loads(done.stdout)
@@ -127,11 +147,21 @@ def test_the_input_of_a_call_is_explained_as_it_is_decided(
 
 def test_the_input_of_a_call_shows_no_secret(module: str) -> None:
     secret = "ghp_" + secrets.token_hex(18)
-    done = command("check", "read_file", "--module", module, "--show-input", "--args", json.dumps({"path": secret}))
+    done = command(
+        "check",
+        "read_file",
+        "--module",
+        module,
+        "--show-input",
+        "--args",
+        json.dumps({"path": secret}),
+    )
     assert json.loads(done.stdout)["input"]["path"]
     assert secret not in done.stdout
 
 
 def test_a_call_that_never_gets_to_the_policy_has_no_input(module: str) -> None:
-    done = command("check", "mystery", "--module", module, "--show-input", "--args", '{"number": "x"}')
+    done = command(
+        "check", "mystery", "--module", module, "--show-input", "--args", '{"number": "x"}'
+    )
     assert done.exit_code == EXIT_CODES["failed"]

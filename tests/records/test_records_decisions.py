@@ -1,4 +1,6 @@
-"""Decisions say what was decided, by whom and whether it bound; results say what went wrong with them."""
+"""Decisions say what was decided, by whom and whether it bound; results say what went wrong
+with them.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +26,18 @@ def answered(captured: Capture, approved: bool, reason: str = "") -> Any:
     store = captured.governor.approvals.store
     request = store.by_invocation(result.invocation_id)
     assert request is not None
-    store.answer(request.request_id, ApprovalAnswer(approved=approved, answered_by="user:ada", reason=reason))
+    store.answer(
+        request.request_id, ApprovalAnswer(approved=approved, answered_by="user:ada", reason=reason)
+    )
     return captured.governor.resume(result.invocation_id)
 
 
 def decided(captured: Capture) -> list[tuple[Any, Any]]:
-    events = [event.data or {} for event in captured.events if event.event_type == "tool.permission.decided"]
+    events = [
+        event.data or {}
+        for event in captured.events
+        if event.event_type == "tool.permission.decided"
+    ]
     return [(e["agenttool.permission.behavior"], e["agenttool.permission.source"]) for e in events]
 
 
@@ -81,7 +89,7 @@ def test_what_a_policy_says_beside_its_behavior_is_kept() -> None:
         assert {name: permission[name] for name in said} == said
 
 
-# --- errors of results -----------------------------------------------------------------------------------------------
+# --- errors of results ----------------------------------------------------------------------------
 
 
 @dataclass
@@ -100,7 +108,9 @@ def test_a_result_that_misses_its_schema_agrees_everywhere() -> None:
         assert result.error is not None
         assert result.error.error_class == "result_mapping_failed"
         assert captured.span.attributes["error.type"] == "result_mapping_failed"
-        [created] = [event for event in captured.events if event.event_type == "tool.result.created"]
+        [created] = [
+            event for event in captured.events if event.event_type == "tool.result.created"
+        ]
         assert (created.data or {})["error.type"] == "result_mapping_failed"
 
 
@@ -155,7 +165,11 @@ def test_a_result_names_who_changed_the_input() -> None:
         result = captured.governor.govern(act).tool.invoke(text="b")
         assert result.input_mutations is not None
         [change] = result.input_mutations
-        assert (change["source_type"], change["source_ref"], change["changed_fields"]) == ("hook", "trimmer", ["/text"])
+        assert (change["source_type"], change["source_ref"], change["changed_fields"]) == (
+            "hook",
+            "trimmer",
+            ["/text"],
+        )
 
 
 def test_evidence_and_policies_stand_on_result_and_error() -> None:
@@ -167,7 +181,9 @@ def test_evidence_and_policies_stand_on_result_and_error() -> None:
         assert result.error.policy_refs == result.policy_refs
 
 
-@pytest.mark.parametrize(("open_world", "level"), [(False, "trusted"), (True, "untrusted"), (None, "untrusted")])
+@pytest.mark.parametrize(
+    ("open_world", "level"), [(False, "trusted"), (True, "untrusted"), (None, "untrusted")]
+)
 def test_a_result_says_whether_it_may_be_trusted(open_world: bool | None, level: str) -> None:
     stated = {} if open_world is None else {"open_world": open_world}
     with capture(policy=StaticEngine("allow")) as captured:
@@ -203,8 +219,12 @@ def test_the_end_of_a_program_is_its_reason() -> None:
 
 
 @pytest.mark.parametrize(
-    ("lifecycle", "words"), [("deferred", "find the tool"), ("requires_setup", "set up"), ("draft", "do not call")]
+    ("lifecycle", "words"),
+    [("deferred", "find the tool"), ("requires_setup", "set up"), ("draft", "do not call")],
 )
 def test_preflight_says_what_an_unavailable_tool_needs(lifecycle: Any, words: str) -> None:
     with capture(policy=StaticEngine("allow")) as captured:
-        assert words in captured.governor.govern(act, lifecycle=lifecycle).tool.check(text="b").next_step
+        assert (
+            words
+            in captured.governor.govern(act, lifecycle=lifecycle).tool.check(text="b").next_step
+        )

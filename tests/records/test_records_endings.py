@@ -1,4 +1,6 @@
-"""Every call that ended says so once, by default; states, times and inputs of a call hold over its pause."""
+"""Every call that ended says so once, by default; states, times and inputs of a call hold over its
+pause.
+"""
 
 from __future__ import annotations
 
@@ -62,8 +64,15 @@ def test_an_event_speaks_in_the_standards_words() -> None:
     events = {event.event_type: event.data or {} for event in events_of("deny", {"text": "b"})}
     decided = events["tool.permission.decided"]
     assert (decided["behavior"], decided["source"]) == ("deny", "policy")
-    assert decided["reason"] == {"type": "rule", "rule_ref": "test.deny", "message": "the test says deny"}
-    assert (events["tool.invocation.failed"]["status"], events["tool.invocation.failed"]["error_class"]) == (
+    assert decided["reason"] == {
+        "type": "rule",
+        "rule_ref": "test.deny",
+        "message": "the test says deny",
+    }
+    assert (
+        events["tool.invocation.failed"]["status"],
+        events["tool.invocation.failed"]["error_class"],
+    ) == (
         "denied",
         "permission_denied",
     )
@@ -93,7 +102,7 @@ def test_an_unknown_tool_was_never_selected() -> None:
     assert states(lines[-1]) == ["planned", "blocked"]
 
 
-# --- a pause ---------------------------------------------------------------------------------------------------------
+# --- a pause --------------------------------------------------------------------------------------
 
 
 def records_of(use: Any, answer: Any = "allow", **options: Any) -> list[dict[str, Any]]:
@@ -101,7 +110,10 @@ def records_of(use: Any, answer: Any = "allow", **options: Any) -> list[dict[str
     lines: list[dict[str, Any]] = []
     sink = CallbackSink(lines.append)
     governor = Governor(
-        policy=StaticEngine(answer), approvals="sqlite://", telemetry=TelemetrySettings(sinks=(sink,)), **options
+        policy=StaticEngine(answer),
+        approvals="sqlite://",
+        telemetry=TelemetrySettings(sinks=(sink,)),
+        **options,
     )
     use(governor)
     governor.close()
@@ -118,7 +130,9 @@ def paused_and_answered(governor: Governor, approved: bool = True) -> None:
     result = tool.invoke(text="b")
     request = governor.approvals.store.by_invocation(result.invocation_id)
     assert request is not None
-    governor.approvals.store.answer(request.request_id, ApprovalAnswer(approved=approved, answered_by="user:ada"))
+    governor.approvals.store.answer(
+        request.request_id, ApprovalAnswer(approved=approved, answered_by="user:ada")
+    )
     assert governor.resume(result.invocation_id).invocation_id == result.invocation_id
 
 
@@ -127,8 +141,19 @@ def test_a_resumed_call_keeps_its_times_states_and_input() -> None:
     hooks.add(lambda ctx: UpdatedInput({"text": "cc"}, "longer"), "pre_tool_use", hook_id="longer")
     first, second = records_of(paused_and_answered, "ask", hooks=hooks)
     assert second["created_at"] == first["created_at"]
-    assert second["status_transitions"][: len(first["status_transitions"])] == first["status_transitions"]
-    expected = ["planned", "selected", "arguments_ready", "awaiting_approval", "approved", "running", "succeeded"]
+    assert (
+        second["status_transitions"][: len(first["status_transitions"])]
+        == first["status_transitions"]
+    )
+    expected = [
+        "planned",
+        "selected",
+        "arguments_ready",
+        "awaiting_approval",
+        "approved",
+        "running",
+        "succeeded",
+    ]
     assert [state for state in states(second) if state != "pre_hooks_running"] == expected
     assert second["model_input_ref"] == first["model_input_ref"] != second["permission_input_ref"]
     assert second["permission_decision_refs"][0] == first["permission_decision_refs"][0]
@@ -141,5 +166,11 @@ def test_an_interrupted_call_keeps_its_states() -> None:
         governor.interrupt(result.invocation_id, "enough")
 
     _, last = records_of(interrupted, "ask")
-    assert states(last) == ["planned", "selected", "arguments_ready", "awaiting_approval", "canceled"]
+    assert states(last) == [
+        "planned",
+        "selected",
+        "arguments_ready",
+        "awaiting_approval",
+        "canceled",
+    ]
     assert last["permission_decision_refs"]

@@ -35,7 +35,9 @@ go.set()
 thread.join()
 raise SystemExit(os.waitpid(child, 0)[1])
 """
-    assert subprocess.run([sys.executable, "-W", "ignore", "-c", script], timeout=60).returncode == 0
+    assert (
+        subprocess.run([sys.executable, "-W", "ignore", "-c", script], timeout=60).returncode == 0
+    )
 
 
 def test_ids_can_be_made_where_nothing_can_fork() -> None:
@@ -52,13 +54,18 @@ print(again.new_id("inv"))
 """
     # other modules may register: only this one is loaded without
     script = "import agenttool_otel.values.ids\n" + script
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60
+    )
     assert done.stdout.startswith("inv_"), done.stderr
 
 
 def test_ids_of_many_threads_are_different() -> None:
     made: list[str] = []
-    threads = [threading.Thread(target=lambda: made.extend(ids.new_id("x") for _ in range(500))) for _ in range(8)]
+    threads = [
+        threading.Thread(target=lambda: made.extend(ids.new_id("x") for _ in range(500)))
+        for _ in range(8)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:

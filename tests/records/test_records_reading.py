@@ -1,4 +1,6 @@
-"""What another hand wrote loads and comes back equal: the standard's examples, and words that it leaves open."""
+"""What another hand wrote loads and comes back equal: the standard's examples, and words that it
+leaves open.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def examples() -> list[tuple[str, str, dict[str, Any]]]:
             data = json.loads(block)
             for item in data if isinstance(data, list) else [data]:
                 for name in KINDS:
-                    schema = json.loads((SCHEMAS / f"agenttool-{name}.schema.json").read_text(encoding="utf-8"))
+                    schema = json.loads(
+                        (SCHEMAS / f"agenttool-{name}.schema.json").read_text(encoding="utf-8")
+                    )
                     if jsonschema_rs.is_valid(schema, item):
                         found.append((page.stem, name, item))
     return found
@@ -45,7 +49,9 @@ def test_the_standards_examples_are_there() -> None:
 
 
 @pytest.mark.parametrize(("page", "name", "item"), examples())
-def test_an_example_of_the_standard_comes_back_equal(page: str, name: str, item: dict[str, Any]) -> None:
+def test_an_example_of_the_standard_comes_back_equal(
+    page: str, name: str, item: dict[str, Any]
+) -> None:
     assert KINDS[name].from_json_object(item).to_json_object() == item
 
 
@@ -91,7 +97,9 @@ FURTHER = {
         ("tool-interface", {"external_mappings": [{"server_id": "s"}]}),
     ],
 )
-def test_what_a_schema_leaves_open_is_read_and_given_back(name: str, changes: dict[str, Any]) -> None:
+def test_what_a_schema_leaves_open_is_read_and_given_back(
+    name: str, changes: dict[str, Any]
+) -> None:
     item = {"schema_version": "0.2.0", **BASE[name], **changes}
     schema = json.loads((SCHEMAS / f"agenttool-{name}.schema.json").read_text(encoding="utf-8"))
     assert jsonschema_rs.is_valid(schema, item)

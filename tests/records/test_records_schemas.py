@@ -1,4 +1,6 @@
-"""Every record, however it is filled, validates against its JSON Schema of the standard and survives a round trip."""
+"""Every record, however it is filled, validates against its JSON Schema of the standard and
+survives a round trip.
+"""
 
 from __future__ import annotations
 
@@ -39,14 +41,20 @@ PAIRS = {
     records.ToolEvent: "event",
 }
 VALIDATORS = {
-    cls: jsonschema_rs.validator_for(json.loads((SCHEMAS / f"agenttool-{name}.schema.json").read_text()))
+    cls: jsonschema_rs.validator_for(
+        json.loads((SCHEMAS / f"agenttool-{name}.schema.json").read_text())
+    )
     for cls, name in PAIRS.items()
 }
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=12)
 JSON = st.recursive(
     st.one_of(
-        st.none(), st.booleans(), st.integers(-(2**53), 2**53), st.floats(allow_nan=False, allow_infinity=False), TEXT
+        st.none(),
+        st.booleans(),
+        st.integers(-(2**53), 2**53),
+        st.floats(allow_nan=False, allow_infinity=False),
+        TEXT,
     ),
     lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(TEXT, inner, max_size=3)),
     max_leaves=6,
@@ -88,18 +96,24 @@ def values_for(annotation: Any) -> st.SearchStrategy[Any]:
 
 def instances_of(cls: type[BaseModel]) -> st.SearchStrategy[BaseModel]:
     required = {n: values_for(f.annotation) for n, f in cls.model_fields.items() if f.is_required()}
-    optional = {n: values_for(f.annotation) for n, f in cls.model_fields.items() if not f.is_required()}
+    optional = {
+        n: values_for(f.annotation) for n, f in cls.model_fields.items() if not f.is_required()
+    }
     optional.pop("schema_version", None)
 
     def build(fields: dict[str, Any]) -> BaseModel:
         # null means "not set" in these records, and what is not set has its default
-        return cls(**{name: item for name, item in fields.items() if item is not None or name in required})
+        return cls(
+            **{name: item for name, item in fields.items() if item is not None or name in required}
+        )
 
     return st.fixed_dictionaries(required, optional=optional).map(build)
 
 
 def test_schemas_of_the_standard_and_records_match():
-    assert {f"agenttool-{name}.schema.json" for name in PAIRS.values()} == {p.name for p in SCHEMAS.glob("*.json")}
+    assert {f"agenttool-{name}.schema.json" for name in PAIRS.values()} == {
+        p.name for p in SCHEMAS.glob("*.json")
+    }
 
 
 @pytest.mark.parametrize("cls", PAIRS, ids=lambda cls: cls.__name__)
@@ -121,7 +135,8 @@ def test_any_instance_is_valid_and_survives_a_round_trip(cls, data):
 def test_unknown_fields_are_tolerated_and_kept(cls, data, extra):
     as_json = data.draw(instances_of(cls)).to_json_object()
     again = cls.from_json_object({**as_json, "x_from_the_future": extra}).to_json_object()
-    # members that are null mean "not set" in these records and are left out, also inside an unknown field
+    # members that are null mean "not set" in these records and are left out, also inside an unknown
+    # field
     assert "x_from_the_future" in again
     assert VALIDATORS[cls].is_valid(again)
 
@@ -145,9 +160,13 @@ def test_codes_are_unique_and_the_taxonomy_is_complete():
 
 
 def test_times_are_utc_with_z_and_naive_times_are_read_as_utc():
-    result = records.ToolResult(invocation_id="i", status="succeeded", created_at="2026-05-08T02:00:00+02:00")
+    result = records.ToolResult(
+        invocation_id="i", status="succeeded", created_at="2026-05-08T02:00:00+02:00"
+    )
     assert result.to_json_object()["created_at"] == "2026-05-08T00:00:00Z"
-    naive = records.ToolResult(invocation_id="i", status="succeeded", created_at=datetime(2026, 5, 8))
+    naive = records.ToolResult(
+        invocation_id="i", status="succeeded", created_at=datetime(2026, 5, 8)
+    )
     assert naive.created_at.tzinfo is UTC
 
 

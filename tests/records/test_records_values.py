@@ -1,4 +1,6 @@
-"""Values become bounded JSON, copies and digests; none of the values' own code runs, and nothing ever raises."""
+"""Values become bounded JSON, copies and digests; none of the values' own code runs, and nothing
+ever raises.
+"""
 
 from __future__ import annotations
 
@@ -97,7 +99,10 @@ CYCLE: list = [1]
 CYCLE.append(CYCLE)
 
 EXAMPLES = [
-    ({"a": 1, "b": "x", "c": None, "d": True, "e": 1.5}, {"a": 1, "b": "x", "c": None, "d": True, "e": 1.5}),
+    (
+        {"a": 1, "b": "x", "c": None, "d": True, "e": 1.5},
+        {"a": 1, "b": "x", "c": None, "d": True, "e": 1.5},
+    ),
     (Plain(1, [2]), {"a": 1, "b": [2]}),
     (Slotted(1, [2]), {"a": 1, "b": [2]}),
     (Model(x=1, z=[3]), {"x": 1, "y": [], "z": [3]}),
@@ -139,7 +144,9 @@ EXAMPLES = [
 ]
 
 
-@pytest.mark.parametrize("index", range(len(EXAMPLES)), ids=lambda index: type(EXAMPLES[index][0]).__name__)
+@pytest.mark.parametrize(
+    "index", range(len(EXAMPLES)), ids=lambda index: type(EXAMPLES[index][0]).__name__
+)
 def test_each_kind_of_value_has_its_json_form(index):
     value, expected = EXAMPLES[index]
     found = to_json_value(value)
@@ -171,7 +178,10 @@ def test_secrets_and_iterators_show_their_class_only():
     hidden = "hun" + "ter2"
     items = iter([hidden])
     found = to_json_value({"s": SecretStr(hidden), "g": (x for x in items)})
-    assert found == {"s": {"$type": "pydantic.types.SecretStr"}, "g": {"$type": "builtins.generator"}}
+    assert found == {
+        "s": {"$type": "pydantic.types.SecretStr"},
+        "g": {"$type": "builtins.generator"},
+    }
     assert next(items) == hidden  # nobody consumed it
 
 
@@ -197,7 +207,9 @@ def deep(levels, kind=list):
 
 
 def undo(value):
-    """Take a deep value apart, because Python's own deallocation of very deep dataclasses may recurse."""
+    """Take a deep value apart, because Python's own deallocation of very deep dataclasses
+    may recurse.
+    """
     while isinstance(value, (list, dict)) and value:
         value = value.pop() if isinstance(value, list) else value.popitem()[1]
 
@@ -237,7 +249,7 @@ def test_a_million_strings_are_cut_short_quickly():
     assert len(found) < 100_002
 
 
-# --- copies ---------------------------------------------------------------------------------------------------------
+# --- copies ---------------------------------------------------------------------------------------
 
 
 def test_a_copy_shares_nothing_that_can_change():
@@ -306,7 +318,9 @@ VALUES = st.recursive(
     lambda inner: st.one_of(
         st.lists(inner, max_size=4),
         st.tuples(inner, inner),
-        st.dictionaries(st.one_of(st.text(st.characters(), max_size=5), st.integers()), inner, max_size=4),
+        st.dictionaries(
+            st.one_of(st.text(st.characters(), max_size=5), st.integers()), inner, max_size=4
+        ),
         st.builds(Plain, inner, st.lists(inner, max_size=2)),
     ),
     max_leaves=20,
@@ -321,7 +335,7 @@ def test_any_value_converts_copies_and_digests(value):
     assert changed_pointers(value, snapshot(value)) == []
 
 
-# --- canonical bytes ------------------------------------------------------------------------------------------------
+# --- canonical bytes ------------------------------------------------------------------------------
 
 JSON = st.recursive(
     st.one_of(
@@ -334,7 +348,9 @@ JSON = st.recursive(
     lambda inner: st.one_of(
         st.lists(inner, max_size=4),
         st.dictionaries(
-            st.text(st.characters(codec="utf-8")).filter(lambda k: not k.startswith("$")), inner, max_size=4
+            st.text(st.characters(codec="utf-8")).filter(lambda k: not k.startswith("$")),
+            inner,
+            max_size=4,
         ),
     ),
     max_leaves=20,
@@ -346,7 +362,11 @@ def test_json_data_has_exactly_its_rfc_8785_bytes(value):
     assert canonical_bytes(value) == rfc8785.dumps(value)
 
 
-@given(st.dictionaries(st.text(st.characters(codec="ascii"), max_size=4), st.text(st.characters(codec="ascii"))))
+@given(
+    st.dictionaries(
+        st.text(st.characters(codec="ascii"), max_size=4), st.text(st.characters(codec="ascii"))
+    )
+)
 def test_the_fast_way_and_the_slow_way_agree(value):
     padded = {**value, "zz": [1]}  # a list sends it the slow way
     slow = json.loads(canonical_bytes(padded))
@@ -416,8 +436,11 @@ def test_values_that_differ_never_share_their_bytes():
 
 @given(VALUES, VALUES)
 def test_json_forms_that_differ_have_different_digests(a, b):
-    if json.dumps(to_json_value(a)) != json.dumps(to_json_value(b)) and canonical_bytes(a) == canonical_bytes(b):
-        # The only equalities that RFC 8785 adds: -0.0 is 0, 1.0 is 1, and the order of members does not count.
+    if json.dumps(to_json_value(a)) != json.dumps(to_json_value(b)) and canonical_bytes(
+        a
+    ) == canonical_bytes(b):
+        # The only equalities that RFC 8785 adds: -0.0 is 0, 1.0 is 1, and the order of members does
+        # not count.
         assert to_json_value(a) == to_json_value(b)
 
 
@@ -436,7 +459,7 @@ def test_what_cannot_be_read_equals_nothing_and_fits_no_approval():
     assert "$error" in str(to_json_value({"a": value}))
 
 
-# --- differences ----------------------------------------------------------------------------------------------------
+# --- differences ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Blind sets: texts that were written without a look at the rules, filled with random values.
 
-``[[kind:size]]`` is a secret that has to go, ``((kind:size))`` a harmless value that stays, so that no secret-looking
-string is committed.
+``[[kind:size]]`` is a secret that has to go, ``((kind:size))`` a harmless value that stays, so that
+no secret-looking string is committed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,19 @@ from typing import Any, NamedTuple
 from mnemonic import Mnemonic
 
 _HOLE = re.compile(r"\[\[(\w+)(?::(\d+))?\]\]|\(\((\w+)(?::(\d+))?\)\)")
-_WORDS = ["river", "stone", "amber", "falcon", "copper", "meadow", "winter", "signal", "harbor", "pepper", "rocket"]
+_WORDS = [
+    "river",
+    "stone",
+    "amber",
+    "falcon",
+    "copper",
+    "meadow",
+    "winter",
+    "signal",
+    "harbor",
+    "pepper",
+    "rocket",
+]
 _ALNUM = string.ascii_letters + string.digits
 _WALLET_WORDS = Mnemonic("english").wordlist
 
@@ -44,7 +56,11 @@ def _from(rng: random.Random, alphabet: str, size: int) -> str:
     while True:
         text = "".join(rng.choice(alphabet) for _ in range(size))
         # a random value of this length without a digit or a letter would be another kind of value
-        if size < 10 or alphabet.isdigit() or (any(c.isdigit() for c in text) and any(c.isalpha() for c in text)):
+        if (
+            size < 10
+            or alphabet.isdigit()
+            or (any(c.isdigit() for c in text) and any(c.isalpha() for c in text))
+        ):
             return text
 
 
@@ -79,14 +95,18 @@ _KINDS = {
     "b64": _base64,
     "b64url": lambda rng, n: base64.urlsafe_b64encode(rng.randbytes(n)).decode().rstrip("="),
     "b64pw": lambda rng, n: base64.b64encode(_password(rng, 0).encode()).decode(),
-    "strong": lambda rng, n: rng.choice(string.ascii_letters) + _from(rng, _ALNUM + "!#%^*-_+", n - 1),
+    "strong": lambda rng, n: (
+        rng.choice(string.ascii_letters) + _from(rng, _ALNUM + "!#%^*-_+", n - 1)
+    ),
     "pw": _password,
     "word": lambda rng, n: rng.choice(_WORDS),
     "uuid": lambda rng, n: str(uuid.UUID(int=rng.getrandbits(128), version=4)),
     "wallet": _wallet,
     "jwt": _jwt,
     "pem": _pem,
-    "group": lambda rng, n: " ".join("".join(rng.choice(string.ascii_lowercase) for _ in range(4)) for _ in range(n)),
+    "group": lambda rng, n: " ".join(
+        "".join(rng.choice(string.ascii_lowercase) for _ in range(4)) for _ in range(n)
+    ),
     "octet": lambda rng, n: str(rng.randrange(1, 255)),
     "join": lambda rng, n: "",
     "serial": lambda rng, n: str(rng.randrange(10 ** (n - 1), 10**n)),
@@ -100,7 +120,9 @@ def blind_rows(number: int, part: str) -> list[Row]:
         number: which set.
         part: ``secrets`` or ``harmless``.
     """
-    groups = tomllib.loads((Path(__file__).parent / "blind_sets" / f"{number}.toml").read_text("utf-8"))[part]
+    groups = tomllib.loads(
+        (Path(__file__).parent / "blind_sets" / f"{number}.toml").read_text("utf-8")
+    )[part]
     return [
         _filled(group, template, random.Random(f"{number}/{part}/{group}/{index}"))
         for group, templates in groups.items()

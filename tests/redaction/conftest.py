@@ -25,7 +25,9 @@ def secrets_corpus() -> list[dict[str, Any]]:
 
 @pytest.fixture
 def python_re(monkeypatch: pytest.MonkeyPatch) -> Iterator[Redactor]:
-    """Give a redactor that runs on Python's own regular expressions, as where google-re2 can't be imported."""
+    """Give a redactor that runs on Python's own regular expressions, as where google-re2 can't be
+    imported.
+    """
     caches = (patterns.compile_pattern, prefilter, statements._keywords, tokens.token_detector)
     monkeypatch.setattr(patterns, "_re2", lambda: None)
     for cache in caches:

@@ -1,4 +1,6 @@
-"""Places where secrets stand, ``{}`` where the secret is, by class; and texts that only look like such places."""
+"""Places where secrets stand, ``{}`` where the secret is, by class; and texts that only look like
+such places.
+"""
 
 from __future__ import annotations
 

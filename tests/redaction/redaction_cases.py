@@ -1,4 +1,6 @@
-"""Cases with and without secrets, of the classes that the corpus names; what looks real is put together at run time."""
+"""Cases with and without secrets, of the classes that the corpus names; what looks real is put
+together at run time.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,10 @@ ghp = "gh" + "p_" + "CoIF7uUxugFDwg5Y" + "p8yIB2Enus0HMI4fS9z6"
 SECRET: list[tuple[Any, str]] = [  # (input, secret)
     ({"password": "hunter2"}, "hunter2"),
     ({"secrets": [{"name": "DB_PASSWORD", "valueFrom": "Xk8rT2qP9zLm"}]}, "Xk8rT2qP9zLm"),
-    ({"secrets": [{"name": "DB_PASSWORD", "created_at": "2026-01-02", "value": "Xk8rT2qP9zLm"}]}, "Xk8rT2qP9zLm"),
+    (
+        {"secrets": [{"name": "DB_PASSWORD", "created_at": "2026-01-02", "value": "Xk8rT2qP9zLm"}]},
+        "Xk8rT2qP9zLm",
+    ),
     ({"passwords": [{"gmail": {"value": "hunter2!A"}}]}, "hunter2!A"),
     ({"secrets": [{"DB": {"p": "zQ8fj2LmPq"}}]}, "zQ8fj2LmPq"),
     ({"cookies": [{"name": "sid", "value": {"raw": "zQ8fj2LmPq"}}]}, "zQ8fj2LmPq"),
@@ -24,9 +29,15 @@ SECRET: list[tuple[Any, str]] = [  # (input, secret)
     ("log in with admin / 0rchid!624 and change it", "0rchid!624"),
     ('network "Loft-Guests", password glacier-orchid-11 (all floors)', "glacier-orchid-11"),
     ("password: 'must be Xk8rT2qP9z'", "Xk8rT2qP9z"),
-    ("COPY t (id, token, at) FROM stdin;\n1\t" + "c138e2d44d5914fd" * 2 + "\tx\n\\.", "c138e2d44d5914fd" * 2),
     (
-        "connect.sid=s%3A" + "dbG7GG5LJVV4bUDahvIx93vOkqH2kPXa" + "." + "I8n1o0FIKNFAwvCvCqnB16iu9GbDw7X1d6uDoBIZLSY",
+        "COPY t (id, token, at) FROM stdin;\n1\t" + "c138e2d44d5914fd" * 2 + "\tx\n\\.",
+        "c138e2d44d5914fd" * 2,
+    ),
+    (
+        "connect.sid=s%3A"
+        + "dbG7GG5LJVV4bUDahvIx93vOkqH2kPXa"
+        + "."
+        + "I8n1o0FIKNFAwvCvCqnB16iu9GbDw7X1d6uDoBIZLSY",
         "I8n1o0FIKNFAwvCv",
     ),
     ({"user": "bob", "pwd": "abc"}, "abc"),
@@ -134,7 +145,11 @@ SECRET: list[tuple[Any, str]] = [  # (input, secret)
     ({"argv": ["mysql", "-phunter2"]}, "hunter2"),
     ({"argv": ["tool", "--password=hunter2"]}, "hunter2"),
     (
-        {"data": base64.b64encode(json.dumps({"user": "bob", "password": "hunter2"}).encode()).decode()},
+        {
+            "data": base64.b64encode(
+                json.dumps({"user": "bob", "password": "hunter2"}).encode()
+            ).decode()
+        },
         base64.b64encode(b'"password": "hunter2"')[:8].decode(),
     ),
     ({"data": base64.b64encode(b"password=hunter2&user=bob").decode()}, "cGFzc3"),
@@ -153,8 +168,14 @@ SECRET: list[tuple[Any, str]] = [  # (input, secret)
     ({"t": "pass\u200bword=hunter2"}, "hunter2"),
     ({"ｐａｓｓｗｏｒｄ": "hunter2"}, "hunter2"),
     ({"t": "ｐａｓｓｗｏｒｄ：hunter2"}, "hunter2"),
-    ({"mnemonic": "legal winner thank year wave sausage worth useful legal winner thank yellow"}, "sausage"),
-    ("seed phrase: legal winner thank year wave sausage worth useful legal winner thank yellow", "sausage"),
+    (
+        {"mnemonic": "legal winner thank year wave sausage worth useful legal winner thank yellow"},
+        "sausage",
+    ),
+    (
+        "seed phrase: legal winner thank year wave sausage worth useful legal winner thank yellow",
+        "sausage",
+    ),
     ("legal winner thank year wave sausage worth useful legal winner thank yellow", "sausage"),
     ("My password is Tr0ub4dor&3, don't tell", "Tr0ub4dor&3"),
     ("the PIN is 4921", "4921"),
@@ -212,7 +233,11 @@ SECRET: list[tuple[Any, str]] = [  # (input, secret)
         },
         "MIIEv",
     ),
-    ("x -----BEGIN RSA PRIVATE " + "KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQDAC4AWkdw", "MIIEv"),
+    (
+        "x -----BEGIN RSA PRIVATE "
+        + "KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQDAC4AWkdw",
+        "MIIEv",
+    ),
     ("machine api.x.com login bob password hunter2", "hunter2"),
     ("//npm.example.org/:_authToken=abcd1234-ab12-ab12-ab12-abcdef123456", "abcd1234-ab12"),
     ("http.extraheader=AUTHORIZATION: basic eC1hY2Nlc3M6dG9rZW4=", "eC1hY2Nl"),
@@ -236,9 +261,22 @@ HARMLESS: list[Any] = [
     "cat credentials\nalice\nroles/admin-2024",
     "auth-code = grant-type-2",
     "la password è scaduta2024",
-    {"secrets": [{"name": "DB_PASSWORD", "valueFrom": "arn:aws:secretsmanager:eu-west-1:204817739150:secret:prod/db"}]},
+    {
+        "secrets": [
+            {
+                "name": "DB_PASSWORD",
+                "valueFrom": "arn:aws:secretsmanager:eu-west-1:204817739150:secret:prod/db",
+            }
+        ]
+    },
     {"secrets": [{"name": "NPM_TOKEN", "created_at": "2026-01-02", "visibility": "private"}]},
-    {"errors": {"password": "must be at least 12 characters", "pin": "Is required", "token": "cannot be blank"}},
+    {
+        "errors": {
+            "password": "must be at least 12 characters",
+            "pin": "Is required",
+            "token": "cannot be blank",
+        }
+    },
     "$errors['password'] = 'Too short';",
     '["fixed", "issue#42"]',
     "Forgot your password?\nPlease visit a.b / account1",
@@ -266,7 +304,9 @@ HARMLESS: list[Any] = [
         "img": "data:image/png;base64,"
         "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
     },
-    {"img": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="},
+    {
+        "img": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+    },
     {"next_page_token": "CAESBkJBQUFBQQ"},
     {"nextPageToken": "6uKZyUf0IE9pU2NJhKaM1"},
     {"nextToken": "eyJ2IjoiMSJ9abc"},

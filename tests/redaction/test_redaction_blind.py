@@ -1,4 +1,6 @@
-"""The blind sets, written without a look at the rules and measured before anything was mended: they must stay found."""
+"""The blind sets, written without a look at the rules and measured before anything was mended: they
+must stay found.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ def test_a_blind_set_is_found(number: int) -> None:
 @pytest.mark.parametrize("number", HARMLESS_SETS)
 def test_a_blind_set_of_harmless_texts_stays(number: int) -> None:
     rows = blind_rows(number, "harmless")
-    changed = [row.text for row in rows if default_redactor().redact_text(row.text).value != row.text]
+    changed = [
+        row.text for row in rows if default_redactor().redact_text(row.text).value != row.text
+    ]
     assert len(rows) >= 100
     assert len(changed) <= MOST_FALSE_POSITIVES * len(rows), changed
 

@@ -1,4 +1,6 @@
-"""Hard cases by class: key names, headers, command lines, URLs, encodings, sentences, personal data; and what stays."""
+"""Hard cases by class: key names, headers, command lines, URLs, encodings, sentences, personal
+data; and what stays.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,11 @@ from agenttool_otel.redaction import RedactionSettings, Redactor, default_redact
 @pytest.mark.parametrize(("value", "secret"), SECRET, ids=lambda case: str(case)[:60])
 def test_a_secret_of_each_class_is_gone_and_stays_gone(value: Any, secret: str) -> None:
     result = default_redactor().redact(value)
-    shown = result.value if isinstance(result.value, str) else json.dumps(result.value, ensure_ascii=False)
+    shown = (
+        result.value
+        if isinstance(result.value, str)
+        else json.dumps(result.value, ensure_ascii=False)
+    )
     assert secret not in shown
     assert result.value != value
     assert result.state is RedactionState.REDACTED
@@ -35,7 +41,10 @@ def test_facts_name_kind_pointer_and_count_never_the_value() -> None:
     value = {"items": [{"note": f"a {ghp} b {ghp}"}, {"a/b~c": {"password": "hunter2"}}]}
     result = default_redactor().redact(value)
     facts = {(item.kind, item.pointer): item.count for item in result.redactions}
-    assert facts == {("github_token", "/items/0/note"): 2, ("password", "/items/1/a~1b~0c/password"): 1}
+    assert facts == {
+        ("github_token", "/items/0/note"): 2,
+        ("password", "/items/1/a~1b~0c/password"): 1,
+    }
     assert result.value == {
         "items": [
             {"note": "a [redacted:github_token] b [redacted:github_token]"},
@@ -53,8 +62,13 @@ def test_a_header_keeps_its_scheme() -> None:
 
 
 def test_only_the_credential_of_a_url_goes() -> None:
-    result = default_redactor().redact_text("postgres://app:s3cr3t@db.internal:5432/app?sslmode=require")
-    assert result.value == "postgres://app:[redacted:url_password]@db.internal:5432/app?sslmode=require"
+    result = default_redactor().redact_text(
+        "postgres://app:s3cr3t@db.internal:5432/app?sslmode=require"
+    )
+    assert (
+        result.value
+        == "postgres://app:[redacted:url_password]@db.internal:5432/app?sslmode=require"
+    )
 
 
 def test_json_inside_of_a_string_keeps_its_form() -> None:
@@ -70,7 +84,10 @@ def test_secrets_as_keys_go_and_do_not_swallow_each_other() -> None:
     assert result.value == {"[redacted:github_token]": 1, "[redacted:github_token]#2": 2}
 
 
-_CUT_KEY = "x -----BEGIN RSA " + "PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQDAC4AWkdw"
+_CUT_KEY = (
+    "x -----BEGIN RSA "
+    + "PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQDAC4AWkdw"
+)
 
 
 @pytest.mark.parametrize("placeholder", ["[redacted:{kind}]", "<gone {kind}>"])
@@ -86,7 +103,9 @@ _CUT_KEY = "x -----BEGIN RSA " + "PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEF
     ],
     ids=["list", "tuple", "name and value", "member", "flag", "JSON in text"],
 )
-def test_a_placeholder_is_no_name_for_the_value_beside_it(value: Any, beside: str, placeholder: str) -> None:
+def test_a_placeholder_is_no_name_for_the_value_beside_it(
+    value: Any, beside: str, placeholder: str
+) -> None:
     redactor = Redactor(RedactionSettings(placeholder=placeholder))
     once = redactor.redact(value)
     assert len(once.redactions) == 1
@@ -107,7 +126,14 @@ def test_personal_data_can_be_left_to_others() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["4111 1111 1111 1112", "DE89 3704 0044 0532 0130 01", "666-22-1234", "529.982.247-24", "bob@example.com"]
+    "text",
+    [
+        "4111 1111 1111 1112",
+        "DE89 3704 0044 0532 0130 01",
+        "666-22-1234",
+        "529.982.247-24",
+        "bob@example.com",
+    ],
 )
 def test_wrong_check_digits_and_example_addresses_stay(text: str) -> None:
     assert default_redactor().redact_text(f"see {text} there").value == f"see {text} there"
@@ -154,7 +180,10 @@ def test_what_is_published_or_made_up_stays(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "secret"),
     [
-        ("wandb login 163d00d68df6db75d0c3f7eb9340051e467ab4a3", "163d00d68df6db75d0c3f7eb9340051e467ab4a3"),
+        (
+            "wandb login 163d00d68df6db75d0c3f7eb9340051e467ab4a3",
+            "163d00d68df6db75d0c3f7eb9340051e467ab4a3",
+        ),
         ("net use Z: \\\\srv\\share Dun1in*Cove /user:corp\\bob", "Dun1in*Cove"),
         ("my card is 4111 1111 1111 1111", "4111 1111 1111 1111"),
         ("Jane Doe, mobile +49 151 23456789", "+49 151 23456789"),

@@ -1,4 +1,6 @@
-"""Ids of actors, sessions and tenants: what looks like a token leaves nowhere, and what leaves still correlates."""
+"""Ids of actors, sessions and tenants: what looks like a token leaves nowhere, and what leaves
+still correlates.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ TOKENS = {
     "github": "ghp_" + "Zt4mLx7Vw2Rk9Py3Nd6Hf1Jb5Gc0Sa8Ue7Qq",
     "slack": "xoxb-" + "263594206564-2343594206574-FGqddMF8t08v8N7Oq4i57vs1",
     "aws": "AKIA" + "Q3EGRZ7VXN5TWLKP",
-    "jwt": "eyJhbGciOiJIUzI1NiJ9." + "eyJzdWIiOiIxMjM0NTY3ODkwIn0." + "dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U",
+    "jwt": "eyJhbGciOiJIUzI1NiJ9."
+    + "eyJzdWIiOiIxMjM0NTY3ODkwIn0."
+    + "dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U",
 }
 PLAIN = [
     "agent:planner",
@@ -39,7 +43,9 @@ PLAIN = [
 
 
 @contextmanager
-def watched(told: list[Any]) -> Iterator[tuple[Governor, InMemorySpanExporter, InMemoryMetricReader]]:
+def watched(
+    told: list[Any],
+) -> Iterator[tuple[Governor, InMemorySpanExporter, InMemoryMetricReader]]:
     """A Governor whose spans, metrics, events and records are all looked at."""
     spans, reader, tracer = InMemorySpanExporter(), InMemoryMetricReader(), TracerProvider()
     tracer.add_span_processor(SimpleSpanProcessor(spans))
@@ -58,7 +64,9 @@ def watched(told: list[Any]) -> Iterator[tuple[Governor, InMemorySpanExporter, I
 
 @pytest.mark.parametrize("token", TOKENS.values(), ids=TOKENS)
 @pytest.mark.parametrize("member", ["actor", "session_id", "tenant", "agent_name"])
-def test_a_token_in_an_id_leaves_nowhere(token: str, member: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_token_in_an_id_leaves_nowhere(
+    token: str, member: str, caplog: pytest.LogCaptureFixture
+) -> None:
     told: list[Any] = []
     with watched(told) as (governor, spans, reader):
 
@@ -67,11 +75,19 @@ def test_a_token_in_an_id_leaves_nowhere(token: str, member: str, caplog: pytest
             logging.getLogger("agenttool_otel.x").warning("session %s", token)
             return "ok"
 
-        ids = {"actor": "agent:a", "session_id": "s", member: f"agent:{token}" if member == "actor" else token}
+        ids = {
+            "actor": "agent:a",
+            "session_id": "s",
+            member: f"agent:{token}" if member == "actor" else token,
+        }
         with agent_context(**ids):
             echo("x")
     metrics = reader.get_metrics_data()
-    everything = [*(span.to_json() for span in spans.get_finished_spans()), *map(str, told), caplog.text]
+    everything = [
+        *(span.to_json() for span in spans.get_finished_spans()),
+        *map(str, told),
+        caplog.text,
+    ]
     everything.append("" if metrics is None else metrics.to_json())
     assert told
     assert not any(token in text for text in everything)
@@ -80,7 +96,11 @@ def test_a_token_in_an_id_leaves_nowhere(token: str, member: str, caplog: pytest
 
 @pytest.mark.parametrize("token", TOKENS.values(), ids=TOKENS)
 def test_one_id_reads_the_same_wherever_it_leaves(token: str) -> None:
-    assert shown_id(token) == shown_id(token) != shown_id(token[:-1] + ("x" if token[-1] != "x" else "y"))
+    assert (
+        shown_id(token)
+        == shown_id(token)
+        != shown_id(token[:-1] + ("x" if token[-1] != "x" else "y"))
+    )
     assert shown_id(f"agent:{token}").startswith("agent:[redacted:")
 
 
@@ -139,7 +159,9 @@ def test_a_refusal_names_the_argument_and_the_limit(given: Any, words: tuple[str
         assert all(word in str(refused.value) for word in words), str(refused.value)
 
 
-@pytest.mark.parametrize(("member", "place"), [("actor", "/actor/id"), ("session_id", "/session/id")])
+@pytest.mark.parametrize(
+    ("member", "place"), [("actor", "/actor/id"), ("session_id", "/session/id")]
+)
 def test_an_id_that_is_not_utf8_is_named(member: str, place: str) -> None:
     governor = Governor(telemetry=TelemetrySettings())
 

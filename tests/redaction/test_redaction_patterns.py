@@ -1,4 +1,6 @@
-"""Patterns that are data must be ones that the engine of regular expressions takes: it has bounds of its own."""
+"""Patterns that are data must be ones that the engine of regular expressions takes: it has bounds
+of its own.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Secrets that only their place betrays, put there at random; and what stands at such places and is none."""
+"""Secrets that only their place betrays, put there at random; and what stands at such places and is
+none.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ _ALNUM = string.ascii_letters + string.digits
 
 def _password(source: random.Random) -> str:
     """As people choose them: words with digits, and now and then a sign."""
-    words = source.sample(("Lobster", "marble", "Jigsaw", "pebble", "Rusty", "insect", "Blanket", "zinnia"), 2)
+    words = source.sample(
+        ("Lobster", "marble", "Jigsaw", "pebble", "Rusty", "insect", "Blanket", "zinnia"), 2
+    )
     return "".join(words) + str(source.randrange(100, 1000)) + source.choice(("", "!", "*", "x"))
 
 
@@ -61,13 +65,22 @@ def test_what_only_stands_at_such_a_place_is_kept(text: str) -> None:
 
 def test_values_of_a_decoded_manifest_key_and_form_field_go() -> None:
     redact = default_redactor().redact
-    manifest = {"kind": "Secret", "metadata": {"name": "db"}, "data": {"user": "cm9vdA==", "ca": "QUJD"}}
+    manifest = {
+        "kind": "Secret",
+        "metadata": {"name": "db"},
+        "data": {"user": "cm9vdA==", "ca": "QUJD"},
+    }
     assert redact(manifest).value == {
         "kind": "Secret",
         "metadata": {"name": "db"},
         "data": {"user": "[redacted:credential]", "ca": "[redacted:credential]"},
     }
-    jwk = {"kty": "EC", "crv": "P-256", "x": "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU", "d": "j" * 20 + "7" * 20}
+    jwk = {
+        "kty": "EC",
+        "crv": "P-256",
+        "x": "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU",
+        "d": "j" * 20 + "7" * 20,
+    }
     assert redact(jwk).value == {**jwk, "d": "[redacted:private_key]"}
     field = {"selector": "#login input[type=password]", "text": "rabbit"}
     assert redact(field).value == {**field, "text": "[redacted:password]"}
@@ -77,7 +90,9 @@ def test_values_of_a_decoded_manifest_key_and_form_field_go() -> None:
 
 @pytest.mark.parametrize("secret", ["kqzvhxwjrtplmnbd", "kQzVhXwJrTpLmNbDqZ"])
 def test_a_credential_of_letters_is_not_taken_for_a_scheme(secret: str) -> None:
-    assert secret not in default_redactor().redact_text(f"Authorization: {secret} sent to host").value
+    assert (
+        secret not in default_redactor().redact_text(f"Authorization: {secret} sent to host").value
+    )
     assert default_redactor().redact_text("Authorization: required for this route").redactions == ()
 
 
@@ -129,7 +144,15 @@ class TestTokensInPieces:
             lambda text: "\\\\x" + text.encode().hex(),
             lambda text: base64.b64encode(base64.b64encode(text.encode())).decode(),
         ],
-        ids=["hexadecimal escapes", "HTML", "HTML, hexadecimal", "UTF-16", "percent", "bytea", "base64 twice"],
+        ids=[
+            "hexadecimal escapes",
+            "HTML",
+            "HTML, hexadecimal",
+            "UTF-16",
+            "percent",
+            "bytea",
+            "base64 twice",
+        ],
     )
     def test_encoded_characters(self, encode: object) -> None:
         assert callable(encode)
@@ -139,7 +162,10 @@ class TestTokensInPieces:
     def test_powershell_commands(self) -> None:
         command = "net user svc /add; $password = 'Lobstermarble634'; Set-LocalUser svc"
         encoded = base64.b64encode(command.encode("utf-16-le")).decode()
-        assert encoded not in default_redactor().redact_text(f"powershell -EncodedCommand {encoded}").value
+        assert (
+            encoded
+            not in default_redactor().redact_text(f"powershell -EncodedCommand {encoded}").value
+        )
 
 
 def _texts_of_places() -> list[str]:
@@ -187,7 +213,10 @@ CODES = [
     ("Recovery codes\n\n- {}\n- k3jf-92ms1\n".replace("\n\n", "\n"), "a1b2c-33d4e"),
     ("BitLocker Recovery Key:\n    {}", "969774-116787-655674-830510-484127-459580-558510-727956"),
     ("Scan the QR code or enter this setup key: {}", "xph2 gewi tgbo xdbw tnjq bepk dyrl d5na"),
-    ("root:{}:19890:0:99999:7:::", "$6$1GeZkgE6v9BZ$W.L1mmMMvk6SFhfylNirMoUPOe9zDGrnStcYaNz2TfNZ4ieoGKnXrhYbm8vUa7e"),
+    (
+        "root:{}:19890:0:99999:7:::",
+        "$6$1GeZkgE6v9BZ$W.L1mmMMvk6SFhfylNirMoUPOe9zDGrnStcYaNz2TfNZ4ieoGKnXrhYbm8vUa7e",
+    ),
 ]
 
 
@@ -196,11 +225,18 @@ def test_a_personal_number_goes_behind_its_label(text: str, number: str, kind: s
     redacted = default_redactor().redact(text.format(number))
     assert number not in redacted.value
     assert {item.kind for item in redacted.redactions} == {kind}
-    assert default_redactor().redact(f"row {number} of the table").value == f"row {number} of the table"
+    assert (
+        default_redactor().redact(f"row {number} of the table").value
+        == f"row {number} of the table"
+    )
 
 
-@pytest.mark.parametrize(("text", "number", "kind"), [row for row in PERSONAL if row[2] == "national_id"])
-def test_a_labelled_number_whose_check_digit_is_wrong_stays(text: str, number: str, kind: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "number", "kind"), [row for row in PERSONAL if row[2] == "national_id"]
+)
+def test_a_labelled_number_whose_check_digit_is_wrong_stays(
+    text: str, number: str, kind: str
+) -> None:
     wrong = text.format(number[:-1] + str((int(number[-1]) + 1) % 10))
     assert default_redactor().redact(wrong).value == wrong
 

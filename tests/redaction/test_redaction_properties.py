@@ -28,9 +28,12 @@ _FRAGMENTS = [
     "a=b;", "<", ">",
     "-----BEGIN PRIVATE " + "KEY-----", "\ud800", "\U000e0041", "é", "0", "4111 1111 1111 1111", "bob@acme.io",
 ]  # fmt: skip
-_texts = st.one_of(st.text(max_size=40), st.lists(st.sampled_from(_FRAGMENTS), max_size=8).map("".join))
+_texts = st.one_of(
+    st.text(max_size=40), st.lists(st.sampled_from(_FRAGMENTS), max_size=8).map("".join)
+)
 _keys = st.one_of(
-    st.text(max_size=8), st.sampled_from(["password", "token", "name", "value", "pin", "auth", "cookies", "x"])
+    st.text(max_size=8),
+    st.sampled_from(["password", "token", "name", "value", "pin", "auth", "cookies", "x"]),
 )
 _scalars = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), _texts)
 _values = st.recursive(
@@ -94,7 +97,8 @@ def test_text_outside_of_what_was_redacted_stays_in_order(text: str) -> None:
     ):
         piece = part.decode("utf-8", "surrogatepass")
         if "[redacted" in text or "[omitted" in text or '"' in text or "\0" in text:
-            return  # JSON literals are written anew, and placeholders of the input can't be told from ours
+            # JSON literals are written anew, and placeholders of the input can't be told from ours
+            return
         found = text.find(piece, at)
         assert found >= 0
         at = found + len(piece)
@@ -109,7 +113,8 @@ def test_any_bytes_as_text_and_any_budget(data: bytes, budget: int) -> None:
 
 
 @given(
-    st.text(alphabet=st.characters(blacklist_categories=("Cs",)), max_size=60), st.sampled_from([s for _, s in SECRET])
+    st.text(alphabet=st.characters(blacklist_categories=("Cs",)), max_size=60),
+    st.sampled_from([s for _, s in SECRET]),
 )
 @_relaxed
 def test_a_value_under_a_telling_key_never_survives(around: str, secret: str) -> None:
@@ -131,7 +136,10 @@ def test_a_token_split_anywhere_is_found(position: int, separator: str) -> None:
     assert ghp[position:] not in shown or position > 36
 
 
-@given(st.text(alphabet="abcdefghijklmnopqrstuvwxyz ", max_size=50), st.integers(min_value=0, max_value=2))
+@given(
+    st.text(alphabet="abcdefghijklmnopqrstuvwxyz ", max_size=50),
+    st.integers(min_value=0, max_value=2),
+)
 @_relaxed
 def test_a_token_in_base64_is_found_at_any_alignment(prefix: str, pad: int) -> None:
     blob = base64.b64encode(f"{'x' * pad}{prefix} token: {ghp} end".encode()).decode()
@@ -147,7 +155,9 @@ _ADVERSARIAL: dict[str, Callable[[int], str]] = {
     "one letter": lambda n: "A" * n,
     "digits": lambda n: "1" * n,
     "grouped digits": lambda n: _long("4111 ", n),
-    "random base64": lambda n: base64.b64encode(random.Random(1).randbytes(n * 3 // 4)).decode()[:n],
+    "random base64": lambda n: base64.b64encode(random.Random(1).randbytes(n * 3 // 4)).decode()[
+        :n
+    ],
     "hexadecimal": lambda n: random.Random(1).randbytes(n // 2).hex(),
     "keys without values": lambda n: _long("key=", n),
     "keys with values": lambda n: _long("password=x ", n),
@@ -169,14 +179,20 @@ _ADVERSARIAL: dict[str, Callable[[int], str]] = {
     "letters and invisible": lambda n: _long("a\u200b", n // 2),
     "nothing but invisible": lambda n: _long("\u200b\u200c", n // 3),
     "letters to fold and letters": lambda n: _long("\u00e9\uff47", n * 2 // 5),
-    "one find among invisible": lambda n: "to\u200bken=ab12cd34ef56gh78 " + _long("a\u200b", n // 2),
+    "one find among invisible": lambda n: (
+        "to\u200bken=ab12cd34ef56gh78 " + _long("a\u200b", n // 2)
+    ),
     "finds among invisible": lambda n: _long("a\u200b" * 20 + "password=\u200bx ", n // 2),
     "one find among percent": lambda n: "to%6ben=ab12cd34ef56gh78 " + _long("a%41", n),
     "account numbers": lambda n: _long("DE89 3704 0044 0532 0130 01 ", n),
     "words": lambda n: _long("abandon ability ", n),
     "flags": lambda n: _long(" -p", n),
-    "base64 of secrets": lambda n: base64.b64encode(_long("password=hunter2 ", n * 3 // 4).encode()).decode(),
-    "secrets in JSON": lambda n: '[{"password": "x"}' + _long(',{"password": "x"}', n - 19) + '"]' * 0,
+    "base64 of secrets": lambda n: base64.b64encode(
+        _long("password=hunter2 ", n * 3 // 4).encode()
+    ).decode(),
+    "secrets in JSON": lambda n: (
+        '[{"password": "x"}' + _long(',{"password": "x"}', n - 19) + '"]' * 0
+    ),
 }
 
 
@@ -217,7 +233,10 @@ def test_time_is_linear_up_to_ten_megabytes(name: str) -> None:
 
 
 def test_a_megabyte_of_the_words_of_all_rules_is_withheld() -> None:
-    words = " ".join(word.decode() for rule in load_rules() for word in rule.keywords) + " token=hunter2hunter2 "
+    words = (
+        " ".join(word.decode() for rule in load_rules() for word in rule.keywords)
+        + " token=hunter2hunter2 "
+    )
     redacted = _UNBOUNDED.redact_text(_long(words, 1_000_000))
     assert redacted.state is RedactionState.REDACTED
     assert redacted.value.endswith("[omitted:too_much_work]")
@@ -237,7 +256,9 @@ def test_lines_of_tokens_are_each_redacted() -> None:
 
 
 def test_three_thousand_tokens_are_redacted_in_place() -> None:
-    text = "".join(f"{_PLAIN[:-1]} by {token} in 3 ms\n{_PLAIN[:40]}\n" for token in _tokens(3000).split("\n"))
+    text = "".join(
+        f"{_PLAIN[:-1]} by {token} in 3 ms\n{_PLAIN[:40]}\n" for token in _tokens(3000).split("\n")
+    )
     redacted = _UNBOUNDED.redact_text(text[:1_000_000])
     assert redacted.value.count("[redacted:") == 3000
     assert {item.kind for item in redacted.redactions} == {"github_token"}

@@ -1,6 +1,7 @@
 """Random secrets: a bound that refuses one token in a hundred leaks one token in a hundred.
 
-The rows of a corpus are few; these tests make as many secrets as they need, from the formats themselves.
+The rows of a corpus are few; these tests make as many secrets as they need, from the formats
+themselves.
 """
 
 from __future__ import annotations
@@ -55,7 +56,11 @@ PLACES: Final[dict[str, Callable[[str], str]]] = {
     "password": lambda value: f"DB_PASSWORD={value}\n",
     "said": lambda value: f"the password is {value}, thanks",
 }
-CONTEXTS: Final = {"mailgun_signing_key": "mailgun ", "discord_bot_token": "discord ", "yandex_key": "yandex "}
+CONTEXTS: Final = {
+    "mailgun_signing_key": "mailgun ",
+    "discord_bot_token": "discord ",
+    "yandex_key": "yandex ",
+}
 NAMES: Final = (
     "getUserById", "configuration.get", "access_token_url", "OAuth2PasswordBearer", "requestInterceptor",
     "SecretManagerServiceClient", "environment_variable", "generateRandomString", "required", "authentication",
@@ -84,7 +89,9 @@ def test_random_tokens_of_every_format_are_found(rule: TokenRule) -> None:
         assert secret not in redactor.redact_text(CONTEXTS.get(rule.id, "") + text).value
 
 
-@pytest.mark.parametrize("rule", [rule for rule in load_rules() if rule.entropy], ids=lambda rule: rule.id)
+@pytest.mark.parametrize(
+    "rule", [rule for rule in load_rules() if rule.entropy], ids=lambda rule: rule.id
+)
 def test_no_entropy_bound_is_near_what_random_tokens_have(rule: TokenRule) -> None:
     """Six standard deviations, or all of a quarter of a bit below the least of 200."""
     found = [entropy(secret.encode()) for _, secret in _tokens(rule, 200)]
@@ -110,7 +117,9 @@ def test_random_values_betrayed_by_their_surroundings_are_found(place: str, alph
 def test_basic_authorization_goes_whatever_it_encodes() -> None:
     source = random.Random(1)
     for _ in range(200):
-        value = base64.b64encode(f"bob:{''.join(source.choices(ALPHABETS['base62'], k=12))}".encode()).decode()
+        value = base64.b64encode(
+            f"bob:{''.join(source.choices(ALPHABETS['base62'], k=12))}".encode()
+        ).decode()
         assert value not in default_redactor().redact_text(f"Authorization: Basic {value}").value
 
 
@@ -122,11 +131,15 @@ class TestLetters:
         assert reads_like_words(name.encode())
 
     @pytest.mark.parametrize(
-        ("alphabet", "size", "allowed"), [(LOWER, 12, 0.03), (LOWER, 20, 0.01), (LOWER + UPPER, 16, 0.01)]
+        ("alphabet", "size", "allowed"),
+        [(LOWER, 12, 0.03), (LOWER, 20, 0.01), (LOWER + UPPER, 16, 0.01)],
     )
     def test_random_letters_hardly_ever_do(self, alphabet: str, size: int, allowed: float) -> None:
         source = random.Random(size)
-        words = sum(reads_like_words("".join(source.choices(alphabet, k=size)).encode()) for _ in range(5000))
+        words = sum(
+            reads_like_words("".join(source.choices(alphabet, k=size)).encode())
+            for _ in range(5000)
+        )
         assert words <= allowed * 5000
 
     def test_a_few_letters_always_do(self) -> None:
@@ -184,13 +197,17 @@ class TestKeywords:
     def test_no_literal_hides_another(self, data: st.DataObject) -> None:
         words = sorted({word for rule in load_rules() for word in rule.keywords})
         index = _index()
-        pieces = data.draw(st.lists(st.one_of(st.sampled_from(words), st.binary(max_size=2)), max_size=6))
+        pieces = data.draw(
+            st.lists(st.one_of(st.sampled_from(words), st.binary(max_size=2)), max_size=6)
+        )
         cut = [piece[data.draw(st.integers(0, 2)) :] for piece in pieces]
         text = b"".join(cut).lower() * data.draw(st.sampled_from([1, 2, 300]))
         hits = index.hits(text)
         assert set(hits) == {word for word in words if word in text}
         for word, places in hits.items():  # what has places has all of them
-            assert places is None or set(places) == {at for at in range(len(text)) if text.startswith(word, at)}
+            assert places is None or set(places) == {
+                at for at in range(len(text)) if text.startswith(word, at)
+            }
 
     def test_a_token_whose_keyword_overlaps_with_another_is_found(self) -> None:
         key = "e53c92d9ae1d547a7bc6eb065e346da3-" + "us1"

@@ -1,4 +1,6 @@
-"""What is found in material that nobody wrote for a test: sources that stand on every machine with Python."""
+"""What is found in material that nobody wrote for a test: sources that stand on every machine with
+Python.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +14,17 @@ import pytest
 from agenttool_otel.redaction import default_redactor
 
 LINES = 20
-PLACEHOLDER = re.compile(r"\[redacted:(?!email\b)\w+")  # addresses of authors are personal data, published as they are
+# addresses of authors are personal data, published as they are
+PLACEHOLDER = re.compile(r"\[redacted:(?!email\b)\w+")
 
 
 def pieces(folder: Path, count: int) -> list[str]:
     draw = random.Random(7)
-    files = sorted(path for path in folder.rglob("*.py") if not {"site-packages", "test", "tests"} & set(path.parts))
+    files = sorted(
+        path
+        for path in folder.rglob("*.py")
+        if not {"site-packages", "test", "tests"} & set(path.parts)
+    )
     found: list[str] = []
     while len(found) < count:
         lines = draw.choice(files).read_text("utf-8", "replace").split("\n")

@@ -70,14 +70,22 @@ def test_pointers_remove_whole_values() -> None:
 @pytest.mark.parametrize("pointer", ["*", "", "/", "$"])
 def test_a_star_removes_everything(pointer: str) -> None:
     result = default_redactor().redact({"a": 1}, pointers=[pointer], pointer_kind="policy")
-    assert result == ("[redacted:policy]", (Redaction("policy", "", "*", 1),), RedactionState.REDACTED)
+    assert result == (
+        "[redacted:policy]",
+        (Redaction("policy", "", "*", 1),),
+        RedactionState.REDACTED,
+    )
 
 
 def test_pointers_understand_wildcards_escapes_and_dots() -> None:
     value = {"rows": [{"x": 1, "k": 2}, {"x": 3, "k": 4}], "a/b": {"m~n": 5}, "p": {"q": 6}}
     result = default_redactor().redact(value, pointers=["/rows/*/x", "/a~1b/m~0n", "$.p.q"])
     mark = "[redacted:schema_field]"
-    assert result.value == {"rows": [{"x": mark, "k": 2}, {"x": mark, "k": 4}], "a/b": {"m~n": mark}, "p": {"q": mark}}
+    assert result.value == {
+        "rows": [{"x": mark, "k": 2}, {"x": mark, "k": 4}],
+        "a/b": {"m~n": mark},
+        "p": {"q": mark},
+    }
 
 
 def test_pointers_hold_even_when_value_rules_are_off() -> None:
@@ -89,7 +97,12 @@ def test_pointers_hold_even_when_value_rules_are_off() -> None:
 
 
 def test_user_code_of_a_value_never_runs() -> None:
-    value = {"a": Hostile(), "b": HostileDict(password="hunter2"), "c": HostileStr(f"x {ghp}"), "d": Colour.RED}
+    value = {
+        "a": Hostile(),
+        "b": HostileDict(password="hunter2"),
+        "c": HostileStr(f"x {ghp}"),
+        "d": Colour.RED,
+    }
     result = default_redactor().redact(value)
     assert result.state is RedactionState.REDACTED
     assert result.value == {
@@ -144,9 +157,15 @@ def test_cycles_depth_and_size_are_bounded() -> None:
         assert type(shown) is list
         shown = shown[0]
     assert shown == "[omitted:depth]"
-    assert Redactor(RedactionSettings(max_nodes=10)).redact(list(range(11))).value == "[omitted:nodes]"
+    assert (
+        Redactor(RedactionSettings(max_nodes=10)).redact(list(range(11))).value == "[omitted:nodes]"
+    )
     shared = {"x": 1}
-    assert default_redactor().redact([shared, shared, b""]).value == [{"x": 1}, {"x": 1}, "[omitted:bytes]"]
+    assert default_redactor().redact([shared, shared, b""]).value == [
+        {"x": 1},
+        {"x": 1},
+        "[omitted:bytes]",
+    ]
 
 
 def test_text_beyond_the_budget_is_dropped_and_said() -> None:
@@ -155,7 +174,11 @@ def test_text_beyond_the_budget_is_dropped_and_said() -> None:
     assert result.value == "word " * 10 + "[omitted:over_budget]"
     assert result.redactions == (Redaction("over_budget", "", "budget", 1),)
     result = default_redactor().redact({"a": "x" * 30, "b": "yy " * 20, "c": "zz"}, budget_bytes=40)
-    assert result.value == {"a": "x" * 30, "b": "yy yy yy [omitted:over_budget]", "c": "[omitted:over_budget]"}
+    assert result.value == {
+        "a": "x" * 30,
+        "b": "yy yy yy [omitted:over_budget]",
+        "c": "[omitted:over_budget]",
+    }
 
 
 @pytest.mark.parametrize("budget", range(0, 140, 3))
@@ -167,7 +190,9 @@ def test_a_cut_never_lets_a_part_of_a_secret_through(budget: int) -> None:
 
 
 def test_a_cut_inside_of_a_private_key_drops_the_key() -> None:
-    body = "\n".join("MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQDAC4AWkdwKYSd8" for _ in range(200))
+    body = "\n".join(
+        "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQDAC4AWkdwKYSd8" for _ in range(200)
+    )
     text = f"key: -----BEGIN PRIVATE {'KEY'}-----\n{body}\n-----END PRIVATE {'KEY'}----- end"
     for budget in (60, 500, 5000):
         assert "MIIEv" not in default_redactor().redact_text(text, budget_bytes=budget).value
@@ -176,7 +201,11 @@ def test_a_cut_inside_of_a_private_key_drops_the_key() -> None:
 def test_pseudonyms_are_stable_keyed_and_tell_nothing() -> None:
     one = Redactor(RedactionSettings(pseudonym_key=b"0123456789abcdef"))
     two = Redactor(RedactionSettings(pseudonym_key=b"another key of 16"))
-    value = {"a": {"password": "hunter2"}, "b": {"password": "hunter2"}, "c": {"password": "hunter3"}}
+    value = {
+        "a": {"password": "hunter2"},
+        "b": {"password": "hunter2"},
+        "c": {"password": "hunter3"},
+    }
     shown = one.redact(value).value
     assert shown["a"]["password"] == shown["b"]["password"] != shown["c"]["password"]
     assert shown["a"]["password"].startswith("[redacted:password:")
@@ -193,7 +222,12 @@ def test_own_keys_patterns_and_allowed_values() -> None:
             allow_patterns=(r"test-[a-z]+",),
         )
     )
-    value = {"patient_name": "Bob", "n": "see TCK-1234", "password": "hunter2", "t": "password=test-abc password=x1"}
+    value = {
+        "patient_name": "Bob",
+        "n": "see TCK-1234",
+        "password": "hunter2",
+        "t": "password=test-abc password=x1",
+    }
     assert redactor.redact(value).value == {
         "patient_name": "[redacted:password]",
         "n": "see TCK-[redacted:ticket]",
@@ -254,7 +288,9 @@ def test_a_failing_detector_drops_the_text_and_says_so() -> None:
 
 
 def test_spans_out_of_range_are_ignored() -> None:
-    assert Redactor(RedactionSettings(extra_detectors=(Wild(),))).redact({"a": "harmless"}).value == {"a": "harmless"}
+    assert Redactor(RedactionSettings(extra_detectors=(Wild(),))).redact(
+        {"a": "harmless"}
+    ).value == {"a": "harmless"}
 
 
 def test_one_redactor_serves_many_threads() -> None:
@@ -282,7 +318,9 @@ def test_presidio_plugs_in() -> None:
     from agenttool_otel.redaction.plugins import PresidioDetector
 
     redactor = Redactor(RedactionSettings(detectors=(), extra_detectors=(PresidioDetector(),)))
-    assert redactor.redact_text("pay 4012888888881881 now").value == "pay [redacted:payment_card] now"
+    assert (
+        redactor.redact_text("pay 4012888888881881 now").value == "pay [redacted:payment_card] now"
+    )
 
 
 def test_where_the_tables_cannot_be_read_nothing_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -297,11 +335,14 @@ def test_listings_under_the_users_own_names_are_removed() -> None:
     for value in ([{"name": "John", "description": "diabetes"}], ["should have cancer"]):
         assert "patients" in redactor.redact({"patients": value}).value
         assert not any(
-            word in str(redactor.redact({"patients": value}).value) for word in ("John", "diabetes", "cancer")
+            word in str(redactor.redact({"patients": value}).value)
+            for word in ("John", "diabetes", "cancer")
         )
 
 
-@pytest.mark.parametrize("wrong", [{"extra_keys": (1,)}, {"extra_detectors": (object(),)}, {"allow": None}])
+@pytest.mark.parametrize(
+    "wrong", [{"extra_keys": (1,)}, {"extra_detectors": (object(),)}, {"allow": None}]
+)
 def test_settings_that_cannot_work_are_told_at_once(wrong: dict[str, Any]) -> None:
     with pytest.raises((TypeError, AttributeError)):
         Redactor(RedactionSettings(**wrong))

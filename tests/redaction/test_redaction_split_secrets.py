@@ -1,4 +1,6 @@
-"""Secrets that are spread over the items of a list: a file's lines, a stream's parts, content blocks."""
+"""Secrets that are spread over the items of a list: a file's lines, a stream's parts,
+content blocks.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,11 @@ def private_key(seed: int = 1) -> list[str]:
 
 def leaked(value: Any, secret: str, length: int = 8) -> list[str]:
     text = json.dumps(value)
-    return [secret[at : at + length] for at in range(len(secret) - length + 1) if secret[at : at + length] in text]
+    return [
+        secret[at : at + length]
+        for at in range(len(secret) - length + 1)
+        if secret[at : at + length] in text
+    ]
 
 
 def whole_token(rule: TokenRule, seed: int) -> str:
@@ -58,7 +64,9 @@ def whole_token(rule: TokenRule, seed: int) -> str:
         lambda lines: [line + "\n" for line in lines],
         lambda lines: ["# deploy", *lines, "echo done"],
         lambda lines: json.dumps(lines),
-        lambda lines: json.dumps({"matches": [{"line": at, "text": line} for at, line in enumerate(lines)]}),
+        lambda lines: json.dumps(
+            {"matches": [{"line": at, "text": line} for at, line in enumerate(lines)]}
+        ),
         lambda lines: {"body": json.dumps({"lines": lines})},
     ],
 )
@@ -94,12 +102,19 @@ def test_lines_that_only_open_keys_take_nothing_along() -> None:
 def test_a_token_in_two_parts_is_removed(rule: TokenRule, seed: int) -> None:
     token = whole_token(rule, seed)
     # behind its keyword: a part without one says nothing by itself
-    first = min(token.lower().find(word.decode()) for word in rule.keywords if word.decode() in token.lower())
-    longest = max(len(word) for word in rule.keywords if token.lower().startswith(word.decode(), first))
+    first = min(
+        token.lower().find(word.decode())
+        for word in rule.keywords
+        if word.decode() in token.lower()
+    )
+    longest = max(
+        len(word) for word in rule.keywords if token.lower().startswith(word.decode(), first)
+    )
     at = min(first + longest + 3, len(token) - 4)
     parts = [token[:at], token[at:]]
     values: list[Any] = [parts, [{"delta": part} for part in parts]]
-    if max(map(len, parts)) >= 20:  # JSON inside of a text is only read where a string of it is suspicious
+    # JSON inside of a text is only read where a string of it is suspicious
+    if max(map(len, parts)) >= 20:
         values.append(json.dumps(parts))
     for value in values:
         redacted = default_redactor().redact(value)
@@ -145,14 +160,18 @@ def test_what_stands_beside_a_whole_token_stays(beside: list[str]) -> None:
 
 
 def test_a_long_token_in_chunks_goes_to_its_end() -> None:
-    token = "sk-proj-" + "".join(random.Random(5).choices("abcdefghijkmnpqrstuvwxyzABCDEFGH0123456789", k=156))
+    token = "sk-proj-" + "".join(
+        random.Random(5).choices("abcdefghijkmnpqrstuvwxyzABCDEFGH0123456789", k=156)
+    )
     chunks = textwrap.wrap(token, 48)
     assert not leaked(default_redactor().redact(chunks).value, token[8:])
 
 
 def test_each_part_is_told_with_its_own_pointer() -> None:
     token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2
-    redacted = default_redactor().redact({"blocks": [{"text": f"key {token[:12]}"}, {"text": token[12:40] + " end"}]})
+    redacted = default_redactor().redact(
+        {"blocks": [{"text": f"key {token[:12]}"}, {"text": token[12:40] + " end"}]}
+    )
     assert redacted.value == {
         "blocks": [{"text": "key [redacted:github_token]"}, {"text": "[redacted:github_token] end"}]
     }
@@ -179,7 +198,11 @@ def test_two_secrets_that_meet_in_one_item_both_go() -> None:
         ["src", "main", "python", "config", "settings", "local"],
         ["9f86d081884c7d659a2feaa0c55ad015a3bf4f1b", "2c26b46b68ffc68ff99b453c1d30413413422d70"],
         [{"id": "sk", "name": "Slovak"}, {"id": "sl", "name": "Slovenian"}],
-        ["-----BEGIN CERTIFICATE-----", "MIIBszCCAVmgAwIBAgIUQ2FuYXJ5", "-----END CERTIFICATE-----"],
+        [
+            "-----BEGIN CERTIFICATE-----",
+            "MIIBszCCAVmgAwIBAgIUQ2FuYXJ5",
+            "-----END CERTIFICATE-----",
+        ],
         ["task-", "runner", "risk-", "report"],
         ["ghp_ is the prefix of", "GitHub's personal access tokens"],
     ],
@@ -189,7 +212,12 @@ def test_harmless_items_that_follow_each_other_stay(value: list[Any]) -> None:
 
 
 @given(
-    st.lists(st.one_of(st.text(max_size=12), st.dictionaries(st.sampled_from("ab"), st.text(max_size=9))), max_size=9)
+    st.lists(
+        st.one_of(
+            st.text(max_size=12), st.dictionaries(st.sampled_from("ab"), st.text(max_size=9))
+        ),
+        max_size=9,
+    )
 )
 def test_redacting_a_list_twice_changes_nothing(value: list[Any]) -> None:
     once = default_redactor().redact(value).value
@@ -198,7 +226,11 @@ def test_redacting_a_list_twice_changes_nothing(value: list[Any]) -> None:
 
 def test_redacting_spread_secrets_twice_changes_nothing() -> None:
     token = "ghp_" + "a1B2c3D4e5F6g7H8i9" * 2
-    for value in (private_key(), [token[:9], token[9:]], [{"t": token[:9]}, {"t": token[9:] + " x"}]):
+    for value in (
+        private_key(),
+        [token[:9], token[9:]],
+        [{"t": token[:9]}, {"t": token[9:] + " x"}],
+    ):
         once = default_redactor().redact(value).value
         assert default_redactor().redact(once).value == once
 
@@ -210,7 +242,9 @@ def test_a_budget_ends_the_reading_of_a_list() -> None:
     assert "over_budget" in {item.kind for item in redacted.redactions}
 
 
-def test_a_detector_that_fails_on_the_whole_list_costs_the_list(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_detector_that_fails_on_the_whole_list_costs_the_list(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     redactor = Redactor()
 
     class Broken:
@@ -240,13 +274,19 @@ class TestServerSentEvents:
         shown = default_redactor().redact_text(
             self._events(*(text[at : at + size] for at in range(0, len(text), size)))
         )
-        told = [json.loads(line[6:]) for line in shown.value.splitlines() if line.startswith("data: {")]
+        told = [
+            json.loads(line[6:]) for line in shown.value.splitlines() if line.startswith("data: {")
+        ]
         words = "".join(event["choices"][0]["delta"]["content"] for event in told)
         assert words.replace("[redacted:github_token]", "").replace(" ", "") == "usenow"
         assert {event["id"] for event in told} == {"e1"}
 
     def test_a_password_in_parts_is_found(self) -> None:
-        shown = default_redactor().redact_text(self._events("the pass", "word is hun", "ter", "2 and so on")).value
+        shown = (
+            default_redactor()
+            .redact_text(self._events("the pass", "word is hun", "ter", "2 and so on"))
+            .value
+        )
         assert "hun" not in shown
         assert "ter" not in shown
         assert " and so on" in shown

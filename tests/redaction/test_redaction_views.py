@@ -14,8 +14,21 @@ from agenttool_otel.redaction.views.decoded import percent_view
 from agenttool_otel.redaction.views.joined import joined_view
 from agenttool_otel.redaction.views.views import View, normalised_view
 
-_ODD = ["\u200b", "\u200c", "\ufeff", "\uff47", "\ufb01", "\u00bd", "\ud800", "\U000e0041", "e\u0301", "\u1100\u1161"]
-_texts = st.lists(st.one_of(st.sampled_from([*_ODD, "a", "7 ", "\u00e9", "\u4e2d"]), st.characters()), max_size=40)
+_ODD = [
+    "\u200b",
+    "\u200c",
+    "\ufeff",
+    "\uff47",
+    "\ufb01",
+    "\u00bd",
+    "\ud800",
+    "\U000e0041",
+    "e\u0301",
+    "\u1100\u1161",
+]
+_texts = st.lists(
+    st.one_of(st.sampled_from([*_ODD, "a", "7 ", "\u00e9", "\u4e2d"]), st.characters()), max_size=40
+)
 
 
 def _origins(view: View) -> list[tuple[int, int]]:
@@ -44,7 +57,12 @@ def test_a_folded_character_leads_back_to_the_whole_one(text: str, before: int) 
 
 @pytest.mark.parametrize(
     ("text", "plain"),
-    [("to\u200bken", "token"), ("\uff47\uff48\uff50", "ghp"), ("\ufb01x\u00ad", "fix"), ("e\u0301\ufeff", "e\u0301")],
+    [
+        ("to\u200bken", "token"),
+        ("\uff47\uff48\uff50", "ghp"),
+        ("\ufb01x\u00ad", "fix"),
+        ("e\u0301\ufeff", "e\u0301"),
+    ],
 )
 def test_what_people_read_is_what_detectors_see(text: str, plain: str) -> None:
     view = normalised_view(text)
@@ -52,18 +70,28 @@ def test_what_people_read_is_what_detectors_see(text: str, plain: str) -> None:
     assert view.data.decode() == plain
 
 
-@given(st.lists(st.sampled_from([b"%41", b"%", b"%4", b"a", b"%C3%A9", b"\n"]), max_size=20).map(b"".join))
+@given(
+    st.lists(st.sampled_from([b"%41", b"%", b"%4", b"a", b"%C3%A9", b"\n"]), max_size=20).map(
+        b"".join
+    )
+)
 def test_a_percent_encoded_byte_leads_back_to_its_three(data: bytes) -> None:
     view = percent_view(data)
     parts = re.findall(rb"%[0-9A-Fa-f]{2}|.", data, re.DOTALL)
     if view is None:
         assert all(len(part) == 1 for part in parts)
         return
-    assert view.data == b"".join(bytes.fromhex(part[1:].decode()) if len(part) == 3 else part for part in parts)
+    assert view.data == b"".join(
+        bytes.fromhex(part[1:].decode()) if len(part) == 3 else part for part in parts
+    )
     assert [data[first:last] for first, last in _origins(view)] == parts
 
 
-@given(st.lists(st.sampled_from([b"\n", b"\\n", b"\r\n", b"  ", b"a", b"b1", b"> "]), max_size=20).map(b"".join))
+@given(
+    st.lists(st.sampled_from([b"\n", b"\\n", b"\r\n", b"  ", b"a", b"b1", b"> "]), max_size=20).map(
+        b"".join
+    )
+)
 def test_joined_lines_lead_back_to_their_own_bytes(data: bytes) -> None:
     view = joined_view(data)
     if view is None:

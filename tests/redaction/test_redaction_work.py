@@ -1,4 +1,6 @@
-"""What redaction may cost: counted over a whole result, and what is not looked at does not leave."""
+"""What redaction may cost: counted over a whole result, and what is not looked at does not
+leave.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +26,28 @@ TEXTS: dict[str, str] = {
     "words": "word " * (MEGABYTE // 5),
     "password: ": "password: " * (MEGABYTE // 10),
     "token=": " ".join(f"token=a{number:08d}bX" for number in range(48_000)),
-    "seed words": "abandon ability able about above absent absorb abstract absurd abuse access accident " * 12_500,
+    "seed words": "abandon ability able about above absent absorb abstract absurd abuse access accident "
+    * 12_500,
     "secret:": "secret: x\n" * (MEGABYTE // 10),
     "api_key": 'api_key="a1b2"; ' * (MEGABYTE // 16),
     "mails": " ".join(f"user{number}@firm{number}.net" for number in range(40_000)),
     "lines of a table": "password,user\n" + "hunter2x,bob\n" * 80_000,
 }
 WORDS = st.sampled_from(
-    ["password", "token", "secret", "key", "api_key", "private", "pwd", "Authorization", "Bearer", "AKIA", "p", "u"]
+    [
+        "password",
+        "token",
+        "secret",
+        "key",
+        "api_key",
+        "private",
+        "pwd",
+        "Authorization",
+        "Bearer",
+        "AKIA",
+        "p",
+        "u",
+    ]
 )
 
 
@@ -52,7 +68,9 @@ def test_a_megabyte_costs_about_a_second(name: str) -> None:
     cleaner = CleanText(lambda text: redactor.redact_text(text).value)
     before = time.process_time()
     assert "".join(cleaner.pieces([TEXTS[name]]))
-    assert time.process_time() - before < 8, "about a second on a machine that has nothing else to do"
+    assert time.process_time() - before < 8, (
+        "about a second on a machine that has nothing else to do"
+    )
 
 
 def test_what_an_empty_purse_cannot_pay_is_withheld() -> None:
@@ -90,7 +108,12 @@ def test_records_whose_texts_say_nothing_are_kept_to_the_last() -> None:
     assert [cleaner.at(record, "") for record in records] == records
 
 
-@given(st.lists(st.one_of(WORDS, st.text(string.ascii_letters + string.digits + "_.", min_size=1)), min_size=1))
+@given(
+    st.lists(
+        st.one_of(WORDS, st.text(string.ascii_letters + string.digits + "_.", min_size=1)),
+        min_size=1,
+    )
+)
 @settings(max_examples=400, deadline=None)
 def test_what_needs_signs_finds_nothing_in_one_word(parts: list[str]) -> None:
     data = "".join(parts).encode()[:256]

@@ -32,7 +32,9 @@ WORDS = ("Quillfeather", "QUILLFEATHER", "UXVpbGxmZWF0aGVy", "zanzibarite", "481
 def test_no_message_carries_an_argument_out(
     value: str, finding: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    (tmp_path / "x.rego").write_text(f"package agenttool.custom.x\n\n{finding}{{\n\t{value}\n}}\n", "utf-8")
+    (tmp_path / "x.rego").write_text(
+        f"package agenttool.custom.x\n\n{finding}{{\n\t{value}\n}}\n", "utf-8"
+    )
     caplog.set_level(logging.DEBUG)
     refused = []
     with capture(extension=str(tmp_path), capture="NO_CONTENT") as captured:

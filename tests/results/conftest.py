@@ -1,4 +1,6 @@
-"""No test of results leaves a worker behind: what still hangs counts against the next test's workers."""
+"""No test of results leaves a worker behind: what still hangs counts against the next
+test's workers.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ def workers_end(seconds: float = 30) -> None:
 
 @pytest.fixture(autouse=True)
 def let_go() -> Iterator[threading.Event]:
-    """What a store that hangs in a test waits for; set when the test is over, and then everything has to end."""
+    """What a store that hangs in a test waits for; set when the test is over, and then everything
+    has to end.
+    """
     event = threading.Event()
     yield event
     event.set()

@@ -1,4 +1,6 @@
-"""Results of real calls: the envelope, the standard's examples field by field, errors, retries, read_result."""
+"""Results of real calls: the envelope, the standard's examples field by field, errors, retries,
+read_result.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,7 @@ def grep_big(pattern: str) -> str:
     return line * (481_204 // len(line)) + "x" * (481_204 % len(line))
 
 
-# --- the standard's examples ------------------------------------------------------------------------------------------
+# --- the standard's examples ----------------------------------------------------------------------
 
 
 def test_the_large_result_example_of_the_standard_field_by_field(stored: Capture) -> None:
@@ -126,7 +128,7 @@ def test_the_standards_denied_with_retry_example_by_field() -> None:
         assert result.created_at >= decided.decided_at
 
 
-# --- the envelope -----------------------------------------------------------------------------------------------------
+# --- the envelope ---------------------------------------------------------------------------------
 
 
 def test_a_result_that_says_it_failed_is_a_failure_everywhere(stored: Capture) -> None:
@@ -204,14 +206,16 @@ def test_a_preview_takes_the_place_of_structured_content_too(tmp_path: Path) -> 
     def rows() -> list[dict[str, int]]:
         return [{"n": n} for n in range(1000)]
 
-    with capture(policy=StaticEngine("allow"), results=keeper(tmp_path, max_inline_chars=500)) as captured:
+    with capture(
+        policy=StaticEngine("allow"), results=keeper(tmp_path, max_inline_chars=500)
+    ) as captured:
         result = captured.governor.govern(rows).tool.invoke()
         assert result.structured_content is None
         assert len(json.dumps(result.to_json_object())) < 12_000
         assert result.value == rows()
 
 
-# --- errors and retries -----------------------------------------------------------------------------------------------
+# --- errors and retries ---------------------------------------------------------------------------
 
 
 class QuotaSpent(Exception):
@@ -249,7 +253,9 @@ def test_each_retry_is_seen_in_the_trace_with_its_reason() -> None:
     with capture(policy=StaticEngine("allow")) as captured:
         retry = {"max_attempts": 3, "initial_delay_ms": 1, "retry_on": ["dependency_unavailable"]}
         assert captured.governor.govern(flaky, retry=retry)() == "there"
-        events = [event for event in captured.span.events if event.name == "tool.invocation.retried"]
+        events = [
+            event for event in captured.span.events if event.name == "tool.invocation.retried"
+        ]
         assert [event.attributes["agenttool.attempt.number"] for event in events] == [1, 2]
         assert {event.attributes["error.type"] for event in events} == {"dependency_unavailable"}
         assert all(event.attributes["agenttool.attempt.delay_s"] >= 0 for event in events)
@@ -257,7 +263,7 @@ def test_each_retry_is_seen_in_the_trace_with_its_reason() -> None:
         assert captured.span.attributes["agenttool.result.status"] == "succeeded"
 
 
-# --- read_result ------------------------------------------------------------------------------------------------------
+# --- read_result ----------------------------------------------------------------------------------
 
 
 def test_read_result_pages_through_ones_own_large_results(tmp_path: Path) -> None:
@@ -278,12 +284,21 @@ def test_read_result_pages_through_ones_own_large_results(tmp_path: Path) -> Non
                 pages += page["text"]
                 offset = page["next_offset"]
             assert pages == big("owl")
-        for other in ({"tenant": "acme", "session_id": "s-2"}, {"tenant": "evil", "session_id": "s-1"}, {}):
+        for other in (
+            {"tenant": "acme", "session_id": "s-2"},
+            {"tenant": "evil", "session_id": "s-1"},
+            {},
+        ):
             with agent_context(actor="agent:a", **other):
                 assert read(reference)["status"] == "not_found"
-        spans = [span for span in captured.spans if span.attributes["gen_ai.tool.name"] == "read_result"]
+        spans = [
+            span for span in captured.spans if span.attributes["gen_ai.tool.name"] == "read_result"
+        ]
         assert {span.attributes["agenttool.permission.behavior"] for span in spans} == {"allow"}
-        assert {span.attributes["agenttool.result.persistence"] for span in spans} <= {"inline", "never_persist"}
+        assert {span.attributes["agenttool.result.persistence"] for span in spans} <= {
+            "inline",
+            "never_persist",
+        }
 
 
 def test_read_result_never_persists_its_own_page(tmp_path: Path) -> None:

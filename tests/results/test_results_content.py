@@ -1,4 +1,6 @@
-"""Every return value has its content class, an envelope that validates, and views for model, interface and search."""
+"""Every return value has its content class, an envelope that validates, and views for model,
+interface and search.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ from agenttool_otel.results.content.blocks import Block
 from agenttool_otel.results.content.map_content import EMPTY_TEXT, map_content
 
 SCHEMA = jsonschema_rs.validator_for(
-    json.loads((Path(__file__).parent.parent / "spec_schemas" / "agenttool-result.schema.json").read_text())
+    json.loads(
+        (Path(__file__).parent.parent / "spec_schemas" / "agenttool-result.schema.json").read_text()
+    )
 )
 PNG = bytes.fromhex("89504e470d0a1a0a") + b"\0" * 20
 C = ContentType
@@ -73,17 +77,41 @@ CASES = [
     ("text bytes", lambda: b"hello", [C.TEXT]),
     ("path", lambda: Path("report.pdf"), [C.FILE]),
     ("log", lambda: Block.log("started"), [C.LOG]),
-    ("artifact", lambda: Block.artifact("report-1", uri="artifact://report-1", digest="sha256:0"), [C.ARTIFACT_REF]),
+    (
+        "artifact",
+        lambda: Block.artifact("report-1", uri="artifact://report-1", digest="sha256:0"),
+        [C.ARTIFACT_REF],
+    ),
     ("handoff", lambda: Block.handoff("billing"), [C.HANDOFF_REF]),
     ("link", lambda: Block.resource_link("file:///x", name="x"), [C.RESOURCE_LINK]),
     ("embedded", lambda: Block.embedded_resource("file:///x", "text"), [C.EMBEDDED_RESOURCE]),
-    ("persisted", lambda: {"type": "persisted_output_ref", "uri": "agent-runtime://x"}, [C.PERSISTED_OUTPUT_REF]),
+    (
+        "persisted",
+        lambda: {"type": "persisted_output_ref", "uri": "agent-runtime://x"},
+        [C.PERSISTED_OUTPUT_REF],
+    ),
     ("blocks", lambda: [Block.text("a"), Block.media(PNG, "image/png")], [C.TEXT, C.IMAGE]),
-    ("mcp text", lambda: {"type": "text", "text": "x", "annotations": {"audience": ["user"]}}, [C.TEXT]),
+    (
+        "mcp text",
+        lambda: {"type": "text", "text": "x", "annotations": {"audience": ["user"]}},
+        [C.TEXT],
+    ),
     ("mcp image", lambda: [{"type": "image", "data": "AA==", "mimeType": "image/png"}], [C.IMAGE]),
-    ("mcp resource", lambda: {"type": "resource", "resource": {"uri": "u", "text": "t"}}, [C.EMBEDDED_RESOURCE]),
-    ("lc image url", lambda: {"type": "image_url", "image_url": {"url": "https://x/y.png"}}, [C.IMAGE]),
-    ("lc file", lambda: {"type": "file", "base64": "AA==", "mime_type": "application/pdf"}, [C.FILE]),
+    (
+        "mcp resource",
+        lambda: {"type": "resource", "resource": {"uri": "u", "text": "t"}},
+        [C.EMBEDDED_RESOURCE],
+    ),
+    (
+        "lc image url",
+        lambda: {"type": "image_url", "image_url": {"url": "https://x/y.png"}},
+        [C.IMAGE],
+    ),
+    (
+        "lc file",
+        lambda: {"type": "file", "base64": "AA==", "mime_type": "application/pdf"},
+        [C.FILE],
+    ),
     ("not a block", lambda: {"type": "text", "text": "x", "price": 3}, [C.STRUCTURED_CONTENT]),
     ("no block either", lambda: {"type": "file", "owner": "me"}, [C.STRUCTURED_CONTENT]),
     ("document", lambda: Document("body", metadata={"source": "a.txt"}), [C.EMBEDDED_RESOURCE]),
@@ -94,7 +122,9 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("make", "expected"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+@pytest.mark.parametrize(
+    ("make", "expected"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
+)
 def test_content_class_valid_envelope_and_round_trip(make, expected):
     mapped = map_content(make())
     assert list(dict.fromkeys(C(block["type"]) for block in mapped.content)) == expected
@@ -139,7 +169,11 @@ def test_a_tool_messages_artifact_is_not_for_the_model():
 
 
 def test_mcp_results_keep_content_structure_and_error():
-    value = {"content": [{"type": "text", "text": "t"}], "structuredContent": {"n": 1}, "isError": True}
+    value = {
+        "content": [{"type": "text", "text": "t"}],
+        "structuredContent": {"n": 1},
+        "isError": True,
+    }
     mapped = map_content(value)
     assert (mapped.is_error, mapped.structured_content) == (True, {"n": 1})
 
@@ -149,14 +183,27 @@ def test_mcp_results_keep_content_structure_and_error():
         is_error: bool = False
 
     CallToolResult.__module__ = "mcp.types"
-    again = map_content(CallToolResult(content=value["content"], structured_content={"n": 1}, is_error=True))
-    assert (again.content, again.is_error, again.structured_content) == (mapped.content, True, {"n": 1})
-    assert map_content({"content": ["my own"], "other": 1}).structured_content == {"content": ["my own"], "other": 1}
+    again = map_content(
+        CallToolResult(content=value["content"], structured_content={"n": 1}, is_error=True)
+    )
+    assert (again.content, again.is_error, again.structured_content) == (
+        mapped.content,
+        True,
+        {"n": 1},
+    )
+    assert map_content({"content": ["my own"], "other": 1}).structured_content == {
+        "content": ["my own"],
+        "other": 1,
+    }
 
 
 def test_a_process_gives_output_log_and_exit_code():
     done = subprocess.run(
-        [sys.executable, "-c", "import sys; print('out'); print('err', file=sys.stderr); sys.exit(2)"],
+        [
+            sys.executable,
+            "-c",
+            "import sys; print('out'); print('err', file=sys.stderr); sys.exit(2)",
+        ],
         capture_output=True,
         check=False,
         timeout=30,
@@ -188,7 +235,10 @@ def test_libraries_are_described_by_shape_and_first_rows():
     assert frame.structured_content["total_rows"] == 100
     assert frame.structured_content["rows"][0] == [0, "x"]
     assert len(frame.structured_content["rows"]) == 20
-    assert map_content(numpy.arange(6).reshape(2, 3)).structured_content["data"] == [[0, 1, 2], [3, 4, 5]]
+    assert map_content(numpy.arange(6).reshape(2, 3)).structured_content["data"] == [
+        [0, 1, 2],
+        [3, 4, 5],
+    ]
     assert map_content(pyarrow.table({"a": [1, 2]})).structured_content["columns"] == ["a"]
     picture = map_content(image.new("RGB", (5, 4)))
     assert (picture.content[0]["type"], picture.content[0]["width"]) == ("image", 5)
@@ -205,7 +255,9 @@ def test_no_library_is_imported_for_it():
         "names = ('pandas', 'numpy', 'pyarrow', 'PIL', 'langchain_core', 'mcp', 'obstore')\n"
         "print([name for name in names if name in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
     assert done.stdout.strip() == "[]"
 
 

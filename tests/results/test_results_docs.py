@@ -1,4 +1,6 @@
-"""What docs/results.md says is so: its table of errors is the taxonomy, its Python runs, its strategies exist."""
+"""What docs/results.md says is so: its table of errors is the taxonomy, its Python runs, its
+strategies exist.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,10 @@ BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 
 def test_the_table_of_errors_is_the_taxonomy() -> None:
     rows = re.findall(r"^\| `(\w+)` \| (AT-\d+) \| (\w+) \|(.*)\|$", PAGE, re.MULTILINE)
-    stated = {name: (code, how, [cell.strip() == "yes" for cell in rest.split("|")]) for name, code, how, rest in rows}
+    stated = {
+        name: (code, how, [cell.strip() == "yes" for cell in rest.split("|")])
+        for name, code, how, rest in rows
+    }
     assert stated == {
         spec.error_class.value: (
             spec.code,
@@ -35,7 +40,9 @@ def test_the_table_of_errors_is_the_taxonomy() -> None:
 
 
 def test_every_strategy_is_described() -> None:
-    assert {f"| `{strategy.value}` |" for strategy in PersistenceStrategy} <= set(re.findall(r"\| `\w+` \|", PAGE))
+    assert {f"| `{strategy.value}` |" for strategy in PersistenceStrategy} <= set(
+        re.findall(r"\| `\w+` \|", PAGE)
+    )
 
 
 @pytest.mark.parametrize("number", range(len(BLOCKS)))

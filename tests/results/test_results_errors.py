@@ -1,4 +1,6 @@
-"""Every kind of native failure becomes the class, reference and guidance that tell an agent what to do next."""
+"""Every kind of native failure becomes the class, reference and guidance that tell an agent what to
+do next.
+"""
 
 from __future__ import annotations
 
@@ -126,10 +128,13 @@ def test_retry_after_as_a_date_becomes_seconds(server):
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"), [("-5", 0), ("1e12", 86_400), ("nan", None), ("soon", None), ("Wed, 99 Foo", None)]
+    ("text", "expected"),
+    [("-5", 0), ("1e12", 86_400), ("nan", None), ("soon", None), ("Wed, 99 Foo", None)],
 )
 def test_a_nonsense_retry_after_is_bounded_or_left_out(text, expected):
-    response = httpx.Response(429, headers={"Retry-After": text}, request=httpx.Request("GET", "http://x/"))
+    response = httpx.Response(
+        429, headers={"Retry-After": text}, request=httpx.Request("GET", "http://x/")
+    )
     assert classify(caught(response.raise_for_status)).retry_after == expected
 
 
@@ -138,38 +143,75 @@ def test_a_refused_connection_is_an_unavailable_dependency(client):
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    assert classify(caught(client, f"http://127.0.0.1:{port}/")).error_class is ErrorClass.DEPENDENCY_UNAVAILABLE
+    assert (
+        classify(caught(client, f"http://127.0.0.1:{port}/")).error_class
+        is ErrorClass.DEPENDENCY_UNAVAILABLE
+    )
 
 
 def test_a_real_read_timeout_is_a_timeout():
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/"
-        assert classify(caught(lambda: httpx.get(url, timeout=0.1, trust_env=False))).error_class is ErrorClass.TIMEOUT
+        assert (
+            classify(caught(lambda: httpx.get(url, timeout=0.1, trust_env=False))).error_class
+            is ErrorClass.TIMEOUT
+        )
         with requests.Session() as session:
             session.trust_env = False
-            assert classify(caught(lambda: session.get(url, timeout=0.1))).error_class is ErrorClass.TIMEOUT
+            assert (
+                classify(caught(lambda: session.get(url, timeout=0.1))).error_class
+                is ErrorClass.TIMEOUT
+            )
 
 
 @pytest.mark.parametrize(
     ("exception", "expected", "recoverability"),
     [
         (TimeoutError("late"), ErrorClass.TIMEOUT, Recoverability.RETRY_LATER),
-        (ConnectionResetError("gone"), ErrorClass.DEPENDENCY_UNAVAILABLE, Recoverability.RETRY_LATER),
-        (PermissionError(errno.EACCES, "no"), ErrorClass.EXECUTION_FAILED, Recoverability.SETUP_NEEDED),
-        (FileNotFoundError(errno.ENOENT, "x"), ErrorClass.EXECUTION_FAILED, Recoverability.CHANGE_ARGUMENTS),
+        (
+            ConnectionResetError("gone"),
+            ErrorClass.DEPENDENCY_UNAVAILABLE,
+            Recoverability.RETRY_LATER,
+        ),
+        (
+            PermissionError(errno.EACCES, "no"),
+            ErrorClass.EXECUTION_FAILED,
+            Recoverability.SETUP_NEEDED,
+        ),
+        (
+            FileNotFoundError(errno.ENOENT, "x"),
+            ErrorClass.EXECUTION_FAILED,
+            Recoverability.CHANGE_ARGUMENTS,
+        ),
         (ValueError("bad"), ErrorClass.EXECUTION_FAILED, Recoverability.CHANGE_ARGUMENTS),
         (KeyError("k"), ErrorClass.EXECUTION_FAILED, Recoverability.CHANGE_ARGUMENTS),
         (TypeError("t"), ErrorClass.EXECUTION_FAILED, Recoverability.UNKNOWN),
         (NotImplementedError(), ErrorClass.CAPABILITY_GAP, Recoverability.NOT_RECOVERABLE),
         (ModuleNotFoundError("m"), ErrorClass.SETUP_REQUIRED, Recoverability.SETUP_NEEDED),
         (OSError(errno.ENOSPC, "full"), ErrorClass.EXECUTION_FAILED, Recoverability.SETUP_NEEDED),
-        (OSError(errno.EHOSTUNREACH, "far"), ErrorClass.DEPENDENCY_UNAVAILABLE, Recoverability.RETRY_LATER),
-        (socket.gaierror(-2, "no such host"), ErrorClass.DEPENDENCY_UNAVAILABLE, Recoverability.RETRY_LATER),
-        (ssl.SSLCertVerificationError("x"), ErrorClass.DEPENDENCY_UNAVAILABLE, Recoverability.SETUP_NEEDED),
+        (
+            OSError(errno.EHOSTUNREACH, "far"),
+            ErrorClass.DEPENDENCY_UNAVAILABLE,
+            Recoverability.RETRY_LATER,
+        ),
+        (
+            socket.gaierror(-2, "no such host"),
+            ErrorClass.DEPENDENCY_UNAVAILABLE,
+            Recoverability.RETRY_LATER,
+        ),
+        (
+            ssl.SSLCertVerificationError("x"),
+            ErrorClass.DEPENDENCY_UNAVAILABLE,
+            Recoverability.SETUP_NEEDED,
+        ),
         (urllib.error.URLError(TimeoutError()), ErrorClass.TIMEOUT, Recoverability.RETRY_LATER),
         (ToolException("x"), ErrorClass.EXECUTION_FAILED, Recoverability.UNKNOWN),
         (RuntimeError("x"), ErrorClass.EXECUTION_FAILED, Recoverability.UNKNOWN),
-        (ToolTimeout("x", error_class=ErrorClass.TIMEOUT), ErrorClass.TIMEOUT, Recoverability.RETRY_LATER),
+        (
+            ToolTimeout("x", error_class=ErrorClass.TIMEOUT),
+            ErrorClass.TIMEOUT,
+            Recoverability.RETRY_LATER,
+        ),
         (
             ToolDenied("x", error_class=ErrorClass.PERMISSION_DENIED),
             ErrorClass.PERMISSION_DENIED,
@@ -184,7 +226,9 @@ def test_python_exceptions_map_to_class_and_guidance(exception, expected, recove
 
 
 def test_a_systems_permission_error_is_never_a_policy_denial(tmp_path):
-    """Nobody decided it: an agent that is told "permission_denied" would ask for a policy change in vain."""
+    """Nobody decided it: an agent that is told "permission_denied" would ask for a policy change in
+    vain.
+    """
     assert classify(PermissionError("denied")).error_class is not ErrorClass.PERMISSION_DENIED
 
 
@@ -198,7 +242,9 @@ def test_exit_codes_and_signals_of_real_processes():
     assert killed.native_error_ref == "signal:9"
     missing = classify(caught(run, "raise SystemExit(127)"))
     assert missing.error_class is ErrorClass.SETUP_REQUIRED
-    late = caught(lambda: subprocess.run([sys.executable, "-c", "import time; time.sleep(9)"], timeout=0.05))
+    late = caught(
+        lambda: subprocess.run([sys.executable, "-c", "import time; time.sleep(9)"], timeout=0.05)
+    )
     assert isinstance(late, subprocess.TimeoutExpired)
     assert classify(late).error_class is ErrorClass.TIMEOUT
 
@@ -249,7 +295,10 @@ def test_a_failing_redactor_withholds_the_message(redact):
 
 def test_members_of_a_group_are_redacted_too():
     exception = ExceptionGroup("hush", [ValueError("hush"), KeyError("hush")])
-    assert "hush" not in classify(exception, redact=lambda text: text.replace("hush", "*")).model_dump_json()
+    assert (
+        "hush"
+        not in classify(exception, redact=lambda text: text.replace("hush", "*")).model_dump_json()
+    )
 
 
 def test_a_long_message_is_redacted_before_it_is_cut():
@@ -300,7 +349,11 @@ def test_botocore_and_grpc_shapes():
 
 @pytest.mark.parametrize(
     ("code", "expected"),
-    [(-32601, ErrorClass.UNKNOWN_TOOL), (-32602, ErrorClass.INVALID_ARGUMENTS), (-32603, ErrorClass.EXECUTION_FAILED)],
+    [
+        (-32601, ErrorClass.UNKNOWN_TOOL),
+        (-32602, ErrorClass.INVALID_ARGUMENTS),
+        (-32603, ErrorClass.EXECUTION_FAILED),
+    ],
 )
 def test_mcp_codes(code, expected):
     data = type("ErrorData", (), {"code": code})
@@ -318,7 +371,9 @@ def test_a_users_mapping_wins_nearest_base_first():
 
     mapper = ErrorMapper()
     mapper.register(Base, ErrorClass.SETUP_REQUIRED)
-    mapper.register(Quota, lambda error: ToolError.of(ErrorClass.RATE_LIMITED, "used up", retry_after=3))
+    mapper.register(
+        Quota, lambda error: ToolError.of(ErrorClass.RATE_LIMITED, "used up", retry_after=3)
+    )
     assert mapper.classify(Base()).error_class is ErrorClass.SETUP_REQUIRED
     assert mapper.classify(Quota()).retry_after == 3
     mapper.register(f"{Quota.__module__}.{Quota.__qualname__}", lambda error: 1 / 0)
@@ -379,7 +434,9 @@ def test_cancellation_tells_why(exception, reason):
 BUILTIN_EXCEPTIONS = [
     cls
     for cls in vars(__import__("builtins")).values()
-    if isinstance(cls, type) and issubclass(cls, BaseException) and not issubclass(cls, BaseExceptionGroup)
+    if isinstance(cls, type)
+    and issubclass(cls, BaseException)
+    and not issubclass(cls, BaseExceptionGroup)
 ]
 
 
@@ -418,9 +475,16 @@ def test_the_standards_denied_example_is_reproduced_by_field():
         "created_at": "2026-05-08T00:00:01Z",
     }
     assert {name: result[name] for name in example} == example
-    shown = {"error_class": "permission_denied", "recoverability": "change_arguments_or_policy", "retry_after": None}
+    shown = {
+        "error_class": "permission_denied",
+        "recoverability": "change_arguments_or_policy",
+        "retry_after": None,
+    }
     assert {name: result["error"].get(name) for name in shown} == shown
-    assert classify(ToolDenied("no", error_class=ErrorClass.PERMISSION_DENIED)).error_class is error.error_class
+    assert (
+        classify(ToolDenied("no", error_class=ErrorClass.PERMISSION_DENIED)).error_class
+        is error.error_class
+    )
 
 
 class Outer:
@@ -432,8 +496,16 @@ def test_a_name_made_at_run_time_is_not_told():
     secret = "hunter2-kestrel"
     made = type(secret, (Outer.Written,), {"__module__": secret})
     disguised = type("Written", (OSError,), {"__qualname__": f"Outer.{secret}"})
-    local = type(secret, (KeyError,), {"__qualname__": f"test_a_name_made_at_run_time_is_not_told.<locals>.{secret}"})
-    bases = {made: f"{__name__}.Outer.Written", disguised: "builtins.OSError", local: "builtins.KeyError"}
+    local = type(
+        secret,
+        (KeyError,),
+        {"__qualname__": f"test_a_name_made_at_run_time_is_not_told.<locals>.{secret}"},
+    )
+    bases = {
+        made: f"{__name__}.Outer.Written",
+        disguised: "builtins.OSError",
+        local: "builtins.KeyError",
+    }
     for cls, base in bases.items():
         error = classify(cls("x"), redact=lambda text: text)
         assert error.native_error_ref == base

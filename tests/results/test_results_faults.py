@@ -1,4 +1,6 @@
-"""Stores that fail under real calls: the tool's result is delivered, in bounded time, and the span says what failed."""
+"""Stores that fail under real calls: the tool's result is delivered, in bounded time, and the span
+says what failed.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +72,9 @@ def read_only(folder: Path) -> ResultKeeper:
 
 
 def over_quota(folder: Path) -> ResultKeeper:
-    return ResultKeeper(ResultStore(LocalBackend(folder), limits=StoreLimits(max_object_bytes=1000)))
+    return ResultKeeper(
+        ResultStore(LocalBackend(folder), limits=StoreLimits(max_object_bytes=1000))
+    )
 
 
 def unopenable(folder: Path) -> ResultKeeper:
@@ -89,7 +93,8 @@ def said(captured: Capture) -> None:
     assert event.attributes["agenttool.result.reason"]
     assert span.attributes["agenttool.result.persistence"] == "drop_with_reason"
     assert sum(point.value for point in captured.points("agenttool.persistence.failures")) == 1
-    assert span.attributes["error.type"] == "result_too_large"  # what the caller got, the model does not
+    # what the caller got, the model does not
+    assert span.attributes["error.type"] == "result_too_large"
 
 
 @pytest.mark.parametrize("make", FAULTS)
@@ -99,7 +104,11 @@ def test_the_callers_result_survives_a_failing_store(
 ) -> None:
     with capture(policy=StaticEngine("allow"), results=make(tmp_path)) as captured:
         started = time.monotonic()
-        got = asyncio.run(captured.governor.govern(abig)()) if is_async else captured.governor.govern(big)()
+        got = (
+            asyncio.run(captured.governor.govern(abig)())
+            if is_async
+            else captured.governor.govern(big)()
+        )
         assert time.monotonic() - started < 20, "it waited for the store"
         assert got == big()
         said(captured)
@@ -131,7 +140,9 @@ def test_where_the_reference_alone_shows_a_failing_store_hides(tmp_path: Path) -
 def test_a_directory_without_permission_to_write(tmp_path: Path) -> None:
     folder = tmp_path / "locked"
     folder.mkdir(mode=0o500)
-    with capture(policy=StaticEngine("allow"), results=ResultKeeper(ResultStore(LocalBackend(folder)))) as captured:
+    with capture(
+        policy=StaticEngine("allow"), results=ResultKeeper(ResultStore(LocalBackend(folder)))
+    ) as captured:
         assert captured.governor.govern(big)() == big()
         said(captured)
 

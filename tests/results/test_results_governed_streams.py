@@ -1,4 +1,6 @@
-"""Governed streams: ordered partial results, bounded memory, the whole in the store, and obligations at every door."""
+"""Governed streams: ordered partial results, bounded memory, the whole in the store, and
+obligations at every door.
+"""
 
 from __future__ import annotations
 
@@ -96,7 +98,10 @@ def test_what_an_abandoned_stream_gave_is_kept(tmp_path: Path) -> None:
         assert [next(stream), next(stream)] == ["line 0\n", "line 1\n"]
         stream.close()
         [event] = events(captured, "tool.result.persisted")
-        assert captured.governor.results.store.read(event["agenttool.result.ref"]) == b"line 0\nline 1\n"  # type: ignore[union-attr]
+        assert (
+            captured.governor.results.store.read(event["agenttool.result.ref"])
+            == b"line 0\nline 1\n"
+        )  # type: ignore[union-attr]
         assert captured.span.attributes["agenttool.result.status"] == "partial_succeeded"
         assert captured.span.attributes["agenttool.abort_reason"] == "abandoned"
 
@@ -171,7 +176,7 @@ def test_a_collected_stream_takes_bounded_memory(tmp_path: Path) -> None:
         assert small.value == [block.encode()] * 2, "what fits in memory keeps its form"
 
 
-# --- obligations ------------------------------------------------------------------------------------------------------
+# --- obligations ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("door", ["iterate", "iterate_async", "invoke"])
@@ -238,7 +243,9 @@ def test_an_obligation_that_shows_nothing_shows_no_item(strategy: str, tmp_path:
     with capture(policy=StaticEngine(answer), results=keeper(tmp_path)) as captured:
         got = drained(captured.governor.govern(lines), 5)
         assert "line" not in "".join(got)
-        stored = [path for path in tmp_path.rglob("*") if path.is_file() and "objects" in path.parts]
+        stored = [
+            path for path in tmp_path.rglob("*") if path.is_file() and "objects" in path.parts
+        ]
         assert bool(stored) is (strategy == "ref_only")
 
 
@@ -265,8 +272,14 @@ def test_a_redactor_that_fails_withholds_the_items() -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.text("ab \n.", max_size=3000), st.text("ab \n.", max_size=3000), st.lists(st.integers(1, 40), min_size=1))
-def test_a_secret_cut_over_items_is_gone_and_the_rest_stays(before: str, after: str, sizes: list[int]) -> None:
+@given(
+    st.text("ab \n.", max_size=3000),
+    st.text("ab \n.", max_size=3000),
+    st.lists(st.integers(1, 40), min_size=1),
+)
+def test_a_secret_cut_over_items_is_gone_and_the_rest_stays(
+    before: str, after: str, sizes: list[int]
+) -> None:
     text = f"{before} {TOKEN} {after}"
     cleaner = ItemCleaner(lambda item: REDACTOR.redact(item).value)
     got: list[str] = []
@@ -280,8 +293,14 @@ def test_a_secret_cut_over_items_is_gone_and_the_rest_stays(before: str, after: 
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.text("ab é.", max_size=2500), st.text("ab é.", max_size=2500), st.lists(st.integers(1, 40), min_size=1))
-def test_however_bytes_are_cut_into_items_a_secret_is_gone(before: str, after: str, sizes: list[int]) -> None:
+@given(
+    st.text("ab é.", max_size=2500),
+    st.text("ab é.", max_size=2500),
+    st.lists(st.integers(1, 40), min_size=1),
+)
+def test_however_bytes_are_cut_into_items_a_secret_is_gone(
+    before: str, after: str, sizes: list[int]
+) -> None:
     data = f"{before} {TOKEN} {after}".encode()
     cleaner = ItemCleaner(lambda item: REDACTOR.redact(item).value)
     got: list[bytes] = []
@@ -321,7 +340,7 @@ def test_bytes_that_are_no_text_are_withheld_alone() -> None:
     assert got[-1] == b"more"
 
 
-# --- faults -----------------------------------------------------------------------------------------------------------
+# --- faults ---------------------------------------------------------------------------------------
 
 
 class Hanging(ResultStore):
@@ -332,7 +351,9 @@ class Hanging(ResultStore):
         raise PersistenceError("late")
 
 
-def test_a_hanging_store_costs_a_stream_bounded_time(tmp_path: Path, let_go: threading.Event) -> None:
+def test_a_hanging_store_costs_a_stream_bounded_time(
+    tmp_path: Path, let_go: threading.Event
+) -> None:
     store = Hanging(LocalBackend(tmp_path))
     store.let_go = let_go
     slow = ResultKeeper(store, deadline_s=0.3)

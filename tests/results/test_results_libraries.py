@@ -1,4 +1,6 @@
-"""Objects of libraries: what a model gets of them is true, at every depth, and what is redacted keeps its type."""
+"""Objects of libraries: what a model gets of them is true, at every depth, and what is redacted
+keeps its type.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +73,9 @@ def _boxed(it: Any) -> Any:
     return array
 
 
-SALES = pd.DataFrame({"region": ["north", "south", "south"], "year": [25, 25, 26], "sum": [10, 20, 30]})
+SALES = pd.DataFrame(
+    {"region": ["north", "south", "south"], "year": [25, 25, 26], "sum": [10, 20, 30]}
+)
 MISSING: dict[str, Any] = {
     "NaT": pd.NaT,
     "pd.NA": pd.NA,
@@ -139,7 +143,9 @@ def test_labels_of_rows_are_columns() -> None:
 
 
 @pytest.mark.parametrize(
-    "frame", [SALES[1:], SALES.set_index("year"), SALES.rename_axis("n")], ids=["cut", "set", "named"]
+    "frame",
+    [SALES[1:], SALES.set_index("year"), SALES.rename_axis("n")],
+    ids=["cut", "set", "named"],
 )
 def test_only_a_plain_count_of_rows_is_left_out(frame: Any) -> None:
     assert "index" in shown(frame)
@@ -160,7 +166,12 @@ def test_a_series_keeps_its_name_labels_and_their_names() -> None:
     assert data["name"] == "sum"
     assert data["index"] == [["north", 25], ["south", 25], ["south", 26]]
     assert data["index_names"] == ["region", "year"]
-    assert shown(pd.Series([1, 2])) == {"kind": "series", "dtype": "int64", "shape": [2], "data": [1, 2]}
+    assert shown(pd.Series([1, 2])) == {
+        "kind": "series",
+        "dtype": "int64",
+        "shape": [2],
+        "data": [1, 2],
+    }
 
 
 def test_two_columns_of_one_name_are_both_kept_in_lines() -> None:
@@ -171,7 +182,10 @@ def test_two_columns_of_one_name_are_both_kept_in_lines() -> None:
 @pytest.mark.parametrize(
     ("value", "lines"),
     [
-        (SALES.groupby("region")[["sum"]].sum(), [{"region": "north", "sum": 10}, {"region": "south", "sum": 50}]),
+        (
+            SALES.groupby("region")[["sum"]].sum(),
+            [{"region": "north", "sum": 10}, {"region": "south", "sum": 50}],
+        ),
         (
             pd.Series({"north": 1.5, "south": None}),
             [{"index": "north", "value": 1.5}, {"index": "south", "value": None}],
@@ -262,7 +276,10 @@ def test_untouched_columns_and_members_stay_as_they_were() -> None:
 
         @captured.governor.govern(read_only=True, access_kinds=[], redaction_required=True)
         def query() -> Any:
-            return {"frame": pd.DataFrame({"email": [EMAIL], "n": [1], "day": [pd.NaT]}), "day": date(2026, 1, 2)}
+            return {
+                "frame": pd.DataFrame({"email": [EMAIL], "n": [1], "day": [pd.NaT]}),
+                "day": date(2026, 1, 2),
+            }
 
         got = query()
         assert got["day"] == date(2026, 1, 2)
@@ -288,7 +305,9 @@ SENSITIVE: dict[str, Any] = {"a dict": {"order": "A1", "total": 12, "email": EMA
 def test_a_sensitivity_redacts_inside(name: str, word: str) -> None:
     with capture() as captured:
 
-        @captured.governor.govern(name="look_up", read_only=True, access_kinds=[], data_sensitivity=word)
+        @captured.governor.govern(
+            name="look_up", read_only=True, access_kinds=[], data_sensitivity=word
+        )
         def look_up() -> Any:
             return SENSITIVE[name]
 
@@ -297,7 +316,9 @@ def test_a_sensitivity_redacts_inside(name: str, word: str) -> None:
         assert EMAIL not in str(got)
 
 
-@pytest.mark.parametrize("facts", [{"data_sensitivity": "secret"}, {"data_sensitivity": "credential"}])
+@pytest.mark.parametrize(
+    "facts", [{"data_sensitivity": "secret"}, {"data_sensitivity": "credential"}]
+)
 @pytest.mark.parametrize("name", ["dict", "frame", "dataclass", "set"])
 def test_a_secret_is_replaced_as_a_whole(name: str, facts: dict[str, Any]) -> None:
     with capture() as captured:
@@ -312,7 +333,9 @@ def test_a_secret_is_replaced_as_a_whole(name: str, facts: dict[str, Any]) -> No
 def test_text_of_a_sensitive_stream_is_redacted_inside() -> None:
     with capture() as captured:
 
-        @captured.governor.govern(name="look_up", read_only=True, access_kinds=[], data_sensitivity="personal")
+        @captured.governor.govern(
+            name="look_up", read_only=True, access_kinds=[], data_sensitivity="personal"
+        )
         def look_up() -> Any:
             yield {"mail": EMAIL, "n": 1}
             yield "a word"

@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="needs Linux's /proc")
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/self/clear_refs").exists(), reason="needs Linux's /proc"
+)
 
 MB = 1 << 20
 BOUND = 32 * MB
@@ -112,7 +114,9 @@ def test_a_hundred_megabytes_are_kept_in_32_more(tmp_path, kind, where, redact):
 
 def test_the_measurement_sees_a_copy(tmp_path):
     """The bar can fail: a program that makes one copy of the value is caught."""
-    program = PROGRAM.replace('if kind == "stream":', 'copied = value + b"."\ndel copied\nif kind == "stream":')
+    program = PROGRAM.replace(
+        'if kind == "stream":', 'copied = value + b"."\ndel copied\nif kind == "stream":'
+    )
     assert run("bytes", 100 * MB, "local", tmp_path, program=program) > 90 * MB
 
 

@@ -1,4 +1,6 @@
-"""Obligations and values that can't be read: met, or the result is withheld, whatever kind of value it is."""
+"""Obligations and values that can't be read: met, or the result is withheld, whatever kind of value
+it is.
+"""
 
 from __future__ import annotations
 
@@ -160,7 +162,8 @@ def test_unreadable_values_are_withheld_where_obliged(made: str, obliged: str) -
         tool = governed(captured, UNREADABLE[made], **options)
         assert TOKEN not in told(tool())
         attributes = captured.span.attributes
-        read = made in ("array", "frame") and obliged in ("contract", "rules")  # no pointer leads into them
+        # no pointer leads into them
+        read = made in ("array", "frame") and obliged in ("contract", "rules")
         if obliged == "all" or read:
             assert attributes["agenttool.redaction.state"] == "redacted"
         else:
@@ -181,7 +184,11 @@ def test_unreadable_parts_are_left_out_where_obliged(made: str, obliged: str) ->
         got = tool()
         assert TOKEN not in told(got)
         assert captured.span.attributes["agenttool.redaction.state"] == "redacted"
-        if obliged == "contract" and made not in ("many items", "deep nesting", "model with a secret"):
+        if obliged == "contract" and made not in (
+            "many items",
+            "deep nesting",
+            "model with a secret",
+        ):
             assert "fine" in told(got) or got in ([1], {"n": 1}), "what can be read stays"
         envelope = tool.tool.invoke()
         assert TOKEN not in told(envelope.value)
@@ -228,22 +235,33 @@ def test_what_needs_no_redaction_stays_the_very_object(value: Any) -> None:
 
 
 @pytest.mark.parametrize("made", UNREADABLE)
-@pytest.mark.parametrize("strategy", [None, "preview_and_persist", "ref_only", "redact", "never_persist"])
-def test_a_limit_of_the_policy_binds_what_has_no_size(made: str, strategy: str | None, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "strategy", [None, "preview_and_persist", "ref_only", "redact", "never_persist"]
+)
+def test_a_limit_of_the_policy_binds_what_has_no_size(
+    made: str, strategy: str | None, tmp_path: Path
+) -> None:
     obligations = {"max_inline_chars": 5} | ({"persistence": strategy} if strategy else {})
     keeper = ResultKeeper(ResultStore(LocalBackend(tmp_path, durable=False)))
-    with capture(policy=StaticEngine(decision("allow", obligations=obligations)), results=keeper) as captured:
+    with capture(
+        policy=StaticEngine(decision("allow", obligations=obligations)), results=keeper
+    ) as captured:
         tool = governed(captured, UNREADABLE[made])
         shown = told(tool())
-        if made not in ("array", "frame"):  # these can be read: they are stored and previewed, redacted
+        # these can be read: they are stored and previewed, redacted
+        if made not in ("array", "frame"):
             assert type(tool()) is str
         assert TOKEN not in shown
         assert TOKEN not in told(tool.tool.invoke().value)
-    assert not any(TOKEN.encode() in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    assert not any(
+        TOKEN.encode() in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()
+    )
 
 
 def test_a_sizeless_result_is_dropped_for_an_obliged_limit() -> None:
-    with capture(policy=StaticEngine(decision("allow", obligations={"max_inline_chars": 5}))) as captured:
+    with capture(
+        policy=StaticEngine(decision("allow", obligations={"max_inline_chars": 5}))
+    ) as captured:
         envelope = governed(captured, Box).tool.invoke()
         assert envelope.status.value == "too_large"
         assert envelope.value == "[result dropped: result_size_unknown]"
@@ -253,13 +271,19 @@ def test_a_sizeless_result_is_dropped_for_an_obliged_limit() -> None:
 
 @pytest.mark.parametrize("made", ["object in a list", "iterator in a dict", "long bytes in a dict"])
 def test_what_hides_in_a_small_container_is_not_small(made: str) -> None:
-    with capture(policy=StaticEngine(decision("allow", obligations={"max_inline_chars": 5000}))) as captured:
-        assert governed(captured, PARTLY_READABLE[made])() == "[result dropped: result_size_unknown]"
+    with capture(
+        policy=StaticEngine(decision("allow", obligations={"max_inline_chars": 5000}))
+    ) as captured:
+        assert (
+            governed(captured, PARTLY_READABLE[made])() == "[result dropped: result_size_unknown]"
+        )
 
 
 def test_an_array_within_an_obliged_limit_is_delivered() -> None:
     array = np.zeros(10)
-    with capture(policy=StaticEngine(decision("allow", obligations={"max_inline_chars": 5000}))) as captured:
+    with capture(
+        policy=StaticEngine(decision("allow", obligations={"max_inline_chars": 5000}))
+    ) as captured:
         assert governed(captured, lambda: array)() is array
 
 
@@ -279,21 +303,27 @@ def test_items_of_a_stream_that_nobody_can_read_are_withheld() -> None:
         got = list(captured.governor.govern(redaction_required=True)(body)())
         assert TOKEN not in told(got)
         assert got[:2] == ["fine", "[item withheld: redaction failed]"]
-    with capture(policy=StaticEngine(decision("allow", obligations={"max_inline_chars": 500}))) as captured:
+    with capture(
+        policy=StaticEngine(decision("allow", obligations={"max_inline_chars": 500}))
+    ) as captured:
         got = list(captured.governor.govern(body)())
         assert TOKEN not in told(got)
         assert got[0] == "fine"
 
 
 @pytest.mark.parametrize("strategy", [None, "preview_and_persist", "redact", "never_persist"])
-def test_sizeless_items_are_not_gathered_past_an_obliged_limit(strategy: str | None, tmp_path: Path) -> None:
+def test_sizeless_items_are_not_gathered_past_an_obliged_limit(
+    strategy: str | None, tmp_path: Path
+) -> None:
     def body() -> Iterator[Any]:
         yield "fine"
         yield Box()
 
     obligations = {"max_inline_chars": 5000} | ({"persistence": strategy} if strategy else {})
     keeper = ResultKeeper(ResultStore(LocalBackend(tmp_path, durable=False)))
-    with capture(policy=StaticEngine(decision("allow", obligations=obligations)), results=keeper) as captured:
+    with capture(
+        policy=StaticEngine(decision("allow", obligations=obligations)), results=keeper
+    ) as captured:
         envelope = captured.governor.govern(body).tool.invoke()
         assert TOKEN not in told(envelope.value)
         assert envelope.status.value != "failed"

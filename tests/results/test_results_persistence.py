@@ -1,4 +1,6 @@
-"""Large results are kept, previewed and found again; a store that fails costs the copy and never the result."""
+"""Large results are kept, previewed and found again; a store that fails costs the copy and never
+the result.
+"""
 
 from __future__ import annotations
 
@@ -29,13 +31,24 @@ from agenttool_otel.results.stores.cipher import CHUNK_BYTES, Cipher
 from agenttool_otel.results.stores.local import LocalBackend
 from agenttool_otel.results.stores.object_store import ObjectStoreBackend
 from agenttool_otel.results.stores.store import URI_PREFIX, ResultStore, StoreLimits
-from agenttool_otel.results.stores.types import PayloadExpired, PayloadNotFound, PayloadStore, QuotaExceeded
+from agenttool_otel.results.stores.types import (
+    PayloadExpired,
+    PayloadNotFound,
+    PayloadStore,
+    QuotaExceeded,
+)
 from agenttool_otel.results.transform import CleanText, RedactionFailed, Transform
 from agenttool_otel.values.canonical import keyed_digest
 
 S = PersistenceStrategy
 SCHEMA = jsonschema_rs.validator_for(
-    json.loads((Path(__file__).parent.parent / "spec_schemas" / "agenttool-result-persistence.schema.json").read_text())
+    json.loads(
+        (
+            Path(__file__).parent.parent
+            / "spec_schemas"
+            / "agenttool-result-persistence.schema.json"
+        ).read_text()
+    )
 )
 LONG = "".join(f"match {i}: some text\n" for i in range(30_000))
 
@@ -53,7 +66,9 @@ def store(request, tmp_path):
     if request.param == "local":
         return ResultStore(LocalBackend(tmp_path / "s", durable=False))
     if request.param == "encrypted":
-        return ResultStore(LocalBackend(tmp_path / "s", durable=False), cipher=Cipher(os.urandom(32)))
+        return ResultStore(
+            LocalBackend(tmp_path / "s", durable=False), cipher=Cipher(os.urandom(32))
+        )
     obstore = pytest.importorskip("obstore.store")
     inner = obstore.MemoryStore() if request.param == "memory" else obstore.LocalStore(tmp_path)
     return ResultStore(ObjectStoreBackend(inner, prefix="tenant/x"))
@@ -77,7 +92,7 @@ def keep(store, value, transform=None, invocation_id="inv_1", **options):
     return kept
 
 
-# --- strategy -------------------------------------------------------------------------------------------------------
+# --- strategy -------------------------------------------------------------------------------------
 
 CASES = [
     ({"size": 10}, S.INLINE),
@@ -95,8 +110,22 @@ CASES = [
     ({"size": 10, "obliged_strategy": "keep it somewhere"}, S.DROP_WITH_REASON),
     ({"size": 10, "contract_strategy": "policy://elsewhere"}, S.INLINE),
     ({"size": 10, "contract_strategy": "preview_and_persist"}, S.PREVIEW_AND_PERSIST),
-    ({"size": 101, "contract_strategy": "preview_and_persist", "obliged_strategy": "never_persist"}, S.NEVER_PERSIST),
-    ({"size": 101, "contract_strategy": "never_persist", "obliged_strategy": "preview_and_persist"}, S.NEVER_PERSIST),
+    (
+        {
+            "size": 101,
+            "contract_strategy": "preview_and_persist",
+            "obliged_strategy": "never_persist",
+        },
+        S.NEVER_PERSIST,
+    ),
+    (
+        {
+            "size": 101,
+            "contract_strategy": "never_persist",
+            "obliged_strategy": "preview_and_persist",
+        },
+        S.NEVER_PERSIST,
+    ),
     ({"size": 101, "obliged_strategy": "inline"}, S.INLINE),
     ({"size": 101, "obliged_strategy": "inline", "obliged_limit": 50}, S.NEVER_PERSIST),
     ({"size": 101, "sensitivity": "Secret"}, S.NEVER_PERSIST),
@@ -111,7 +140,10 @@ CASES = [
 def chosen(facts):
     wanted = {name: fact for name, fact in facts.items() if name not in ("size", "has_store")}
     return choose_strategy(
-        Demand(**wanted), size=facts["size"], default_limit=100, has_store=facts.get("has_store", True)
+        Demand(**wanted),
+        size=facts["size"],
+        default_limit=100,
+        has_store=facts.get("has_store", True),
     )
 
 
@@ -155,7 +187,7 @@ def test_small_plain_results_cost_no_choice(local):
     assert keeper(local).choose(x for x in "abc") is None
 
 
-# --- the standard's example -----------------------------------------------------------------------------------------
+# --- the standard's example -----------------------------------------------------------------------
 
 
 def test_the_standards_large_result_example_by_field(local):
@@ -174,7 +206,9 @@ def test_the_standards_large_result_example_by_field(local):
     assert record["decision_id"].startswith("persist_")
     assert record["persisted_ref"]["uri"] == "agent-runtime://session/tool-results/inv_grep_big.txt"
     assert record["persisted_ref"]["media_type"] == "text/plain"
-    assert record["persisted_ref"]["digest"] == keyed_digest(f"sha256:{hashlib.sha256(text.encode()).hexdigest()}")
+    assert record["persisted_ref"]["digest"] == keyed_digest(
+        f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+    )
     assert 1500 < record["preview_size_bytes"] <= 2048
     (block,) = kept.model_facing
     assert block["type"] == "text"
@@ -183,7 +217,7 @@ def test_the_standards_large_result_example_by_field(local):
     assert " Preview:\n" in block["text"]
 
 
-# --- keeping --------------------------------------------------------------------------------------------------------
+# --- keeping --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -204,7 +238,11 @@ def test_what_is_stored_is_read_back(store, value, expected, media_type):
     assert kept.failure is None
     assert kept.ref.media_type == media_type
     if expected is None:
-        expected = value.encode() if isinstance(value, str) else json.dumps(value, separators=(",", ":")).encode()
+        expected = (
+            value.encode()
+            if isinstance(value, str)
+            else json.dumps(value, separators=(",", ":")).encode()
+        )
     assert b"".join(store.open(kept.ref.uri)) == expected
     assert store.read(kept.ref.uri, 100, 50) == expected[100:150]
     assert store.read(kept.ref.uri, len(expected) + 5, 10) == b""
@@ -249,10 +287,16 @@ def test_two_results_of_one_call_and_two_calls_with_one_content(store):
 
 def test_ref_only_shows_nothing_and_drop_keeps_nothing(local):
     found = keeper(local)
-    shown = found.keep(LONG, found.choose(LONG, Demand(obliged_strategy="ref_only")), invocation_id="i")
+    shown = found.keep(
+        LONG, found.choose(LONG, Demand(obliged_strategy="ref_only")), invocation_id="i"
+    )
     assert shown.ref is not None
     assert "match" not in shown.preview
-    dropped = found.keep("small", found.choose("small", Demand(obliged_strategy="drop_with_reason")), invocation_id="i")
+    dropped = found.keep(
+        "small",
+        found.choose("small", Demand(obliged_strategy="drop_with_reason")),
+        invocation_id="i",
+    )
     assert dropped.ref is None
     assert "small" not in dropped.preview
     assert dropped.decision.reason == "policy_obligation"
@@ -260,7 +304,9 @@ def test_ref_only_shows_nothing_and_drop_keeps_nothing(local):
 
 def test_never_persist_leaves_no_byte_behind(local):
     found = keeper(local)
-    kept = found.keep(LONG, found.choose(LONG, Demand(obliged_strategy="never_persist")), invocation_id="i")
+    kept = found.keep(
+        LONG, found.choose(LONG, Demand(obliged_strategy="never_persist")), invocation_id="i"
+    )
     assert kept.ref is None
     assert kept.failure is None
     assert kept.decision.strategy is S.NEVER_PERSIST
@@ -275,7 +321,7 @@ def test_without_a_store_a_large_result_is_cut_and_says_so():
     assert len(kept.preview) <= 2048
 
 
-# --- redaction before persistence -----------------------------------------------------------------------------------
+# --- redaction before persistence -----------------------------------------------------------------
 
 CANARY = "canary" + "-7f3a-" + "secret"
 CLEAN = Transform(
@@ -298,7 +344,9 @@ def test_no_secret_survives_at_a_block_boundary(local, position, separator):
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 300_000), st.booleans()), max_size=8), st.integers(1, 70_000))
+@given(
+    st.lists(st.tuples(st.integers(0, 300_000), st.booleans()), max_size=8), st.integers(1, 70_000)
+)
 def test_pieces_and_positions_do_not_matter(places, step):
     text = "lorem ipsum, " * 23_100
     for place, glued in sorted(places, reverse=True):
@@ -317,7 +365,9 @@ def test_structures_are_redacted_by_value_binary_text_too(local):
     assert stored.startswith(b"\0\xff" * 50_000)
 
 
-@pytest.mark.parametrize("value", [LONG, {"a": ["x"] * 50_000}, LONG.encode()], ids=["text", "structure", "bytes"])
+@pytest.mark.parametrize(
+    "value", [LONG, {"a": ["x"] * 50_000}, LONG.encode()], ids=["text", "structure", "bytes"]
+)
 def test_a_failing_redactor_stores_and_shows_nothing(local, value, all_stored):
     def broken(*args):
         raise RuntimeError(CANARY)
@@ -336,7 +386,7 @@ def test_a_redactor_that_gives_no_text_counts_as_failed():
         list(CleanText(lambda text: None).pieces(["x"]))
 
 
-# --- failing stores -------------------------------------------------------------------------------------------------
+# --- failing stores -------------------------------------------------------------------------------
 
 
 class BrokenBackend(LocalBackend):
@@ -353,7 +403,11 @@ class BrokenBackend(LocalBackend):
 
 @pytest.mark.parametrize(
     "error",
-    [PersistenceError("can't write: No space left on device"), OSError(errno.EIO, CANARY), RuntimeError(CANARY)],
+    [
+        PersistenceError("can't write: No space left on device"),
+        OSError(errno.EIO, CANARY),
+        RuntimeError(CANARY),
+    ],
 )
 def test_a_store_that_breaks_in_the_middle_costs_the_copy_only(tmp_path, error):
     kept = keep(ResultStore(BrokenBackend(tmp_path / "s", error)), LONG)
@@ -370,7 +424,11 @@ def test_a_full_disk_is_a_persistence_error(tmp_path, monkeypatch):
     real = os.open
 
     def full(path, flags, mode=0o777, **options):
-        return real("/dev/full", os.O_WRONLY) if str(path).endswith(".tmp") else real(path, flags, mode, **options)
+        return (
+            real("/dev/full", os.O_WRONLY)
+            if str(path).endswith(".tmp")
+            else real(path, flags, mode, **options)
+        )
 
     monkeypatch.setattr(os, "open", full)
     kept = keep(ResultStore(LocalBackend(tmp_path / "s", durable=False)), LONG)
@@ -446,7 +504,7 @@ def test_a_store_that_is_made_when_needed_may_fail_then():
     assert made == []
 
 
-# --- the store itself -----------------------------------------------------------------------------------------------
+# --- the store itself -----------------------------------------------------------------------------
 
 
 def test_permissions_are_private_whatever_the_umask(tmp_path):
@@ -488,7 +546,9 @@ def test_writers_of_the_same_content_at_the_same_time(tmp_path):
         "print('ok')\n"
     )
     running = [
-        subprocess.Popen([sys.executable, "-c", writer, str(root), str(n)], stdout=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            [sys.executable, "-c", writer, str(root), str(n)], stdout=subprocess.PIPE, text=True
+        )
         for n in range(3)
     ]
     assert [process.communicate(timeout=120)[0].strip() for process in running] == ["ok"] * 3
@@ -523,7 +583,9 @@ def test_expired_results_are_gone_but_still_explained(tmp_path):
 
 def test_shared_bytes_live_as_long_as_any_reference(tmp_path):
     clock = Clock()
-    store = ResultStore(LocalBackend(tmp_path / "s", durable=False), limits=StoreLimits(grace_s=0), clock=clock)
+    store = ResultStore(
+        LocalBackend(tmp_path / "s", durable=False), limits=StoreLimits(grace_s=0), clock=clock
+    )
     short = store.put_stream([b"same"], "text/plain", ttl_s=10)
     long = store.put_stream([b"same"], "text/plain", ttl_s=100)
     clock.now += timedelta(seconds=20)
@@ -555,7 +617,9 @@ def test_quota_is_kept_and_room_is_made_from_what_expired(tmp_path):
 
 
 def test_leftovers_of_killed_writers_are_swept(tmp_path):
-    store = ResultStore(LocalBackend(tmp_path / "s", durable=False), limits=StoreLimits(grace_s=100))
+    store = ResultStore(
+        LocalBackend(tmp_path / "s", durable=False), limits=StoreLimits(grace_s=100)
+    )
     store._backend.put("incoming/dead", [b"x"])
     old = time.time() - 1000
     os.utime(tmp_path / "s" / "incoming" / "dead", (old, old))
@@ -616,15 +680,23 @@ def test_encrypted_payloads_hide_text_and_show_any_change(tmp_path):
         with pytest.raises(PersistenceError):
             list(store.open(kept.ref.uri))
     path.write_bytes(raw)
-    rotated = ResultStore(LocalBackend(tmp_path / "s"), cipher=Cipher(key, older_keys=[os.urandom(32)]))
+    rotated = ResultStore(
+        LocalBackend(tmp_path / "s"), cipher=Cipher(key, older_keys=[os.urandom(32)])
+    )
     assert b"".join(rotated.open(kept.ref.uri)) == text.encode()
     with pytest.raises(PersistenceError):
-        list(ResultStore(LocalBackend(tmp_path / "s"), cipher=Cipher(os.urandom(32))).open(kept.ref.uri))
+        list(
+            ResultStore(LocalBackend(tmp_path / "s"), cipher=Cipher(os.urandom(32))).open(
+                kept.ref.uri
+            )
+        )
     with pytest.raises(ConfigurationError):
         Cipher(b"short")
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     st.sampled_from([0, 1, 100, CHUNK_BYTES - 1, CHUNK_BYTES, CHUNK_BYTES + 1, 3 * CHUNK_BYTES]),
     st.integers(0, 4 * CHUNK_BYTES),
@@ -638,10 +710,12 @@ def test_any_range_of_an_encrypted_payload_reads_right(tmp_path, size, offset, l
     store.delete(ref.uri)
 
 
-# --- reading back ---------------------------------------------------------------------------------------------------
+# --- reading back ---------------------------------------------------------------------------------
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(st.text(st.characters(codec="utf-8"), max_size=400), st.integers(1, 300))
 def test_pages_put_together_are_the_whole_text(local, text, limit):
     ref = local.put_stream([text.encode()], "text/plain")
@@ -683,7 +757,12 @@ def test_somebody_elses_result_does_not_exist(local):
     ref = local.put_stream([b"x"], "text/plain", owner={"session_id": "s1", "tenant": "acme"})
     mine = {"session_id": "s1", "tenant": "acme"}
     assert read_page(local, ref.uri, identity=mine)["status"] == "ok"
-    for other in ({}, {"session_id": "s1"}, {**mine, "tenant": "rival"}, {**mine, "session_id": "s2"}):
+    for other in (
+        {},
+        {"session_id": "s1"},
+        {**mine, "tenant": "rival"},
+        {**mine, "session_id": "s2"},
+    ):
         answer = read_page(local, ref.uri, identity=other)
         assert answer == {"status": "not_found", "uri": ref.uri}
     assert "owner" not in ref.to_json()
@@ -698,13 +777,16 @@ def test_a_small_value_keeps_its_type_unless_redacted(local):
         choice = found.choose(value, Demand(obliged_strategy="redact"))
         assert found.keep(value, choice, invocation_id="i", transform=CLEAN).preview is value
     changed = found.keep(
-        {"k": CANARY}, found.choose({}, Demand(obliged_strategy="redact")), invocation_id="i", transform=CLEAN
+        {"k": CANARY},
+        found.choose({}, Demand(obliged_strategy="redact")),
+        invocation_id="i",
+        transform=CLEAN,
     )
     assert changed.preview == {"k": "[gone]"}
     assert changed.decision.redaction_state is RedactionState.REDACTED
 
 
-# --- streams --------------------------------------------------------------------------------------------------------
+# --- streams --------------------------------------------------------------------------------------
 
 
 def plain(limit=1000, strategy=S.INLINE, reason="within_inline_limit"):

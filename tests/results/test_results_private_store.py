@@ -32,7 +32,9 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def governor_of(**options: Any) -> Governor:
-    return Governor(policy=StaticEngine("allow"), approvals="sqlite://", max_inline_chars=10, **options)
+    return Governor(
+        policy=StaticEngine("allow"), approvals="sqlite://", max_inline_chars=10, **options
+    )
 
 
 def test_private_payloads_go_when_the_governor_is_closed(scratch: Path) -> None:
@@ -72,7 +74,9 @@ if child == 0:
 os.waitpid(child, 0)
 assert [name for name in os.listdir(sys.argv[1]) if name.startswith("agenttool-results-")]
 """
-    subprocess.run([sys.executable, "-W", "ignore", "-c", script, str(scratch)], check=True, timeout=120)
+    subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", script, str(scratch)], check=True, timeout=120
+    )
 
 
 def test_a_directory_of_the_users_own_stays(tmp_path: Path) -> None:

@@ -1,4 +1,6 @@
-"""Retries follow the execution profile, and only where a retry can help and nobody decided against the call."""
+"""Retries follow the execution profile, and only where a retry can help and nobody decided against
+the call.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def test_delays_grow_to_the_maximum_and_then_attempts_run_out():
     policy = RetryPolicy.from_profile(
         profile(max_attempts=5, initial_delay_ms=100, max_delay_ms=300, multiplier=2, jitter=0)
     )
-    assert [policy.next_delay(n, TIMEOUT) for n in range(1, 6)] == pytest.approx([0.1, 0.2, 0.3, 0.3, None])
+    assert [policy.next_delay(n, TIMEOUT) for n in range(1, 6)] == pytest.approx(
+        [0.1, 0.2, 0.3, 0.3, None]
+    )
 
 
 def test_retry_after_is_honoured_up_to_the_longest_wait():
@@ -88,7 +92,9 @@ def test_a_bad_policy_is_refused_when_it_is_read(retry):
     st.floats(0, 1, exclude_max=True),
     st.one_of(st.none(), st.floats(0, 1e6)),
 )
-def test_a_delay_is_between_retry_after_and_the_maximum(attempt, initial, longest, multiplier, jitter, luck, wait):
+def test_a_delay_is_between_retry_after_and_the_maximum(
+    attempt, initial, longest, multiplier, jitter, luck, wait
+):
     policy = RetryPolicy(101, initial, longest, multiplier, jitter=jitter)
     error = ToolError.of(ErrorClass.RATE_LIMITED, retry_after=wait)
     delay = policy.next_delay(attempt, error, uniform=lambda: luck)

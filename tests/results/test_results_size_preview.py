@@ -18,8 +18,16 @@ from agenttool_otel.results.content.preview import PreviewBuilder, preview
 from agenttool_otel.results.content.size import measure, size_of
 
 JSON = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.text()),
-    lambda inner: st.one_of(st.lists(inner, max_size=5), st.dictionaries(st.text(), inner, max_size=5)),
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(),
+        st.floats(allow_nan=False, allow_infinity=False),
+        st.text(),
+    ),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=5), st.dictionaries(st.text(), inner, max_size=5)
+    ),
     max_leaves=30,
 )
 
@@ -60,14 +68,26 @@ def test_a_transform_sees_the_key_of_each_part_of_a_large_object():
     value = {"filler": ["x" * 100] * 5000, "password": "hunt" + "er2"}
 
     def redact(part, pointer):
-        return {k: "[gone]" if k == "password" else v for k, v in part.items()} if isinstance(part, dict) else part
+        return (
+            {k: "[gone]" if k == "password" else v for k, v in part.items()}
+            if isinstance(part, dict)
+            else part
+        )
 
     assert json.loads("".join(json_pieces(value, redact)))["password"] == "[gone]"
 
 
 @pytest.mark.parametrize(
     ("value", "expected"),
-    [(b"abc", 3), (bytearray(b"ab"), 2), (memoryview(b"abcd"), 4), (None, 0), ("", 0), (5, 1), ({}, 2)],
+    [
+        (b"abc", 3),
+        (bytearray(b"ab"), 2),
+        (memoryview(b"abcd"), 4),
+        (None, 0),
+        ("", 0),
+        (5, 1),
+        ({}, 2),
+    ],
 )
 def test_simple_sizes(value, expected):
     assert size_of(value) == expected
@@ -108,7 +128,7 @@ def test_a_container_is_counted_up_to_a_bound_only():
     assert json_text(["x" * 1000] * 100, max_chars=1000) is None
 
 
-# --- media ----------------------------------------------------------------------------------------------------------
+# --- media ----------------------------------------------------------------------------------------
 
 
 def _image(fmt):
@@ -167,7 +187,7 @@ def test_text_cut_anywhere_is_still_text(text, end):
     assert is_text(text.encode()[:end])
 
 
-# --- previews -------------------------------------------------------------------------------------------------------
+# --- previews -------------------------------------------------------------------------------------
 
 
 @given(st.text(), st.integers(0, 500), st.lists(st.integers(1, 50), max_size=20))
@@ -197,7 +217,8 @@ def test_head_and_tail_are_the_texts_own_and_the_count_is_right(text, limit):
         return
     head, _, rest = found.text.partition("[... ")
     note, _, tail = rest.partition("omitted ...]\n")
-    # the line break before the note is the text's own where the text has one there, and else the note's
+    # the line break before the note is the text's own where the text has one there, and else the
+    # note's
     kept = head if text.startswith(head) else head.removesuffix("\n")
     assert text.startswith(kept)
     assert text.endswith(tail)

@@ -1,4 +1,6 @@
-"""Real governed calls of every outcome, with every setting of events and capture, are in the registry."""
+"""Real governed calls of every outcome, with every setting of events and capture, are in
+the registry.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ def test_a_run_of_every_outcome_is_registered(run: seeded.Run) -> None:
 
 
 def test_the_run_shows_what_the_boards_count(run: seeded.Run) -> None:
-    by_id = {(span.attributes or {})[Attr.INVOCATION_ID]: span for span in run.spans.get_finished_spans()}
+    by_id = {
+        (span.attributes or {})[Attr.INVOCATION_ID]: span for span in run.spans.get_finished_spans()
+    }
     for call in run.planned:
         attributes = by_id[call.invocation_id].attributes or {}
         assert attributes.get(Attr.PERMISSION_BEHAVIOR, "") == call.behavior, call
@@ -69,8 +73,14 @@ def test_metrics_of_the_run_have_no_id_as_a_label(run: seeded.Run) -> None:
 
 @pytest.mark.parametrize("capture", ["NO_CONTENT", "SPAN_ONLY", "EVENT_ONLY", "SPAN_AND_EVENT"])
 @pytest.mark.parametrize("events", ["span", "log", "both"])
-def test_every_combination_of_events_and_capture_is_registered(events: str, capture: str, tmp_path: Path) -> None:
-    spans, logs, reader = InMemorySpanExporter(), InMemoryLogRecordExporter(), InMemoryMetricReader()
+def test_every_combination_of_events_and_capture_is_registered(
+    events: str, capture: str, tmp_path: Path
+) -> None:
+    spans, logs, reader = (
+        InMemorySpanExporter(),
+        InMemoryLogRecordExporter(),
+        InMemoryMetricReader(),
+    )
     tracers, loggers = TracerProvider(), LoggerProvider()
     tracers.add_span_processor(SimpleSpanProcessor(spans))
     loggers.add_log_record_processor(SimpleLogRecordProcessor(logs))
@@ -113,7 +123,9 @@ def test_every_combination_of_events_and_capture_is_registered(events: str, capt
     assert semconv_check.check_metrics(reader.get_metrics_data(), registry) == []
     assert bool(records) == (events != "span")
     assert any(span.events for span in finished) == (events != "log")
-    exported = "".join(span.to_json() for span in finished) + "".join(str(item.to_json()) for item in records)
+    exported = "".join(span.to_json() for span in finished) + "".join(
+        str(item.to_json()) for item in records
+    )
     assert secret not in exported
     captured = "gen_ai.tool.call.result" in exported
     assert captured == (capture != "NO_CONTENT")

@@ -65,7 +65,13 @@ def test_names_has_what_the_registry_gives(registry: semconv.Registry) -> None:
 
 
 def test_names_has_a_constant_for_each_registered_name(registry: semconv.Registry) -> None:
-    assert set(registry.attributes) == {*words(Attr), *words(Label), *words(GenAI), Exc.TYPE, Exc.MESSAGE}
+    assert set(registry.attributes) == {
+        *words(Attr),
+        *words(Label),
+        *words(GenAI),
+        Exc.TYPE,
+        Exc.MESSAGE,
+    }
     assert set(registry.events) == {*words(Event), Exc.EVENT}
     assert set(registry.metrics) == words(Metric)
 
@@ -78,7 +84,9 @@ def test_two_names_of_one_constant_are_refused(registry: semconv.Registry) -> No
 
 def test_enumerations_list_exactly_the_words_of_names(registry: semconv.Registry) -> None:
     for name, vocabulary in VOCABULARIES.items():
-        assert set(registry.attributes[name].members) == {str(member) for member in vocabulary}, name
+        assert set(registry.attributes[name].members) == {str(member) for member in vocabulary}, (
+            name
+        )
 
 
 def test_every_attribute_is_used_by_a_span_an_event_or_a_metric(registry: semconv.Registry) -> None:
@@ -90,7 +98,9 @@ def test_every_attribute_is_used_by_a_span_an_event_or_a_metric(registry: semcon
 def test_metrics_never_carry_an_id_a_digest_or_a_message(registry: semconv.Registry) -> None:
     for metric in registry.metrics.values():
         for name in metric.attributes:
-            assert not name.endswith(("_id", ".id", ".digest", ".message", ".ref", "arguments", "result.")), name
+            assert not name.endswith(
+                ("_id", ".id", ".digest", ".message", ".ref", "arguments", "result.")
+            ), name
             assert registry.attributes[name].type in {"string", "boolean"}, name
 
 
@@ -119,15 +129,28 @@ def test_the_docs_page_is_what_the_registry_gives(registry: semconv.Registry) ->
     assert semconv.PAGE.read_text("utf-8") == semconv.page(registry)
 
 
-# --- the format -----------------------------------------------------------------------------------------------------
+# --- the format -----------------------------------------------------------------------------------
 
 
 def attribute(**changes: Any) -> dict[str, Any]:
-    return {"id": "a.b", "type": "string", "stability": "development", "brief": "B.", "examples": ["x"], **changes}
+    return {
+        "id": "a.b",
+        "type": "string",
+        "stability": "development",
+        "brief": "B.",
+        "examples": ["x"],
+        **changes,
+    }
 
 
 def group(**changes: Any) -> dict[str, Any]:
-    return {"id": "registry.a", "type": "attribute_group", "brief": "A.", "attributes": [attribute()], **changes}
+    return {
+        "id": "registry.a",
+        "type": "attribute_group",
+        "brief": "A.",
+        "attributes": [attribute()],
+        **changes,
+    }
 
 
 @pytest.mark.parametrize(
@@ -161,7 +184,7 @@ def test_a_registry_that_is_not_in_the_format_is_refused(
         semconv.load(tmp_path)
 
 
-# --- the checker finds what it is for -------------------------------------------------------------------------------
+# --- the checker finds what it is for -------------------------------------------------------------
 
 FINE = {
     GenAI.OPERATION_NAME: "execute_tool",
@@ -173,11 +196,15 @@ FINE = {
 }
 
 
-def span_problems(attributes: dict[str, Any], name: str = "execute_tool t", event: tuple[str, dict] | None = None):  # type: ignore[no-untyped-def]
+def span_problems(
+    attributes: dict[str, Any], name: str = "execute_tool t", event: tuple[str, dict] | None = None
+):  # type: ignore[no-untyped-def]
     exporter = InMemorySpanExporter()
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
-    span = provider.get_tracer(INSTRUMENTATION_NAME).start_span(name, kind=SpanKind.INTERNAL, attributes=attributes)
+    span = provider.get_tracer(INSTRUMENTATION_NAME).start_span(
+        name, kind=SpanKind.INTERNAL, attributes=attributes
+    )
     if event:
         span.add_event(*event)
     span.end()
@@ -185,8 +212,16 @@ def span_problems(attributes: dict[str, Any], name: str = "execute_tool t", even
 
 
 def test_a_span_as_the_registry_describes_it_passes() -> None:
-    event = (Event.PERMISSION_DECIDED, {Attr.PERMISSION_BEHAVIOR: "deny", Attr.PERMISSION_RULES: ["a", "b"]})
-    assert span_problems({**FINE, Attr.RESULT_SIZE_BYTES: 3, Attr.PERMISSION_DURATION: 0.1}, event=event) == []
+    event = (
+        Event.PERMISSION_DECIDED,
+        {Attr.PERMISSION_BEHAVIOR: "deny", Attr.PERMISSION_RULES: ["a", "b"]},
+    )
+    assert (
+        span_problems(
+            {**FINE, Attr.RESULT_SIZE_BYTES: 3, Attr.PERMISSION_DURATION: 0.1}, event=event
+        )
+        == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -207,9 +242,15 @@ def test_the_checker_finds_a_wrong_attribute(change: dict[str, Any], problem: st
 
 def test_the_checker_finds_what_is_missing_and_misnamed() -> None:
     short = {key: value for key, value in FINE.items() if key != Attr.INVOCATION_STATUS}
-    assert any("required agenttool.invocation.status is missing" in item for item in span_problems(short))
-    assert any("the name should be 'execute_tool t'" in item for item in span_problems(FINE, name="tool t"))
-    assert any("knows no such event" in item for item in span_problems(FINE, event=("tool.lost", {})))
+    assert any(
+        "required agenttool.invocation.status is missing" in item for item in span_problems(short)
+    )
+    assert any(
+        "the name should be 'execute_tool t'" in item for item in span_problems(FINE, name="tool t")
+    )
+    assert any(
+        "knows no such event" in item for item in span_problems(FINE, event=("tool.lost", {}))
+    )
 
 
 def test_the_checker_reads_log_events() -> None:
@@ -229,7 +270,9 @@ def test_the_checker_reads_log_events() -> None:
 def test_the_checker_finds_a_wrong_metric() -> None:
     reader = InMemoryMetricReader()
     meter = MeterProvider([reader]).get_meter(INSTRUMENTATION_NAME)
-    meter.create_counter(Metric.REDACTIONS, "{thing}").add(1, {GenAI.TOOL_NAME: "t", Attr.SESSION_ID: "s"})
+    meter.create_counter(Metric.REDACTIONS, "{thing}").add(
+        1, {GenAI.TOOL_NAME: "t", Attr.SESSION_ID: "s"}
+    )
     meter.create_counter(Metric.RESULT_SIZE, "By").add(1, {GenAI.TOOL_NAME: "t"})
     meter.create_counter("agenttool.colours").add(1)
     found = "\n".join(semconv_check.check_metrics(reader.get_metrics_data()))

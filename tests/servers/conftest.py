@@ -41,7 +41,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
             deadline = time.monotonic() + 30
             while len(made.jaeger()) < len(run.planned) and time.monotonic() < deadline:
                 time.sleep(0.2)
-            # two scrapes after the last export, and on a busy machine as many as it takes to see what is counted last
+            # two scrapes after the last export, and on a busy machine as many as it takes to see
+            # what is counted last
             deadline = time.monotonic() + 60
             time.sleep(2.5)
             while not made.last_counted() and time.monotonic() < deadline:

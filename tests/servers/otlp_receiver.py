@@ -1,4 +1,6 @@
-"""An OTLP/HTTP receiver that misbehaves on request: for what exporters do when the other side is unwell."""
+"""An OTLP/HTTP receiver that misbehaves on request: for what exporters do when the other side is
+unwell.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ class Receiver:
         if self.status != 200:
             return b""
         request = ExportTraceServiceRequest.FromString(body)
-        spans = [s.name for r in request.resource_spans for scope in r.scope_spans for s in scope.spans]
+        spans = [
+            s.name for r in request.resource_spans for scope in r.scope_spans for s in scope.spans
+        ]
         self.names += spans[self.rejects :]
         response = ExportTraceServiceResponse()
         if self.rejects:
@@ -74,7 +78,8 @@ def receiver(**behaviour: object) -> Iterator[Receiver]:
                 self.send_header("Retry-After", state.retry_after)
             self.send_header("Content-Type", "application/x-protobuf")
             self.send_header("Content-Length", str(len(answer)))
-            with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the client may have given up
+            # the client may have given up
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
                 self.end_headers()
                 self.wfile.write(answer)
 

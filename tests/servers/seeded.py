@@ -1,6 +1,8 @@
-"""A seeded run of real governed calls of every outcome, exported over OTLP, and what must be found of it afterwards.
+"""A seeded run of real governed calls of every outcome, exported over OTLP, and what must be found
+of it afterwards.
 
-What is expected is known from the plan and from what the calls returned, never from the telemetry itself.
+What is expected is known from the plan and from what the calls returned, never from the telemetry
+itself.
 """
 
 from __future__ import annotations
@@ -21,7 +23,11 @@ from unittest.mock import patch
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.metrics import MeterProvider
-from opentelemetry.sdk.metrics.export import InMemoryMetricReader, MetricReader, PeriodicExportingMetricReader
+from opentelemetry.sdk.metrics.export import (
+    InMemoryMetricReader,
+    MetricReader,
+    PeriodicExportingMetricReader,
+)
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor
@@ -67,7 +73,9 @@ class Person:
         """Answer after a moment."""
         self.asked[request.request_id] = request.invocation_id
         time.sleep(0.005)
-        return ApprovalAnswer(approved=self.yes, answered_by="user:ann", roles=("approver",), reason="as planned")
+        return ApprovalAnswer(
+            approved=self.yes, answered_by="user:ann", roles=("approver",), reason="as planned"
+        )
 
 
 class Breaks:
@@ -82,11 +90,15 @@ class Breaks:
         return ()
 
 
-def counted_processor(url: str, meters: MeterProvider, *, timeout: float = 10, **options: int) -> BatchSpanProcessor:
+def counted_processor(
+    url: str, meters: MeterProvider, *, timeout: float = 10, **options: int
+) -> BatchSpanProcessor:
     """The SDK's processor and OTLP exporter, counting what they could not deliver."""
     with patch.dict(os.environ, OTEL_PYTHON_SDK_INTERNAL_METRICS_ENABLED="true"):
         exporter = OTLPSpanExporter(url, timeout=timeout, meter_provider=meters)
-        return BatchSpanProcessor(exporter, schedule_delay_millis=50, meter_provider=meters, **options)
+        return BatchSpanProcessor(
+            exporter, schedule_delay_millis=50, meter_provider=meters, **options
+        )
 
 
 class Run:
@@ -115,23 +127,34 @@ class Run:
             self.traces.add_span_processor(counted_processor(f"{otlp}/v1/traces", self.meters))
             (closed,) = free_ports(1)
             self.unheard = TracerProvider(resource=resource)
-            # a closed port is tried again until the time is over; an answer of 404 is final, and may come late
-            for wrong, timeout in ((f"http://127.0.0.1:{closed}/v1/traces", 0.3), (f"{otlp}/v1/unknown", 30)):
+            # a closed port is tried again until the time is over; an answer of 404 is final, and
+            # may come late
+            for wrong, timeout in (
+                (f"http://127.0.0.1:{closed}/v1/traces", 0.3),
+                (f"{otlp}/v1/unknown", 30),
+            ):
                 options = {"max_queue_size": 4, "max_export_batch_size": 4}
-                self.unheard.add_span_processor(counted_processor(wrong, self.meters, timeout=timeout, **options))
+                self.unheard.add_span_processor(
+                    counted_processor(wrong, self.meters, timeout=timeout, **options)
+                )
         blocked = folder / "not-a-folder"
         blocked.write_text("results can't be stored below a file")
         self.yes, self.no = Person(True), Person(False)
-        self.heard: list[str] = []  # a canceled call gives no result that could name it, its events do
+        # a canceled call gives no result that could name it, its events do
+        self.heard: list[str] = []
         self.begun = 0  # how many bodies were begun
         self.governors = {
             "plain": self._governor(folder),
             "yes": self._governor(folder, approver=self.yes),
             "no": self._governor(folder, approver=self.no),
             "captures": self._governor(
-                folder, capture="SPAN_ONLY", redactor=Redactor(RedactionSettings(extra_detectors=(Breaks(),)))
+                folder,
+                capture="SPAN_ONLY",
+                redactor=Redactor(RedactionSettings(extra_detectors=(Breaks(),))),
             ),
-            "unreachable": self._governor(folder, policy_engine="opa_server", opa_url="http://127.0.0.1:9"),
+            "unreachable": self._governor(
+                folder, policy_engine="opa_server", opa_url="http://127.0.0.1:9"
+            ),
             "shadow": self._governor(folder, shadow_packages=["agenttool.rules.paths"]),
             "unstored": self._governor(folder, results_dir=str(blocked / "results")),
         }
@@ -198,7 +221,7 @@ class Run:
             ),
         }
 
-    # --- the calls ----------------------------------------------------------------------------------------------------
+    # --- the calls --------------------------------------------------------------------------------
 
     def make(self, *, seed: int, rounds: int, pause: float = 0.0) -> list[Planned]:
         """Make ``rounds`` times every kind of call, in a seeded order, sessions and agents mixed.
@@ -216,7 +239,13 @@ class Run:
             kinds = [kind for kind, (count, *_) in KINDS.items() for _ in range(count)]
             random_.shuffle(kinds)
             for kind in kinds:
-                self._call(kind, random_.choice(SESSIONS), random_.choice(AGENTS), random_.randrange(1, 1000), number)
+                self._call(
+                    kind,
+                    random_.choice(SESSIONS),
+                    random_.choice(AGENTS),
+                    random_.randrange(1, 1000),
+                    number,
+                )
             if pause:
                 time.sleep(pause)
         return self.planned
@@ -227,9 +256,12 @@ class Run:
             key: value(salt) if callable(value) else str(value).replace("ROOT", str(self.root))
             for key, value in arguments.items()
         }
-        # counters of a session are a rule's input: one session a round keeps the plan independent of budgets
+        # counters of a session are a rule's input: one session a round keeps the plan independent
+        # of budgets
         session = f"{session}-{number}"
-        with agent_context(actor=agent, tenant="acme", roles=["reader"], session_id=session, roots=[str(self.root)]):
+        with agent_context(
+            actor=agent, tenant="acme", roles=["reader"], session_id=session, roots=[str(self.root)]
+        ):
             governed = self.tools[governor][tool].tool
             if kind == "canceled":
                 invocation_id = self._canceled(governed, given)
@@ -239,8 +271,14 @@ class Run:
                 invocation_id = result.invocation_id
         size = 0
         if status in {"succeeded", "too_large"}:
-            size = 4 if tool == "send_mail" else len(given.get("text", "")) or int(given.get("size", 0))
-        self.planned.append(Planned(kind, invocation_id, tool, session, behavior, status, rule, size))
+            size = (
+                4
+                if tool == "send_mail"
+                else len(given.get("text", "")) or int(given.get("size", 0))
+            )
+        self.planned.append(
+            Planned(kind, invocation_id, tool, session, behavior, status, rule, size)
+        )
 
     def _canceled(self, governed: Any, given: dict[str, Any]) -> str:
         begun = self.begun
@@ -259,10 +297,14 @@ class Run:
         return self.heard[-1]
 
     def health(self) -> None:
-        """Record what only something broken, or a changed bundle, causes; lose spans of another program."""
+        """Record what only something broken, or a changed bundle, causes; lose spans of another
+        program.
+        """
         telemetry = self.governors["plain"].telemetry
         for result, count in (("succeeded", 2), ("failed", 1)):
-            telemetry.count(telemetry.instruments.policy_reloads, count, {Label.RELOAD_RESULT: result})
+            telemetry.count(
+                telemetry.instruments.policy_reloads, count, {Label.RELOAD_RESULT: result}
+            )
         telemetry.count(telemetry.instruments.approvals_unstored, 1, {})
         telemetry.losses.note("span", RuntimeError("a provider that raises"))
         if self.unheard is not None:
@@ -284,7 +326,7 @@ class Run:
             self.unheard.shutdown()
         self.meters.shutdown()
 
-    # --- what must be found -------------------------------------------------------------------------------------------
+    # --- what must be found -----------------------------------------------------------------------
 
     def ids(self, wanted: Callable[[Planned], bool]) -> Counter[str]:
         """Invocation ids of planned calls."""

@@ -1,4 +1,6 @@
-"""What is built is pinned, built once, linked into the working copy, and told plainly when it can't be had."""
+"""What is built is pinned, built once, linked into the working copy, and told plainly when it can't
+be had.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,12 @@ def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_what_is_not_built_is_told_with_the_way_to_have_it(empty: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(servers.ServerUnavailable, match=r"jaeger v[\d.]+ is not built \(make servers\)"):
+def test_what_is_not_built_is_told_with_the_way_to_have_it(
+    empty: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(
+        servers.ServerUnavailable, match=r"jaeger v[\d.]+ is not built \(make servers\)"
+    ):
         servers.path("jaeger")
     assert servers.main(["path", "jaeger"]) == 1
     assert "make servers" in capsys.readouterr().err
@@ -33,7 +39,9 @@ def test_without_go_the_reason_is_that_go_is_missing(
     told = capsys.readouterr().err
     assert "jaeger: Go is not installed" in told
     assert "promtool is not installed (apt-get install prometheus)" in told
-    assert servers.main(["build", "--available", "jaeger"]) == 0, "a machine without Go still runs the other tests"
+    assert servers.main(["build", "--available", "jaeger"]) == 0, (
+        "a machine without Go still runs the other tests"
+    )
 
 
 def test_a_program_is_built_once_and_linked(empty: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -51,7 +59,9 @@ def test_a_program_is_built_once_and_linked(empty: Path, monkeypatch: pytest.Mon
     assert servers.path("thing") == first
 
 
-def test_a_build_that_fails_leaves_nothing_that_looks_built(empty: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_build_that_fails_leaves_nothing_that_looks_built(
+    empty: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(target: Path) -> None:
         target.write_text("half")
         raise servers.ServerUnavailable("no")

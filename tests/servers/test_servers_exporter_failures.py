@@ -1,4 +1,6 @@
-"""An exporter that can't deliver never touches the tools, and the SDK's own metrics count exactly what was lost."""
+"""An exporter that can't deliver never touches the tools, and the SDK's own metrics count exactly
+what was lost.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +26,17 @@ OPERATIONS = "otel.sdk.exporter.operation.duration"
 
 
 class Program:
-    """A program whose tool calls make spans, with the SDK's exporter and its counters (docs/operations.md)."""
+    """A program whose tool calls make spans, with the SDK's exporter and its counters
+    (docs/operations.md).
+    """
 
-    def __init__(self, url: str, *, timeout: float = 10.0, sampler: Sampler = ALWAYS_ON, **options: int) -> None:
+    def __init__(
+        self, url: str, *, timeout: float = 10.0, sampler: Sampler = ALWAYS_ON, **options: int
+    ) -> None:
         self.reader = InMemoryMetricReader()
-        self.processor = counted_processor(url, MeterProvider([self.reader]), timeout=timeout, **options)
+        self.processor = counted_processor(
+            url, MeterProvider([self.reader]), timeout=timeout, **options
+        )
         self.provider = TracerProvider(sampler=sampler)
         self.provider.add_span_processor(self.processor)
         self.tracer = self.provider.get_tracer(INSTRUMENTATION_NAME)
@@ -42,17 +50,30 @@ class Program:
 
     def lost(self, metric: str) -> dict[str, int]:
         """Spans that a counter of the SDK says were lost, by reason."""
-        return {reason: int(point.value) for reason, point in self._points(metric, GenAI.ERROR_TYPE)}
+        return {
+            reason: int(point.value) for reason, point in self._points(metric, GenAI.ERROR_TYPE)
+        }
 
     def refused(self) -> dict[str, int]:
         """Batches that the receiver answered with an error, by status."""
-        return {status: int(point.count) for status, point in self._points(OPERATIONS, "http.response.status_code")}
+        return {
+            status: int(point.count)
+            for status, point in self._points(OPERATIONS, "http.response.status_code")
+        }
 
     def _points(self, metric: str, label: str) -> list[tuple[str, Any]]:
         data = self.reader.get_metrics_data()
         scopes = data.resource_metrics[0].scope_metrics if data is not None else []
-        points = [p for scope in scopes for item in scope.metrics if item.name == metric for p in item.data.data_points]
-        return [(str(p.attributes[label]), p) for p in points if p.attributes and label in p.attributes]
+        points = [
+            p
+            for scope in scopes
+            for item in scope.metrics
+            if item.name == metric
+            for p in item.data.data_points
+        ]
+        return [
+            (str(p.attributes[label]), p) for p in points if p.attributes and label in p.attributes
+        ]
 
 
 def test_a_healthy_receiver_gets_every_span() -> None:
@@ -67,17 +88,20 @@ def test_a_healthy_receiver_gets_every_span() -> None:
 @pytest.mark.parametrize("status", [400, 429, 503])
 def test_spans_of_a_refusing_receiver_are_counted(status: int) -> None:
     with receiver(status=status) as state:
-        program = Program(state.url, timeout=2.5, max_export_batch_size=50)  # one try more of what may be tried
+        # one try more of what may be tried
+        program = Program(state.url, timeout=2.5, max_export_batch_size=50)
         program.calls(100)
         program.processor.force_flush()
         program.calls(20)
         program.provider.shutdown()
     assert state.requests > 0
     assert state.names == []
-    # the SDK's counter of exported spans has no error.type for these (1.45.2), its histogram of operations the status
+    # the SDK's counter of exported spans has no error.type for these (1.45.2), its histogram of
+    # operations the status
     refused = program.refused()
     assert set(refused) == {str(status)}
-    assert refused[str(status)] in (2, 3)  # on a busy machine a batch's time may be over before an answer
+    # on a busy machine a batch's time may be over before an answer
+    assert refused[str(status)] in (2, 3)
 
 
 def test_spans_of_a_receiver_that_is_down_are_counted() -> None:
@@ -133,11 +157,13 @@ def test_unsampled_spans_are_no_loss() -> None:
     assert (program.lost(EXPORTED), program.lost(PROCESSED)) == ({}, {})
 
 
-# --- governed tools ---------------------------------------------------------------------------------------------------
+# --- governed tools -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("behaviour", ["down", "503", "429", "slow", "partial"])
-def test_tools_give_the_same_results_whatever_the_receiver_does(behaviour: str, tmp_path: Path) -> None:
+def test_tools_give_the_same_results_whatever_the_receiver_does(
+    behaviour: str, tmp_path: Path
+) -> None:
     options: dict[str, dict[str, object]] = {
         "down": {},
         "503": {"status": 503},
@@ -174,7 +200,8 @@ def test_tools_give_the_same_results_whatever_the_receiver_does(behaviour: str, 
         program.provider.shutdown()
         governor.close()
         lost = sum([*program.lost(EXPORTED).values(), *program.lost(PROCESSED).values()])
-        if behaviour == "partial":  # nobody but the receiver counts what it refused of a batch that it took
+        # nobody but the receiver counts what it refused of a batch that it took
+        if behaviour == "partial":
             assert len(state.names) < 121
         elif behaviour.isdigit():
             assert state.names == []
@@ -184,4 +211,6 @@ def test_tools_give_the_same_results_whatever_the_receiver_does(behaviour: str, 
             accounted = len(state.names) + lost
             assert accounted >= 121 if behaviour == "slow" else accounted == 121
             assert lost > 0
-    assert slowest < 5, "no call waited for the receiver: 30 calls that did would take half a minute"
+    assert slowest < 5, (
+        "no call waited for the receiver: 30 calls that did would take half a minute"
+    )

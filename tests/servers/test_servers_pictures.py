@@ -1,4 +1,5 @@
-"""What a person sees: a denied call on the trace store's page, decisions and an alert on Prometheus's, the terminal.
+"""What a person sees: a denied call on the trace store's page, decisions and an alert on
+Prometheus's, the terminal.
 
 ``AGENTTOOL_WRITE_PICTURES=1`` writes the pictures to docs/images instead of a temporary folder.
 """
@@ -51,7 +52,12 @@ def page() -> Iterator[Any]:
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=SWITCHES)
         made = browser.new_page(viewport={"width": 1400, "height": 900})
-        made.route("**/*", lambda route: route.continue_() if "//127.0.0.1:" in route.request.url else route.abort())
+        made.route(
+            "**/*",
+            lambda route: (
+                route.continue_() if "//127.0.0.1:" in route.request.url else route.abort()
+            ),
+        )
         yield made
         browser.close()
 
@@ -75,20 +81,31 @@ def picture(place: Any, path: Path, **options: Any) -> None:
 
 
 def until_stored(url: str, trace_id: str) -> None:
-    """Wait until Phoenix knows a trace: it stores after it has answered, and its page looks for a trace once only."""
+    """Wait until Phoenix knows a trace: it stores after it has answered, and its page looks for a
+    trace once only.
+    """
     deadline = time.monotonic() + 60
     with httpx.Client(trust_env=False, timeout=10) as client:
         while True:
-            answer = client.get(f"{url}/v1/projects/default/spans", params={"trace_id": trace_id, "limit": 1})
-            if any(span["context"]["trace_id"] == trace_id for span in answer.raise_for_status().json()["data"]):
+            answer = client.get(
+                f"{url}/v1/projects/default/spans", params={"trace_id": trace_id, "limit": 1}
+            )
+            if any(
+                span["context"]["trace_id"] == trace_id
+                for span in answer.raise_for_status().json()["data"]
+            ):
                 return
             assert time.monotonic() < deadline, "the trace was exported and never stored"
             time.sleep(0.2)
 
 
 def test_prometheus_shows_decisions_by_behaviour(world: World, page: Any, folder: Path) -> None:
-    query = "sum by (agenttool_permission_behavior) (rate(agenttool_permission_decisions_total[10s]))"
-    page.goto(f"{world.stack.prometheus}/classic/graph?g0.range_input=2m&g0.expr={quote(query)}&g0.tab=0")
+    query = (
+        "sum by (agenttool_permission_behavior) (rate(agenttool_permission_decisions_total[10s]))"
+    )
+    page.goto(
+        f"{world.stack.prometheus}/classic/graph?g0.range_input=2m&g0.expr={quote(query)}&g0.tab=0"
+    )
     page.get_by_text('agenttool_permission_behavior="deny"').first.wait_for(timeout=20_000)
     page.wait_for_timeout(500)
     picture(page, folder / "ops-prometheus-decisions.png")
@@ -100,7 +117,10 @@ def test_prometheus_shows_the_firing_alerts(world: World, page: Any, folder: Pat
     while True:
         page.goto(f"{world.stack.prometheus}/classic/alerts")
         shown = page.inner_text("body")
-        if "AgentToolFailedClosed (2 active)" in shown or "AgentToolFailedClosed (1 active)" in shown:
+        if (
+            "AgentToolFailedClosed (2 active)" in shown
+            or "AgentToolFailedClosed (1 active)" in shown
+        ):
             break
         assert time.monotonic() < deadline, shown
         time.sleep(1)
@@ -109,29 +129,48 @@ def test_prometheus_shows_the_firing_alerts(world: World, page: Any, folder: Pat
     assert "firing" in page.inner_text("body").lower()
     # from the first alert on: above it stands where the rule file lies on this machine
     top = page.get_by_text("AgentToolFailedClosed").first.bounding_box()["y"] - 12
-    picture(page, folder / "ops-alert-firing.png", clip={"x": 0, "y": top, "width": 1400, "height": 880 - top})
+    picture(
+        page,
+        folder / "ops-alert-firing.png",
+        clip={"x": 0, "y": top, "width": 1400, "height": 880 - top},
+    )
 
 
-def test_the_terminal_shows_calls_and_tells_a_denials_story(world: World, page: Any, folder: Path) -> None:
+def test_the_terminal_shows_calls_and_tells_a_denials_story(
+    world: World, page: Any, folder: Path
+) -> None:
     denied = next(call for call in world.run.planned if call.kind == "denied")
     views = [SpanView.from_sdk(span) for span in world.run.spans.get_finished_spans()]
     kinds = {call.invocation_id: call.kind for call in world.run.planned}
     chosen, seen = [], set()
     for view in views:
         kind = kinds[view.get(Attr.INVOCATION_ID)]
-        if kind not in seen and kind in {"allowed", "denied", "pending", "approved", "large", "redacted"}:
+        if kind not in seen and kind in {
+            "allowed",
+            "denied",
+            "pending",
+            "approved",
+            "large",
+            "redacted",
+        }:
             seen.add(kind)
             chosen.append(view)
-    console = Console(record=True, width=140, file=io.StringIO(), force_terminal=True, color_system="truecolor")
+    console = Console(
+        record=True, width=140, file=io.StringIO(), force_terminal=True, color_system="truecolor"
+    )
     console.print("$ agenttool trace run.json", style="bold", highlight=False)
     console.print(render_tree(chosen))
     console.print(render_summary(chosen))
     story = next(view for view in views if view.get(Attr.INVOCATION_ID) == denied.invocation_id)
-    console.print(f"\n$ agenttool trace run.json --why {denied.invocation_id}", style="bold", highlight=False)
+    console.print(
+        f"\n$ agenttool trace run.json --why {denied.invocation_id}", style="bold", highlight=False
+    )
     console.print(why(story), markup=False, highlight=False)
     page.set_content(
         "<body style='margin:0;background:#fff'><div style='padding:16px;display:inline-block'>"
-        + console.export_html(inline_styles=True, code_format="<pre style='font:14px/1.3 monospace'>{code}</pre>")
+        + console.export_html(
+            inline_styles=True, code_format="<pre style='font:14px/1.3 monospace'>{code}</pre>"
+        )
         + "</div></body>"
     )
     shown = page.inner_text("body")
@@ -141,14 +180,20 @@ def test_the_terminal_shows_calls_and_tells_a_denials_story(world: World, page: 
 
 
 @pytest.mark.timeout(300)
-def test_the_trace_stores_page_shows_a_denied_call(world: World, page: Any, folder: Path, tmp_path: Path) -> None:
+def test_the_trace_stores_page_shows_a_denied_call(
+    world: World, page: Any, folder: Path, tmp_path: Path
+) -> None:
     try:
         servers.path("phoenix")
     except servers.ServerUnavailable as reason:
         pytest.skip(f"{reason}; python tools/servers.py build phoenix")
     denied = next(call for call in world.run.planned if call.kind == "denied")
     spans = world.run.spans.get_finished_spans()
-    span = next(item for item in spans if (item.attributes or {})[Attr.INVOCATION_ID] == denied.invocation_id)
+    span = next(
+        item
+        for item in spans
+        if (item.attributes or {})[Attr.INVOCATION_ID] == denied.invocation_id
+    )
     with servers_run.phoenix(tmp_path) as url:
         exporter = OTLPSpanExporter(f"{url}/v1/traces")
         assert exporter.export(spans) is SpanExportResult.SUCCESS

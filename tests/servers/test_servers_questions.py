@@ -1,4 +1,6 @@
-"""A seeded run over OTLP into the real servers: every question is answered, with exactly the expected invocations."""
+"""A seeded run over OTLP into the real servers: every question is answered, with exactly the
+expected invocations.
+"""
 
 from __future__ import annotations
 
@@ -29,11 +31,15 @@ def panels(kind: str) -> list[Any]:
         for panel in json.loads(path.read_text("utf-8"))["panels"]:
             for target in panel.get("targets", []):
                 if target["datasource"]["type"] == kind:
-                    found.append(pytest.param(panel, target, id=f"{path.stem}-{panel['title']}-{target['refId']}"))
+                    found.append(
+                        pytest.param(
+                            panel, target, id=f"{path.stem}-{panel['title']}-{target['refId']}"
+                        )
+                    )
     return found
 
 
-# --- everything arrived ---------------------------------------------------------------------------------------------
+# --- everything arrived ---------------------------------------------------------------------------
 
 
 def test_at_least_300_calls_of_every_outcome_were_made(world: World) -> None:
@@ -52,11 +58,12 @@ def test_the_whole_run_is_in_the_registry_by_name_and_type(world: World) -> None
     assert semconv_check.check_metrics(world.run.reader.get_metrics_data()) == []
 
 
-# --- trace questions ------------------------------------------------------------------------------------------------
+# --- trace questions ------------------------------------------------------------------------------
 
 
 def test_the_denied_calls_of_a_session(world: World) -> None:
-    # by the policy, or by a person: Jaeger looks at event attributes too, and an answer is a decision
+    # by the policy, or by a person: Jaeger looks at event attributes too, and an answer is a
+    # decision
     denied = world.run.ids(lambda call: call.behavior == "deny" or call.kind == "rejected")
     answered: Counter[str] = Counter()
     for session in {call.session for call in world.run.planned}:
@@ -75,13 +82,17 @@ def test_the_call_behind_an_approval(world: World) -> None:
 
 
 def test_the_calls_that_wait_for_an_approval(world: World) -> None:
-    assert world.found(**{Attr.PERMISSION_OUTCOME: "pending"}) == world.run.ids(lambda call: call.kind == "pending")
+    assert world.found(**{Attr.PERMISSION_OUTCOME: "pending"}) == world.run.ids(
+        lambda call: call.kind == "pending"
+    )
 
 
 @pytest.mark.parametrize("rule", [seeded.SENSITIVE, seeded.REQUIRED, seeded.APPROVED])
 def test_the_calls_that_a_rule_decided(world: World, rule: str) -> None:
     found = world.jaeger(**{Attr.PERMISSION_RULE: rule})
-    finally_by_it = Counter(tag(s, Attr.INVOCATION_ID) for s in found if tag(s, Attr.PERMISSION_RULE) == rule)
+    finally_by_it = Counter(
+        tag(s, Attr.INVOCATION_ID) for s in found if tag(s, Attr.PERMISSION_RULE) == rule
+    )
     assert finally_by_it == world.run.ids(lambda call: call.rule == rule)
     assert len(finally_by_it) > 10
 
@@ -96,20 +107,29 @@ def test_the_largest_results(world: World) -> None:
     spans = [span for span in world.jaeger() if tag(span, Attr.RESULT_SIZE_BYTES)]
     ordered = sorted(spans, key=lambda span: -tag(span, Attr.RESULT_SIZE_BYTES))[:10]
     expected = sorted(world.run.planned, key=lambda call: -call.size)[:10]
-    assert [tag(span, Attr.RESULT_SIZE_BYTES) for span in ordered] == [call.size for call in expected]
-    assert {tag(span, Attr.INVOCATION_ID) for span in ordered} == {call.invocation_id for call in expected}
+    assert [tag(span, Attr.RESULT_SIZE_BYTES) for span in ordered] == [
+        call.size for call in expected
+    ]
+    assert {tag(span, Attr.INVOCATION_ID) for span in ordered} == {
+        call.invocation_id for call in expected
+    }
 
 
 def test_the_calls_that_failed_closed_and_why(world: World) -> None:
     expected = world.run.ids(lambda call: call.kind == "failed closed")
     assert world.found(**{Attr.PERMISSION_SOURCE: "error"}) == expected
-    causes = {tag(span, Attr.PERMISSION_FAIL_CLOSED) for span in world.jaeger(**{Attr.PERMISSION_SOURCE: "error"})}
+    causes = {
+        tag(span, Attr.PERMISSION_FAIL_CLOSED)
+        for span in world.jaeger(**{Attr.PERMISSION_SOURCE: "error"})
+    }
     assert causes <= {"unavailable", "circuit_open"}
 
 
 @pytest.mark.parametrize(("state", "kind"), [("redacted", "redacted"), ("failed", "unredactable")])
 def test_the_calls_in_which_something_was_redacted(world: World, state: str, kind: str) -> None:
-    assert world.found(**{Attr.REDACTION_STATE: state}) == world.run.ids(lambda call: call.kind == kind)
+    assert world.found(**{Attr.REDACTION_STATE: state}) == world.run.ids(
+        lambda call: call.kind == kind
+    )
 
 
 def test_what_a_shadow_policy_would_have_denied(world: World) -> None:
@@ -129,7 +149,9 @@ def test_what_a_shadow_policy_would_have_denied(world: World) -> None:
     ],
 )
 def test_the_calls_of_an_error_class(world: World, error: str, kinds: set[str]) -> None:
-    assert world.found(**{GenAI.ERROR_TYPE: error}) == world.run.ids(lambda call: call.kind in kinds)
+    assert world.found(**{GenAI.ERROR_TYPE: error}) == world.run.ids(
+        lambda call: call.kind in kinds
+    )
 
 
 def test_no_secret_of_a_result_reached_the_store(world: World) -> None:
@@ -144,22 +166,30 @@ def test_the_terminal_tells_the_same_from_jaeger(world: World) -> None:
     options = ["--session", denied.session, "--service", seeded.SERVICE, "--limit", "500"]
     drawn = runner.invoke(app, [world.stack.jaeger, *options])
     assert drawn.exit_code == 0, drawn.output
-    expected = Counter(call.behavior for call in world.run.planned if call.session == denied.session and call.behavior)
+    expected = Counter(
+        call.behavior
+        for call in world.run.planned
+        if call.session == denied.session and call.behavior
+    )
     shown = Counter(re.findall(r"execute_tool \w+ +(allow|ask|deny) ·", drawn.output))
     assert shown == expected
     story = runner.invoke(app, [world.stack.jaeger, *options, "--why", denied.invocation_id])
     assert "The policy (engine embedded" in story.output
-    assert f"The deciding rule was {seeded.SENSITIVE}: the path is a sensitive place." in story.output
+    assert (
+        f"The deciding rule was {seeded.SENSITIVE}: the path is a sensitive place." in story.output
+    )
     assert "The tool did not run." in story.output
 
 
 def test_the_only_service_of_jaeger_needs_no_name(world: World) -> None:
-    result = CliRunner(env={"COLUMNS": "200"}).invoke(app, [world.stack.jaeger, "--limit", "2", "--summary"])
+    result = CliRunner(env={"COLUMNS": "200"}).invoke(
+        app, [world.stack.jaeger, "--limit", "2", "--summary"]
+    )
     assert result.exit_code == 0, result.output
     assert "Tool calls" in result.output
 
 
-# --- metric questions -----------------------------------------------------------------------------------------------
+# --- metric questions -----------------------------------------------------------------------------
 
 
 def filled(text: str) -> str:
@@ -178,39 +208,57 @@ def filled(text: str) -> str:
 
 
 @pytest.mark.parametrize(("panel", "target"), panels("prometheus"))
-def test_each_panel_of_prometheus_has_data(world: World, panel: dict[str, Any], target: dict[str, Any]) -> None:
+def test_each_panel_of_prometheus_has_data(
+    world: World, panel: dict[str, Any], target: dict[str, Any]
+) -> None:
     query = filled(target["expr"])
     if target["instant"]:
         series = world.prometheus("query", query=query, time=str(world.ended))["result"]
         values = [float(item["value"][1]) for item in series]
     else:
         start, end = str(world.ended - 120), str(world.ended)
-        series = world.prometheus("query_range", query=query, start=start, end=end, step="1")["result"]
+        series = world.prometheus("query_range", query=query, start=start, end=end, step="1")[
+            "result"
+        ]
         values = [float(value) for item in series for _, value in item["values"]]
     assert any(value > 0 for value in values), f"no data for {query}"
     legend = re.findall(r"{{(\w+)}}", target["legendFormat"])
     for label in legend:
-        assert any(label in item["metric"] for item in series), f"the legend names {label}, which no series has"
+        assert any(label in item["metric"] for item in series), (
+            f"the legend names {label}, which no series has"
+        )
 
 
 def test_the_figures_are_those_of_the_plan(world: World) -> None:
     def value(query: str) -> float:
-        return float(world.prometheus("query", query=query, time=str(world.ended))["result"][0]["value"][1])
+        return float(
+            world.prometheus("query", query=query, time=str(world.ended))["result"][0]["value"][1]
+        )
 
     planned = world.run.planned
     assert value("sum(gen_ai_execute_tool_duration_seconds_count)") == len(planned)
     for behavior in ("allow", "ask", "deny"):
         expected = sum(call.behavior == behavior for call in planned)
         assert (
-            value(f'sum(agenttool_permission_decisions_total{{agenttool_permission_behavior="{behavior}"}})')
+            value(
+                f'sum(agenttool_permission_decisions_total{{agenttool_permission_behavior="{behavior}"}})'
+            )
             == expected
         )
     pending = sum(call.kind == "pending" for call in planned)
     assert value("sum(agenttool_approvals_pending)") == pending
-    assert value("sum(agenttool_permission_fail_closed_total)") == sum(call.kind == "failed closed" for call in planned)
-    assert value("sum(agenttool_redaction_failures_total)") >= sum(call.kind == "unredactable" for call in planned)
-    assert value("sum(agenttool_persistence_failures_total)") == sum(call.kind == "unstored" for call in planned)
-    assert value("sum(agenttool_permission_shadow_differences_total)") == sum(c.kind == "shadowed" for c in planned)
+    assert value("sum(agenttool_permission_fail_closed_total)") == sum(
+        call.kind == "failed closed" for call in planned
+    )
+    assert value("sum(agenttool_redaction_failures_total)") >= sum(
+        call.kind == "unredactable" for call in planned
+    )
+    assert value("sum(agenttool_persistence_failures_total)") == sum(
+        call.kind == "unstored" for call in planned
+    )
+    assert value("sum(agenttool_permission_shadow_differences_total)") == sum(
+        c.kind == "shadowed" for c in planned
+    )
     assert value("sum(agenttool_result_size_bytes_sum)") >= sum(call.size for call in planned)
 
 
@@ -230,7 +278,9 @@ def test_the_collector_counts_decisions_and_redactions(world: World) -> None:
     }
     assert counted == Counter(call.behavior for call in world.run.planned if call.behavior)
     events = world.prometheus(
-        "query", query="sum by (agenttool_redaction_target) (agenttool_spans_events_total)", time=str(world.ended)
+        "query",
+        query="sum by (agenttool_redaction_target) (agenttool_spans_events_total)",
+        time=str(world.ended),
     )
     redactions = {
         item["metric"]["agenttool_redaction_target"]: int(item["value"][1])
@@ -239,11 +289,13 @@ def test_the_collector_counts_decisions_and_redactions(world: World) -> None:
     }
     made = [event for span in world.run.spans.get_finished_spans() for event in span.events]
     assert redactions == Counter(
-        (event.attributes or {})[Attr.REDACTION_TARGET] for event in made if Attr.REDACTION_TARGET in event.attributes
+        (event.attributes or {})[Attr.REDACTION_TARGET]
+        for event in made
+        if Attr.REDACTION_TARGET in event.attributes
     )
 
 
-# --- alerts ---------------------------------------------------------------------------------------------------------
+# --- alerts ---------------------------------------------------------------------------------------
 
 
 def test_alerts_fire_for_what_the_run_did(world: World) -> None:
@@ -264,7 +316,7 @@ def test_alerts_fire_for_what_the_run_did(world: World) -> None:
     assert told == f"Redaction fails in {seeded.SERVICE}"
 
 
-# --- the programs' own view of their configuration ------------------------------------------------------------------
+# --- the programs' own view of their configuration ------------------------------------------------
 
 
 def test_jaeger_serves_the_ui_configuration(world: World) -> None:
@@ -285,8 +337,12 @@ def test_the_collector_masks_what_another_library_let_through(world: World) -> N
 
     token = "gh" + "p_" + "Ab3" * 12
     provider = TracerProvider(resource=Resource({"service.name": "careless"}))
-    provider.add_span_processor(SimpleSpanProcessor(OTLPSpanExporter(f"{world.stack.otlp_http}/v1/traces")))
-    span = provider.get_tracer("t").start_span("s", attributes={"note": f"use {token} today", "db.password": "hunter2"})
+    provider.add_span_processor(
+        SimpleSpanProcessor(OTLPSpanExporter(f"{world.stack.otlp_http}/v1/traces"))
+    )
+    span = provider.get_tracer("t").start_span(
+        "s", attributes={"note": f"use {token} today", "db.password": "hunter2"}
+    )
     span.add_event("e", {"text": token})
     span.end()
     provider.shutdown()

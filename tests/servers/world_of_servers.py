@@ -46,7 +46,9 @@ class World:
         return answer["data"]
 
     def count_failures(self) -> None:
-        """Count what alerts look at once more: other files' tests may stand between the run and those of the alerts."""
+        """Count what alerts look at once more: other files' tests may stand between the run and
+        those of the alerts.
+        """
         telemetry = self.run.governors["unreachable"].telemetry
         made = telemetry.instruments
         cause = {Attr.PERMISSION_FAIL_CLOSED: "unavailable", Attr.POLICY_ENGINE: "opa_server"}
@@ -56,7 +58,9 @@ class World:
         self.run.meters.force_flush()
 
     def last_counted(self) -> bool:
-        """Whether the last of the run's counters has grown in Prometheus: each counts at the begin and at the end."""
+        """Whether the last of the run's counters has grown in Prometheus: each counts at the begin
+        and at the end.
+        """
         grown = (
             "changes(agenttool_telemetry_dropped_total[5m])",
             'changes(otel_sdk_exporter_span_exported_total{error_type!=""}[5m])',
@@ -64,7 +68,10 @@ class World:
             'changes(otel_sdk_exporter_operation_duration_seconds_count{http_response_status_code!=""}[5m])',
         )
         return all(
-            any(float(item["value"][1]) > 0 for item in self.prometheus("query", query=query)["result"])
+            any(
+                float(item["value"][1]) > 0
+                for item in self.prometheus("query", query=query)["result"]
+            )
             for query in grown
         )
 

@@ -1,4 +1,6 @@
-"""Rebuilds calls from a file of records. It knows the standard's objects and fields and the form of a line, no more."""
+"""Rebuilds calls from a file of records. It knows the standard's objects and fields and the form of
+a line, no more.
+"""
 
 from __future__ import annotations
 
@@ -71,12 +73,20 @@ class Journal:
         call.decision_refs = record.get("permission_decision_refs", [])
         call.inputs = {
             name.removesuffix("_ref"): record[name]
-            for name in ("model_input_ref", "observable_input_ref", "permission_input_ref", "call_input_ref")
+            for name in (
+                "model_input_ref",
+                "observable_input_ref",
+                "permission_input_ref",
+                "call_input_ref",
+            )
             if name in record
         }
 
     def _tool_permission_decision(self, call: Call, record: dict[str, Any]) -> None:
-        call.decisions[record["decision_id"]] = (record["behavior"], record.get("reason", {}).get("rule_ref", ""))
+        call.decisions[record["decision_id"]] = (
+            record["behavior"],
+            record.get("reason", {}).get("rule_ref", ""),
+        )
 
     def _input_mutation(self, call: Call, record: dict[str, Any]) -> None:
         call.mutations.append(record["source_type"])

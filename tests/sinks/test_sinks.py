@@ -1,4 +1,6 @@
-"""Records leave through a bounded queue: numbered, without content, and whatever a sink does, tools run as before."""
+"""Records leave through a bounded queue: numbered, without content, and whatever a sink does, tools
+run as before.
+"""
 
 from __future__ import annotations
 
@@ -41,9 +43,13 @@ OBJECTS = {
 }
 
 
-def governed(*sinks: Sink, answer: Any = "allow", hooks: Hooks | None = None, **settings: Any) -> Governor:
+def governed(
+    *sinks: Sink, answer: Any = "allow", hooks: Hooks | None = None, **settings: Any
+) -> Governor:
     telemetry = TelemetrySettings(sinks=sinks, **settings)
-    return Governor(policy=StaticEngine(answer), approvals="sqlite://", telemetry=telemetry, hooks=hooks)
+    return Governor(
+        policy=StaticEngine(answer), approvals="sqlite://", telemetry=telemetry, hooks=hooks
+    )
 
 
 def read(path: Path) -> list[dict[str, Any]]:
@@ -54,14 +60,16 @@ def act(text: str = "a") -> str:
     return text * 3
 
 
-# --- what is in a line -----------------------------------------------------------------------------------------------
+# --- what is in a line ----------------------------------------------------------------------------
 
 
 def test_every_record_is_valid_by_the_standards_schema(tmp_path: Path) -> None:
     hooks = Hooks()
     hooks.add(lambda ctx: Message("noted"), "post_tool_use", hook_id="noter")
     governor = governed(
-        JsonlSink(tmp_path / "r"), answer={"act": decision("allow"), "no": decision("deny")}, hooks=hooks
+        JsonlSink(tmp_path / "r"),
+        answer={"act": decision("allow"), "no": decision("deny")},
+        hooks=hooks,
     )
     governor.govern(act).tool.invoke(text="b")
     governor.govern(act, name="no").tool.invoke(text="b")
@@ -71,7 +79,9 @@ def test_every_record_is_valid_by_the_standards_schema(tmp_path: Path) -> None:
     kinds = {line["object"] for line in lines}
     assert kinds == set(OBJECTS) - {"input_mutation"}
     for line in lines:
-        schema = json.loads((SCHEMAS / f"agenttool-{OBJECTS[line['object']]}.schema.json").read_text())
+        schema = json.loads(
+            (SCHEMAS / f"agenttool-{OBJECTS[line['object']]}.schema.json").read_text()
+        )
         assert list(jsonschema_rs.validator_for(schema).iter_errors(line["record"])) == []
     assert [line["sequence"] for line in lines] == list(range(1, len(lines) + 1))
     assert len({line["producer"] for line in lines}) == 1
@@ -83,7 +93,9 @@ def test_content_is_in_captured_events_alone(tmp_path: Path, capture: Any) -> No
         raise ValueError(f"about {text}")
 
     hooks = Hooks()
-    hooks.add(lambda ctx: Message(f"seen {ctx.arguments['text']}"), "post_tool_use", hook_id="noter")
+    hooks.add(
+        lambda ctx: Message(f"seen {ctx.arguments['text']}"), "post_tool_use", hook_id="noter"
+    )
     governor = governed(JsonlSink(tmp_path / "r"), hooks=hooks, capture=capture)
     governor.govern(act).tool.invoke(text="marigold")
     governor.govern(fail).tool.invoke(text="marigold")
@@ -102,7 +114,7 @@ def test_a_captured_secret_is_redacted_first(tmp_path: Path) -> None:
     assert "gen_ai.tool.call.arguments" in (tmp_path / "r").read_text()
 
 
-# --- whatever a sink does, tools run ---------------------------------------------------------------------------------
+# --- whatever a sink does, tools run --------------------------------------------------------------
 
 
 @pytest.mark.parametrize("error", [ValueError, SystemExit, KeyboardInterrupt, GeneratorExit])
@@ -164,7 +176,7 @@ def test_a_full_queue_drops_and_leaves_a_gap(tmp_path: Path) -> None:
     assert list(journal.calls.values())[-1].status == "succeeded"
 
 
-# --- processes -------------------------------------------------------------------------------------------------------
+# --- processes ------------------------------------------------------------------------------------
 
 PROGRAM = """
 import os, signal, sys, threading, time
@@ -231,7 +243,9 @@ def test_a_forked_child_writes_under_a_number_of_its_own(tmp_path: Path) -> None
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 def test_a_fork_waits_until_no_record_is_being_built(tmp_path: Path) -> None:
-    """What a record's building holds, as pydantic does while it builds a model, would be held in the child for ever."""
+    """What a record's building holds, as pydantic does while it builds a model, would be held in
+    the child for ever.
+    """
     done = run_program(
         tmp_path / "r",
         """
@@ -317,7 +331,7 @@ def test_a_write_that_stops_within_a_line_spoils_no_other(tmp_path: Path) -> Non
     assert sum(json.loads(line)["object"] == "tool_result" for line in whole) == 2
 
 
-# --- files, closing --------------------------------------------------------------------------------------------------
+# --- files, closing -------------------------------------------------------------------------------
 
 
 def test_a_file_is_private_and_its_directory_has_to_be_there(tmp_path: Path) -> None:
@@ -409,7 +423,9 @@ def test_the_environment_names_a_sink(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", ["calls.jsonl", "ftp://x", "file:/no/such/directory/r"])
-def test_a_sink_that_cannot_be_used_is_told_and_left_out(value: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_sink_that_cannot_be_used_is_told_and_left_out(
+    value: str, caplog: pytest.LogCaptureFixture
+) -> None:
     settings = Settings.load({"AGENTTOOL_SINK": value})
     governor = Governor(settings=settings, policy=StaticEngine("allow"), approvals="sqlite://")
     assert governor.govern(act)("x") == "xxx"
@@ -418,7 +434,7 @@ def test_a_sink_that_cannot_be_used_is_told_and_left_out(value: str, caplog: pyt
     governor.close()
 
 
-# --- CloudEvents -----------------------------------------------------------------------------------------------------
+# --- CloudEvents ----------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -454,7 +470,9 @@ def test_cloud_events_arrive_over_http(receiver: Any) -> None:
     types = [event.get_type() for event in events]
     assert types[0] == "tool.permission.decided"
     assert types[-1] == "tool_result"
-    assert all(event.get_attributes()["sequence"] == str(number) for number, event in enumerate(events, 1))
+    assert all(
+        event.get_attributes()["sequence"] == str(number) for number, event in enumerate(events, 1)
+    )
     data = events[-1].get_data()
     assert isinstance(data, dict)
     assert data["result_id"] == result.result_id
@@ -483,11 +501,13 @@ def test_cloud_events_go_to_a_file_that_records_reads(tmp_path: Path) -> None:
     assert "3 tool_event" in shown.output
 
 
-# --- agenttool records -----------------------------------------------------------------------------------------------
+# --- agenttool records ----------------------------------------------------------------------------
 
 
 def test_records_shows_calls_and_what_is_missing(tmp_path: Path) -> None:
-    governor = governed(JsonlSink(tmp_path / "r"), answer={"act": decision("allow"), "no": decision("deny")})
+    governor = governed(
+        JsonlSink(tmp_path / "r"), answer={"act": decision("allow"), "no": decision("deny")}
+    )
     good = governor.govern(act).tool.invoke(text="b")
     bad = governor.govern(act, name="no").tool.invoke(text="b")
     governor.close()
@@ -499,12 +519,20 @@ def test_records_shows_calls_and_what_is_missing(tmp_path: Path) -> None:
     assert "permission_denied" in row
     assert "2 calls" in shown.output
     assert "missing" not in shown.output
-    denied = CliRunner().invoke(app, ["records", str(tmp_path / "r"), "--status", "denied"], env=env)
+    denied = CliRunner().invoke(
+        app, ["records", str(tmp_path / "r"), "--status", "denied"], env=env
+    )
     assert bad.invocation_id in denied.output
     assert good.invocation_id not in denied.output
-    whole = CliRunner().invoke(app, ["records", str(tmp_path / "r"), "--invocation", good.invocation_id])
+    whole = CliRunner().invoke(
+        app, ["records", str(tmp_path / "r"), "--invocation", good.invocation_id]
+    )
     kinds = [json.loads(line)["object"] for line in whole.output.splitlines()]
-    assert kinds == ["tool_event"] * 3 + ["tool_invocation", "tool_permission_decision", "tool_result"]
+    assert kinds == ["tool_event"] * 3 + [
+        "tool_invocation",
+        "tool_permission_decision",
+        "tool_result",
+    ]
     lines = (tmp_path / "r").read_text().splitlines(keepends=True)
     (tmp_path / "r").write_text("".join([*lines[:2], "{torn\n", *lines[4:]]))
     shown = CliRunner().invoke(app, ["records", str(tmp_path / "r")], env=env)
@@ -514,11 +542,19 @@ def test_records_shows_calls_and_what_is_missing(tmp_path: Path) -> None:
 def test_records_says_what_it_cannot_find(tmp_path: Path) -> None:
     assert CliRunner().invoke(app, ["records", str(tmp_path / "none")]).exit_code == 2
     (tmp_path / "r").write_text("")
-    assert CliRunner().invoke(app, ["records", str(tmp_path / "r"), "--invocation", "inv_x"]).exit_code == 1
+    assert (
+        CliRunner().invoke(app, ["records", str(tmp_path / "r"), "--invocation", "inv_x"]).exit_code
+        == 1
+    )
 
 
 def test_foreign_text_reaches_the_terminal_escaped(tmp_path: Path) -> None:
-    record = {"invocation_id": "inv_\x1b[31m", "tool_id": "[bold]\x1b]0;x", "status": "failed", "error": []}
+    record = {
+        "invocation_id": "inv_\x1b[31m",
+        "tool_id": "[bold]\x1b]0;x",
+        "status": "failed",
+        "error": [],
+    }
     for kind in ("tool_invocation", "tool_result", "tool_permission_decision"):
         line = {"producer": "p", "sequence": 1, "object": kind, "record": record}
         with (tmp_path / "r").open("a") as file:

@@ -1,4 +1,6 @@
-"""Files of sinks: several processes rotate one, somebody moves it away, a process is told to end."""
+"""Files of sinks: several processes rotate one, somebody moves it away, a process is told
+to end.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,11 @@ from agenttool_otel.telemetry.sinks import CloudEventsSink, JsonlSink, Sink
 
 def put(sink: Sink, *numbers: int) -> None:
     for number in numbers:
-        sink.put(lambda number=number: [("tool_event", {"n": number, "pad": "x" * 200, "event_type": "e"})])
+        sink.put(
+            lambda number=number: [
+                ("tool_event", {"n": number, "pad": "x" * 200, "event_type": "e"})
+            ]
+        )
         assert sink.flush(10)
 
 
@@ -118,7 +124,9 @@ PROGRAM = """
 @pytest.mark.parametrize(("handler", "code"), [("none", -signal.SIGTERM), ("own", 7)])
 def test_sigterm_flushes_and_then_ends_the_process(tmp_path: Path, handler: str, code: int) -> None:
     command = [sys.executable, "-c", textwrap.dedent(PROGRAM), str(tmp_path), handler]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ}) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env={**os.environ}
+    ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         process.terminate()

@@ -1,4 +1,6 @@
-"""A consumer that knows the standard and the lines alone rebuilds what happened to every call of a mixed run."""
+"""A consumer that knows the standard and the lines alone rebuilds what happened to every call of a
+mixed run.
+"""
 
 from __future__ import annotations
 
@@ -87,7 +89,8 @@ class Run:
         self.sink = JsonlSink(path)
         self.random = random.Random(seed)
         self.expected: dict[str, dict[str, Any]] = {}
-        self.canceled: Counter[str] = Counter()  # calls that were canceled, by the digest of what was given
+        # calls that were canceled, by the digest of what was given
+        self.canceled: Counter[str] = Counter()
         hooks = Hooks()
         hooks.add(
             lambda ctx: UpdatedInput({**ctx.arguments, "note": "trimmed"}, "shorter"),
@@ -96,7 +99,9 @@ class Run:
             hook_id="trimmer",
             timeout=60,  # on a busy machine too, each number is trimmed
         )
-        engine = StaticEngine({tool.__name__: decision(BEHAVIOR.get(tool.__name__, "allow")) for tool in TOOLS})
+        engine = StaticEngine(
+            {tool.__name__: decision(BEHAVIOR.get(tool.__name__, "allow")) for tool in TOOLS}
+        )
         self.governor = Governor(
             policy=engine,
             approvals="sqlite://",
@@ -105,7 +110,9 @@ class Run:
             telemetry=TelemetrySettings(sinks=(self.sink,)),
         )
         self.tools = {
-            tool.__name__: self.governor.govern(tool, **({"timeout_ms": 1} if tool is slow else {})).tool
+            tool.__name__: self.governor.govern(
+                tool, **({"timeout_ms": 1} if tool is slow else {})
+            ).tool
             for tool in TOOLS
         }
 
@@ -124,7 +131,8 @@ class Run:
             try:
                 result = await task
             except asyncio.CancelledError:
-                self.canceled[keyed(given)] += 1  # nobody is told the id of a call that was canceled
+                # nobody is told the id of a call that was canceled
+                self.canceled[keyed(given)] += 1
                 return
         else:
             result = await tool.ainvoke(**given)
@@ -140,7 +148,11 @@ class Run:
         return await self.governor.aresume(paused.invocation_id)
 
     def note(self, name: str, given: dict[str, Any], result: ToolResult) -> None:
-        ran = result.status in ("succeeded", "failed") and isinstance(given["number"], int) and name != "refused"
+        ran = (
+            result.status in ("succeeded", "failed")
+            and isinstance(given["number"], int)
+            and name != "refused"
+        )
         runs_with = {"note": "none", **given, **({"note": "trimmed"} if name == "trimmed" else {})}
         kept = "preview_and_persist" if name == "large" and ran else None
         if result.status == "too_large":  # on a busy machine the store may be too slow
@@ -151,7 +163,9 @@ class Run:
             "result_status": str(result.status),
             "is_error": result.is_error,
             "error": str(result.error.error_class) if result.error is not None else None,
-            "decision": (permission["behavior"], permission["reason"].get("rule_ref", "")) if permission else None,
+            "decision": (permission["behavior"], permission["reason"].get("rule_ref", ""))
+            if permission
+            else None,
             "model_input": keyed(given),
             "call_input": keyed(runs_with) if ran else None,
             "persisted": kept,
@@ -167,20 +181,31 @@ def differences(run: Run, journal: Journal) -> list[tuple[str, str, Any, Any]]:
             found.append((key, "missing", expected, None))
             continue
         rebuilt = {
-            **{name: getattr(call, name) for name in ("tool", "result_status", "is_error", "error", "decision")},
+            **{
+                name: getattr(call, name)
+                for name in ("tool", "result_status", "is_error", "error", "decision")
+            },
             "model_input": call.inputs.get("model_input"),
             "call_input": call.inputs.get("call_input") if expected["call_input"] else None,
             "persisted": call.persisted,
             "mutated": "hook" in call.mutations,
         }
-        found += [(key, name, expected[name], rebuilt[name]) for name in expected if expected[name] != rebuilt[name]]
+        found += [
+            (key, name, expected[name], rebuilt[name])
+            for name in expected
+            if expected[name] != rebuilt[name]
+        ]
         ends = [event for event in call.events if event in ENDS]
         if len(ends) != (expected["result_status"] != "pending"):
             found.append((key, "terminal events", expected["result_status"], ends))
         if call.ended is (expected["result_status"] == "pending"):
             found.append((key, "ended", expected["result_status"], call.status))
     others = [call for key, call in journal.calls.items() if key not in run.expected]
-    canceled = Counter(call.inputs["model_input"] for call in others if call.result_status == call.status == "canceled")
+    canceled = Counter(
+        call.inputs["model_input"]
+        for call in others
+        if call.result_status == call.status == "canceled"
+    )
     if canceled != run.canceled or len(others) != canceled.total():
         found.append(("", "canceled", run.canceled, canceled))
     return found
@@ -220,7 +245,9 @@ def test_a_changed_line_is_a_difference(tmp_path: Path) -> None:
     lines = [json.loads(line) for line in (tmp_path / "calls.jsonl").read_text().splitlines()]
     for name, value in (("status", "yielded"), ("error", {"error_class": "timeout"})):
         changed = [
-            {**line, "record": {**line["record"], name: value}} if line["object"] == "tool_result" else line
+            {**line, "record": {**line["record"], name: value}}
+            if line["object"] == "tool_result"
+            else line
             for line in lines
         ]
         journal = Journal()

@@ -1,4 +1,6 @@
-"""The catalog: what is in it, what its names mean, and that a document goes through it unchanged."""
+"""The catalog: what is in it, what its names mean, and that a document goes through it
+unchanged.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,13 @@ from agenttool_otel.records import DeferredToolRef, ToolEvent
 
 def declaration(tool_id: str, **more: Any) -> dict[str, Any]:
     namespace, _, name = tool_id.rpartition(".")
-    return {"schema_version": "0.2.0", "tool_id": tool_id, "namespace": namespace, "name": name, **more}
+    return {
+        "schema_version": "0.2.0",
+        "tool_id": tool_id,
+        "namespace": namespace,
+        "name": name,
+        **more,
+    }
 
 
 def test_a_governed_tool_is_in_the_catalog_while_it_lives() -> None:
@@ -82,7 +90,9 @@ def test_a_bare_name_of_two_namespaces_belongs_to_neither() -> None:
 @given(
     st.dictionaries(
         st.from_regex(r"[a-z]{1,6}\.[a-z]{1,6}", fullmatch=True),
-        st.dictionaries(st.text(min_size=1, max_size=8), st.integers(-(2**60), 2**60) | st.text() | st.none()),
+        st.dictionaries(
+            st.text(min_size=1, max_size=8), st.integers(-(2**60), 2**60) | st.text() | st.none()
+        ),
         max_size=6,
     ),
     st.text(),
@@ -122,7 +132,10 @@ def test_a_loader_makes_a_declared_tool_run() -> None:
         return add
 
     governor.catalog.add(
-        DeferredToolRef(tool_id="m.add", name="add", namespace="m"), loader=loader, read_only=True, access_kinds=[]
+        DeferredToolRef(tool_id="m.add", name="add", namespace="m"),
+        loader=loader,
+        read_only=True,
+        access_kinds=[],
     )
     assert made == []
     tool: Any = governor.catalog.load("m.add")
@@ -145,7 +158,9 @@ def test_a_loader_that_makes_another_tool_is_refused() -> None:
 def test_a_servers_word_makes_no_tool_harmless() -> None:
     governor = Governor()
     said = {"is_read_only": True, "always_load": True}
-    governor.catalog.add(declaration("m.wipe", tool_interface=said, read_only=True, risk_level="low"))
+    governor.catalog.add(
+        declaration("m.wipe", tool_interface=said, read_only=True, risk_level="low")
+    )
     entry = governor.catalog.resolve("m.wipe")
     assert entry is not None
     tool, profile = entry.policy_parts()
@@ -165,7 +180,9 @@ def test_each_tool_is_declared_once_as_an_event() -> None:
     assert sorted(name for name in declared if name) == ["a.say", "b.tell"]
 
 
-@pytest.mark.parametrize("wrong", [{}, {"tool_id": "a"}, {"tool_id": 1, "name": "a"}, {"tool_id": "a", "name": None}])
+@pytest.mark.parametrize(
+    "wrong", [{}, {"tool_id": "a"}, {"tool_id": 1, "name": "a"}, {"tool_id": "a", "name": None}]
+)
 def test_what_is_no_declaration_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError):
         Catalog().add(wrong)

@@ -1,4 +1,6 @@
-"""Surfaces: what is on them and why not, that they follow what they are made of, and that they hold."""
+"""Surfaces: what is on them and why not, that they follow what they are made of, and that
+they hold.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agenttool_otel import ApprovalAnswer, Governor, TelemetrySettings, agent_context, current_context
+from agenttool_otel import (
+    ApprovalAnswer,
+    Governor,
+    TelemetrySettings,
+    agent_context,
+    current_context,
+)
 from agenttool_otel.names import BlockReason, SurfaceScope
 from agenttool_otel.preflight.surfaces import Surface
 from agenttool_otel.records import ToolEvent
@@ -126,7 +134,11 @@ def test_an_agent_inside_an_agent_cannot_start_the_outer_one() -> None:
 @pytest.mark.parametrize("scope", list(SurfaceScope))
 def test_a_surface_of_each_scope_is_a_valid_record(scope: SurfaceScope) -> None:
     governor = Governor()
-    held = [tool(governor, "one"), tool(governor, "two", defer=True), tool(governor, "three", lifecycle="disabled")]
+    held = [
+        tool(governor, "one"),
+        tool(governor, "two", defer=True),
+        tool(governor, "three", lifecycle="disabled"),
+    ]
     with agent_context(actor="agent:a", session_id="s", roles=["reader"]):
         record = governor.surface(scope, model={"parallel": True}).record().to_json_object()
     schema = json.loads((SCHEMAS / "agenttool-tool-surface.schema.json").read_text("utf-8"))
@@ -182,7 +194,9 @@ def test_a_change_is_told_as_an_event() -> None:
 
 def test_the_limit_leaves_the_rest_to_be_found() -> None:
     governor = Governor()
-    held = [tool(governor, f"tool_{n}") for n in range(5)] + [tool(governor, "first", always_load=True)]
+    held = [tool(governor, f"tool_{n}") for n in range(5)] + [
+        tool(governor, "first", always_load=True)
+    ]
     surface = governor.surface(limit=3)
     assert len(surface.loaded) == 3
     assert "first" in surface.names
@@ -202,7 +216,11 @@ def test_what_was_asked_for_is_not_pushed_out_by_a_limit() -> None:
 
 def test_calls_outside_the_surface_get_the_right_errors() -> None:
     governor = Governor()
-    one, two, three = tool(governor, "one"), tool(governor, "two", defer=True), tool(governor, "three")
+    one, two, three = (
+        tool(governor, "one"),
+        tool(governor, "two", defer=True),
+        tool(governor, "three"),
+    )
     surface = governor.surface(tools=[one, "t.two"])
     with agent_context(surface=surface):
         assert one.tool.invoke().error is None
@@ -230,7 +248,8 @@ def test_a_policy_that_changes_is_in_force_at_the_next_call(tmp_path: Path) -> N
 
 def test_shadow_mode_hides_nothing_by_policy() -> None:
     governor = Governor(
-        policy_data={"agenttool": {"settings": {"surface": {"hidden_tools": ["t.secret"]}}}}, policy_mode="shadow"
+        policy_data={"agenttool": {"settings": {"surface": {"hidden_tools": ["t.secret"]}}}},
+        policy_mode="shadow",
     )
     held = tool(governor, "secret")
     assert governor.surface().names == {"secret"}
@@ -239,7 +258,10 @@ def test_shadow_mode_hides_nothing_by_policy() -> None:
 
 def test_capabilities_choose_tools() -> None:
     governor = Governor()
-    held = [tool(governor, "mail", capability_refs=["mail.send"]), tool(governor, "note", capability_refs=["notes"])]
+    held = [
+        tool(governor, "mail", capability_refs=["mail.send"]),
+        tool(governor, "note", capability_refs=["notes"]),
+    ]
     assert governor.surface(requires=["mail.send"]).names == {"mail"}
     del held
 
@@ -266,7 +288,9 @@ def test_tool_lists_are_as_providers_want_them() -> None:
         st.fixed_dictionaries(
             {},
             optional={
-                "lifecycle": st.sampled_from(["available", "deferred", "disabled", "deprecated", "retired"]),
+                "lifecycle": st.sampled_from(
+                    ["available", "deferred", "disabled", "deprecated", "retired"]
+                ),
                 "feature_gates": st.just(["closed"]),
                 "defer": st.booleans(),
                 "always_load": st.booleans(),
@@ -279,7 +303,9 @@ def test_tool_lists_are_as_providers_want_them() -> None:
     st.sets(st.integers(0, 5)),
     st.none() | st.integers(0, 3),
 )
-def test_nothing_hidden_is_shown_found_or_run(facts: list[Any], forbidden: set[int], limit: int | None) -> None:
+def test_nothing_hidden_is_shown_found_or_run(
+    facts: list[Any], forbidden: set[int], limit: int | None
+) -> None:
     governor = hides(surface={"hidden_tools": [f"t.tool_{n}" for n in forbidden]})
     ran: list[str] = []
     held = []
@@ -293,7 +319,8 @@ def test_nothing_hidden_is_shown_found_or_run(facts: list[Any], forbidden: set[i
     out |= {
         f"t.tool_{n}"
         for n, stated in enumerate(facts)
-        if stated.get("lifecycle") in ("disabled", "retired") or {"feature_gates", "credentials"} & stated.keys()
+        if stated.get("lifecycle") in ("disabled", "retired")
+        or {"feature_gates", "credentials"} & stated.keys()
     }
     everything = "select:" + ",".join(f"tool_{n},t.tool_{n}" for n in range(6))
     with agent_context(session_id="s"):
@@ -305,7 +332,9 @@ def test_nothing_hidden_is_shown_found_or_run(facts: list[Any], forbidden: set[i
                 assert found.total_deferred_tools == len(surface.deferred)
             governor.load([f"tool_{n}" for n in range(6)])
             now = surface.refresh()
-            shown = json.dumps([now.openai_tools(), now.anthropic_tools(defer_loading=True), now.mcp_tools()])
+            shown = json.dumps(
+                [now.openai_tools(), now.anthropic_tools(defer_loading=True), now.mcp_tools()]
+            )
             for handle in held:
                 handle.tool.invoke()
     assert out.isdisjoint(ran)
@@ -318,7 +347,9 @@ def test_every_reason_of_the_standard_has_its_word() -> None:
 
 
 @pytest.mark.parametrize("hides_by_now", [False, True])
-def test_a_resumed_call_without_its_surface_is_looked_at_again(hides_by_now: bool, tmp_path: Path) -> None:
+def test_a_resumed_call_without_its_surface_is_looked_at_again(
+    hides_by_now: bool, tmp_path: Path
+) -> None:
     url = f"sqlite:///{tmp_path / 'approvals.db'}"
     ran: list[str] = []
 

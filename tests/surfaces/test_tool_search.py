@@ -1,4 +1,6 @@
-"""Searching and loading: by name and by words, with slips, with providers that are not there yet."""
+"""Searching and loading: by name and by words, with slips, with providers that are not
+there yet.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,12 @@ def governor_with(tools: dict[str, str] = TOOLS, **more: Any) -> Governor:
     for tool_id, description in tools.items():
         namespace, name = tool_id.split(".")
         governor.catalog.add(
-            {"tool_id": tool_id, "name": f"{namespace}_{name}", "namespace": namespace, "description": description},
+            {
+                "tool_id": tool_id,
+                "name": f"{namespace}_{name}",
+                "namespace": namespace,
+                "description": description,
+            },
             provider=f"mcp.{namespace}",
         )
     return governor
@@ -54,7 +61,9 @@ def test_words_find_the_tool(backend: Any, query: str, first: str) -> None:
 
 
 @pytest.mark.parametrize("backend", [TantivyBackend, Fts5Backend])
-@pytest.mark.parametrize("query", ["", "  ", '"(', "AND OR NOT", "a:b*^2", "\x00", "'; DROP TABLE tools", "é" * 5000])
+@pytest.mark.parametrize(
+    "query", ["", "  ", '"(', "AND OR NOT", "a:b*^2", "\x00", "'; DROP TABLE tools", "é" * 5000]
+)
 def test_no_query_is_too_odd(backend: Any, query: str) -> None:
     index = ToolIndex(backend())
     index.add([("a", "and or not b")])
@@ -89,7 +98,11 @@ def test_a_miss_says_what_to_do() -> None:
     assert governor.search("xylophone").next_action == "refine_query"
     governor.catalog.pending("mcp.music")
     result = governor.search("xylophone")
-    assert (result.next_action, result.pending_providers, result.matches) == ("retry_later", ["mcp.music"], [])
+    assert (result.next_action, result.pending_providers, result.matches) == (
+        "retry_later",
+        ["mcp.music"],
+        [],
+    )
 
 
 def test_a_provider_that_connects_can_be_loaded_from() -> None:
@@ -102,23 +115,34 @@ def test_a_provider_that_connects_can_be_loaded_from() -> None:
         assert "mail_send" not in governor.load(["mail_send"]).names
         governor.catalog.failed("mcp.mail", "no answer")
         match = governor.search("select:mail_send").matches[0]
-        assert (match["ref"]["loading_state"], match["ref"]["reason"]) == ("unavailable", "no answer")
+        assert (match["ref"]["loading_state"], match["ref"]["reason"]) == (
+            "unavailable",
+            "no answer",
+        )
         governor.catalog.connected("mcp.mail")
         assert "mail_send" in governor.load(["mail_send"]).names
 
 
 def test_what_a_policy_hides_is_not_found_nor_counted() -> None:
-    governor = governor_with(policy_data={"agenttool": {"settings": {"surface": {"hidden_tools": ["mail.send"]}}}})
+    governor = governor_with(
+        policy_data={"agenttool": {"settings": {"surface": {"hidden_tools": ["mail.send"]}}}}
+    )
     assert "mail.send" not in found(governor, "send an electronic letter to somebody")
     result = governor.search("select:mail_send")
-    assert (result.matches, result.missing_names, result.total_deferred_tools) == ([], ["mail_send"], 4)
+    assert (result.matches, result.missing_names, result.total_deferred_tools) == (
+        [],
+        ["mail_send"],
+        4,
+    )
 
 
 def test_a_deprecated_tool_comes_last() -> None:
     governor = Governor()
     for name, lifecycle in (("old", "deprecated"), ("new", "available")):
         said = "Send a fax" if name == "new" else "Send a fax quickly by fax machine fax"
-        governor.catalog.add({"tool_id": f"fax.{name}", "name": name, "description": said, "lifecycle": lifecycle})
+        governor.catalog.add(
+            {"tool_id": f"fax.{name}", "name": name, "description": said, "lifecycle": lifecycle}
+        )
     assert found(governor, "send fax") == ["fax.new", "fax.old"]
 
 
@@ -130,7 +154,12 @@ def test_the_tool_finds_loads_and_leaves_events() -> None:
         return f"sent to {to}"
 
     governor.catalog.add(
-        mail_send, tool_id="own.mail_send", namespace="own", read_only=True, access_kinds=[], defer=True
+        mail_send,
+        tool_id="own.mail_send",
+        namespace="own",
+        read_only=True,
+        access_kinds=[],
+        defer=True,
     )
     search = governor.tool_search_tool()
     assert governor.tool_search_tool() is search
@@ -159,7 +188,9 @@ def test_a_deferred_lifecycle_is_called_once_it_is_loaded() -> None:
     def say(text: str) -> str:
         return text
 
-    say_it = governor.govern(say, namespace="a", lifecycle="deferred", read_only=True, access_kinds=[])
+    say_it = governor.govern(
+        say, namespace="a", lifecycle="deferred", read_only=True, access_kinds=[]
+    )
     with agent_context(session_id="s"):
         refused = say_it.tool.invoke(text="a").error
         assert refused is not None
@@ -175,7 +206,9 @@ def test_schemas_given_to_a_model_are_few() -> None:
     for number in range(1_700):
         schema = {
             "type": "object",
-            "properties": {f"field_{n}": {"type": "string", "description": "what it is " * 8} for n in range(6)},
+            "properties": {
+                f"field_{n}": {"type": "string", "description": "what it is " * 8} for n in range(6)
+            },
         }
         everything += len(str(schema))
         governor.catalog.add(

@@ -69,25 +69,34 @@ def make() -> list[ReadableSpan]:
     tracer = provider.get_tracer("t")
     turn = tracer.start_span("invoke_agent support", start_time=1_000_000_000)
     context = set_span_in_context(turn)
-    denied = tracer.start_span("execute_tool read_file", context, attributes=DENIED, start_time=1_001_000_000)
+    denied = tracer.start_span(
+        "execute_tool read_file", context, attributes=DENIED, start_time=1_001_000_000
+    )
     denied.add_event(
         Event.PERMISSION_DECIDED,
-        {Attr.PERMISSION_REASON_MESSAGE: MESSAGE, Attr.PERMISSION_RULES: ["paths.outside_roots", "roles.reader"]},
+        {
+            Attr.PERMISSION_REASON_MESSAGE: MESSAGE,
+            Attr.PERMISSION_RULES: ["paths.outside_roots", "roles.reader"],
+        },
         timestamp=1_001_400_000,
     )
     denied.set_status(Status(StatusCode.ERROR))
     denied.end(1_002_000_000)
-    asked = tracer.start_span("execute_tool send_mail", context, attributes=ASKED, start_time=1_003_000_000)
+    asked = tracer.start_span(
+        "execute_tool send_mail", context, attributes=ASKED, start_time=1_003_000_000
+    )
     asked.add_event(Event.APPROVAL_REQUESTED, {Attr.APPROVAL_ID: "appr_1"}, timestamp=1_004_000_000)
     asked.add_event(
         Event.INPUT_MUTATED,
         {Attr.MUTATION_SOURCE: "hook", Attr.MUTATION_CHANGED_FIELDS: ["/to"]},
         timestamp=1_003_500_000,
     )
-    asked.add_event(Event.APPROVAL_ANSWERED, {Attr.APPROVAL_STATUS: "approved"}, timestamp=201_004_000_000)
-    asked.end(201_010_000_000)
-    tracer.start_span("execute_tool search", context, attributes=ALLOWED, start_time=202_000_000_000).end(
-        202_050_000_000
+    asked.add_event(
+        Event.APPROVAL_ANSWERED, {Attr.APPROVAL_STATUS: "approved"}, timestamp=201_004_000_000
     )
+    asked.end(201_010_000_000)
+    tracer.start_span(
+        "execute_tool search", context, attributes=ALLOWED, start_time=202_000_000_000
+    ).end(202_050_000_000)
     turn.end(203_000_000_000)
     return list(exporter.get_finished_spans())

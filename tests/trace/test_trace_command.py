@@ -45,7 +45,9 @@ def test_a_file_is_drawn_with_its_summary(file: str) -> None:
 
 def test_json_lines_of_the_collector_are_read(tmp_path: Path, document: dict[str, Any]) -> None:
     path = tmp_path / "export.jsonl"
-    path.write_text(json.dumps(document) + "\n" + json.dumps({"resourceMetrics": []}) + "\n", "utf-8")
+    path.write_text(
+        json.dumps(document) + "\n" + json.dumps({"resourceMetrics": []}) + "\n", "utf-8"
+    )
     result = runner.invoke(app, [str(path), "--summary"])
     assert result.exit_code == 0
     assert "send_mail" in result.output
@@ -57,7 +59,9 @@ def test_standard_input_is_read(document: dict[str, Any]) -> None:
     assert "read_file" in result.output
 
 
-def test_why_takes_the_start_of_a_span_id_or_an_invocation(file: str, document: dict[str, Any]) -> None:
+def test_why_takes_the_start_of_a_span_id_or_an_invocation(
+    file: str, document: dict[str, Any]
+) -> None:
     denied = next(SpanView.from_sdk(s) for s in make() if "read_file" in s.name)
     by_invocation = runner.invoke(app, [file, "--why", "inv_1"])
     assert "denied it" in by_invocation.output
@@ -87,7 +91,9 @@ def test_an_unknown_span_is_an_error_of_its_own(file: str) -> None:
         (["--trace", "1" * 32], False),
     ],
 )
-def test_filters_keep_traces_with_a_call_that_meets_all_of_them(file: str, options: list[str], found: bool) -> None:
+def test_filters_keep_traces_with_a_call_that_meets_all_of_them(
+    file: str, options: list[str], found: bool
+) -> None:
     assert runner.invoke(app, [file, *options]).exit_code == (0 if found else 1)
 
 
@@ -115,12 +121,14 @@ def test_a_missing_file_is_told(tmp_path: Path) -> None:
     assert "can't be read: FileNotFoundError" in result.output
 
 
-# --- servers; the real Jaeger is asked in tests/servers -------------------------------------------------------------
+# --- servers; the real Jaeger is asked in tests/servers -------------------------------------------
 
 
 @contextmanager
 def server(routes: dict[str, Any]) -> Iterator[tuple[str, list[Any]]]:
-    """A loopback HTTP server: path to answer, an integer for a status, or a string to redirect to."""
+    """A loopback HTTP server: path to answer, an integer for a status, or a string to
+    redirect to.
+    """
     asked: list[Any] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -136,7 +144,9 @@ def server(routes: dict[str, Any]) -> Iterator[tuple[str, list[Any]]]:
             self.send_response(answer if isinstance(answer, int) else 200)
             self.end_headers()
             if not isinstance(answer, int):
-                self.wfile.write(answer if isinstance(answer, bytes) else json.dumps(answer).encode())
+                self.wfile.write(
+                    answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+                )
 
         def log_message(self, format: str, *args: object) -> None:
             """Say nothing."""
@@ -153,10 +163,24 @@ def server(routes: dict[str, Any]) -> Iterator[tuple[str, list[Any]]]:
 
 
 def test_tempo_is_recognised_searched_and_fetched_from(document: dict[str, Any]) -> None:
-    routes = {"/api/search": {"traces": [{"traceID": "ab12"}]}, "/api/v2/traces/ab12": {"trace": document}}
+    routes = {
+        "/api/search": {"traces": [{"traceID": "ab12"}]},
+        "/api/v2/traces/ab12": {"trace": document},
+    }
     with server(routes) as (url, asked):
         result = runner.invoke(
-            app, [url, "--session", 's"1', "--behavior", "deny", "--header", "X-Scope-OrgID: t1", "--service", "shop"]
+            app,
+            [
+                url,
+                "--session",
+                's"1',
+                "--behavior",
+                "deny",
+                "--header",
+                "X-Scope-OrgID: t1",
+                "--service",
+                "shop",
+            ],
         )
     assert result.exit_code == 1, "the server found a trace, but it has no such session"
     (search,) = [query for path, query, _ in asked if path == "/api/search"]
@@ -164,7 +188,10 @@ def test_tempo_is_recognised_searched_and_fetched_from(document: dict[str, Any])
         '{ span.gen_ai.operation.name = "execute_tool" && resource.service.name = "shop"'
         f' && span.{Attr.SESSION_ID} = "s\\"1" && span.{Attr.PERMISSION_BEHAVIOR} = "deny" }}'
     ]
-    assert all({k.lower(): v for k, v in headers.items()}["x-scope-orgid"] == "t1" for _, _, headers in asked)
+    assert all(
+        {k.lower(): v for k, v in headers.items()}["x-scope-orgid"] == "t1"
+        for _, _, headers in asked
+    )
 
 
 def test_one_trace_of_tempo_is_fetched_by_its_id(document: dict[str, Any]) -> None:
@@ -183,7 +210,12 @@ def test_jaeger_wants_a_service_when_there_are_several() -> None:
 
 @pytest.mark.parametrize(
     ("answer", "told"),
-    [(404, "there is no such trace"), (401, "--header"), (500, "answered 500"), (b"<html>", "not JSON")],
+    [
+        (404, "there is no such trace"),
+        (401, "--header"),
+        (500, "answered 500"),
+        (b"<html>", "not JSON"),
+    ],
 )
 def test_a_server_that_answers_otherwise_is_told_plainly(answer: Any, told: str) -> None:
     with server({"/api/traces/ab": answer}) as (url, _):
@@ -208,7 +240,9 @@ def test_a_server_that_is_down_is_told() -> None:
     assert "can't be reached" in result.output
 
 
-@pytest.mark.parametrize("option", [["--header", "no colon"], ["--header", "X: a\nY: b"], ["--trace", "../x"]])
+@pytest.mark.parametrize(
+    "option", [["--header", "no colon"], ["--header", "X: a\nY: b"], ["--trace", "../x"]]
+)
 def test_options_that_would_change_the_request_are_refused(option: list[str]) -> None:
     with server({}) as (url, asked):
         assert runner.invoke(app, [url, *option]).exit_code == 2

@@ -28,7 +28,9 @@ def spans() -> list[SpanView]:
 
 
 def text_of(renderable: object, width: int = 160) -> str:
-    console = Console(file=io.StringIO(), width=width, force_terminal=True, color_system="truecolor")
+    console = Console(
+        file=io.StringIO(), width=width, force_terminal=True, color_system="truecolor"
+    )
     console.print(renderable)
     return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
 
@@ -40,7 +42,15 @@ def plain(renderable: object, width: int = 160) -> str:
 
 
 def view(attributes: dict[str, object], **changes: object) -> SpanView:
-    base = SpanView("execute_tool t", "0" * 31 + "1", "0" * 15 + "1", None, 1_000_000_000, 1_002_000_000, attributes)
+    base = SpanView(
+        "execute_tool t",
+        "0" * 31 + "1",
+        "0" * 15 + "1",
+        None,
+        1_000_000_000,
+        1_002_000_000,
+        attributes,
+    )
     return replace(base, **changes)  # type: ignore[arg-type]
 
 
@@ -64,7 +74,10 @@ def test_the_tree_shows_each_fact_of_a_call(spans: list[SpanView]) -> None:
 
 def test_children_are_drawn_below_their_parents(spans: list[SpanView]) -> None:
     lines = plain(render_tree(spans)).splitlines()
-    indent = {word: next(line.index(word) for line in lines if word in line) for word in ("invoke_agent", "read_file")}
+    indent = {
+        word: next(line.index(word) for line in lines if word in line)
+        for word in ("invoke_agent", "read_file")
+    }
     assert indent["read_file"] > indent["invoke_agent"]
 
 
@@ -123,16 +136,24 @@ def test_the_story_of_an_approval(spans: list[SpanView]) -> None:
 
 @pytest.mark.parametrize("cause", list(FailClosedCause))
 def test_every_fail_closed_cause_has_a_sentence(cause: FailClosedCause) -> None:
-    told = why(view({**DENIED, Attr.PERMISSION_SOURCE: "error", Attr.PERMISSION_FAIL_CLOSED: cause.value}))
+    told = why(
+        view({**DENIED, Attr.PERMISSION_SOURCE: "error", Attr.PERMISSION_FAIL_CLOSED: cause.value})
+    )
     assert "The fail-closed rule denied it" in told
     (sentence,) = [line for line in told.splitlines() if line.startswith("It was denied because")]
     assert "without a decision nothing runs" in sentence
-    assert cause.value not in sentence.split() or cause.value in {"timeout", "internal", "unavailable"}
+    assert cause.value not in sentence.split() or cause.value in {
+        "timeout",
+        "internal",
+        "unavailable",
+    }
 
 
 @pytest.mark.parametrize("status", list(ApprovalStatus))
 def test_every_approval_status_has_a_sentence(status: ApprovalStatus) -> None:
-    told = why(view({**ALLOWED, Attr.PERMISSION_BEHAVIOR: "ask", Attr.APPROVAL_STATUS: status.value}))
+    told = why(
+        view({**ALLOWED, Attr.PERMISSION_BEHAVIOR: "ask", Attr.APPROVAL_STATUS: status.value})
+    )
     assert "is in state" not in told
     assert "The request" in told
 
@@ -144,13 +165,23 @@ def test_a_timeout_is_never_told_as_a_refusal() -> None:
 
 
 def test_a_shadow_difference_is_told_in_tree_and_story() -> None:
-    span = view({**ALLOWED, Attr.PERMISSION_SHADOW_BEHAVIOR: "deny", Attr.PERMISSION_SHADOW_RULE: "network.unknown"})
+    span = view(
+        {
+            **ALLOWED,
+            Attr.PERMISSION_SHADOW_BEHAVIOR: "deny",
+            Attr.PERMISSION_SHADOW_RULE: "network.unknown",
+        }
+    )
     assert "shadow would say deny (rule network.unknown)" in plain(render_tree([span]))
     assert "would have said deny by rule network.unknown" in why(span)
 
 
 def test_a_call_that_failed_before_any_decision_says_so() -> None:
-    told = why(view({GenAI.OPERATION_NAME: "execute_tool", GenAI.ERROR_TYPE: "unknown_tool"}, status="error"))
+    told = why(
+        view(
+            {GenAI.OPERATION_NAME: "execute_tool", GenAI.ERROR_TYPE: "unknown_tool"}, status="error"
+        )
+    )
     assert "It ended before anything was decided: unknown_tool." in told
 
 
@@ -162,19 +193,30 @@ def test_an_open_span_is_shown_as_open() -> None:
     assert "open" in plain(render_tree([view(ALLOWED, end_ns=None)]))
 
 
-# --- hostile traces -------------------------------------------------------------------------------------------------
+# --- hostile traces -------------------------------------------------------------------------------
 
 
 @given(st.text(max_size=60))
 def test_no_text_of_a_trace_reaches_the_terminal_as_a_control(text: str) -> None:
     span = view(
-        {**DENIED, GenAI.TOOL_NAME: text, Attr.PERMISSION_RULE: text, Attr.PERMISSION_REASON_MESSAGE: text},
+        {
+            **DENIED,
+            GenAI.TOOL_NAME: text,
+            Attr.PERMISSION_RULE: text,
+            Attr.PERMISSION_REASON_MESSAGE: text,
+        },
         name=text,
         trace_id=text,
         resource={"service.name": text},
     )
-    for shown in (plain(render_tree([span], events=True)), plain(render_summary([span])), why(span)):
-        assert not any((ord(char) < 32 and char != "\n") or 127 <= ord(char) < 160 for char in shown)
+    for shown in (
+        plain(render_tree([span], events=True)),
+        plain(render_summary([span])),
+        why(span),
+    ):
+        assert not any(
+            (ord(char) < 32 and char != "\n") or 127 <= ord(char) < 160 for char in shown
+        )
         assert "\u202e" not in shown
 
 
@@ -194,13 +236,18 @@ def test_a_trace_whose_parents_form_a_circle_is_shown_whole() -> None:
 
 def test_a_deep_trace_is_drawn_whole() -> None:
     chain = [
-        view(ALLOWED, span_id=f"{n:016x}", parent_id=f"{n - 1:016x}" if n else None, name=f"level-{n}")
+        view(
+            ALLOWED,
+            span_id=f"{n:016x}",
+            parent_id=f"{n - 1:016x}" if n else None,
+            name=f"level-{n}",
+        )
         for n in range(200)
     ]
     assert "level-199" in plain(render_tree(chain), width=2000)
 
 
-# --- formats --------------------------------------------------------------------------------------------------------
+# --- formats --------------------------------------------------------------------------------------
 
 
 def test_otlp_json_gives_the_same_views_as_the_sdk(spans: list[SpanView]) -> None:
@@ -208,10 +255,15 @@ def test_otlp_json_gives_the_same_views_as_the_sdk(spans: list[SpanView]) -> Non
     from_json = {span.name: span for span in spans_from_document(json.loads(json.dumps(document)))}
     for span in spans:
         other = from_json[span.name]
-        assert (other.start_ns, other.end_ns, other.status) == (span.start_ns, span.end_ns, span.status)
+        assert (other.start_ns, other.end_ns, other.status) == (
+            span.start_ns,
+            span.end_ns,
+            span.status,
+        )
         assert [e.name for e in other.events] == [e.name for e in span.events]
         assert dict(other.attributes) == {
-            key: list(value) if isinstance(value, tuple) else value for key, value in span.attributes.items()
+            key: list(value) if isinstance(value, tuple) else value
+            for key, value in span.attributes.items()
         }
         assert other.resource["service.name"] == "shop"
         assert len(other.trace_id) == 32
@@ -240,13 +292,23 @@ def test_jaeger_json_is_read() -> None:
                     {"key": "otel.status_code", "type": "string", "value": "ERROR"},
                     {"key": "error", "type": "bool", "value": True},
                 ],
-                "logs": [{"timestamp": 6, "fields": [{"key": "event", "value": "tool.permission.decided"}]}],
+                "logs": [
+                    {
+                        "timestamp": 6,
+                        "fields": [{"key": "event", "value": "tool.permission.decided"}],
+                    }
+                ],
             }
         ],
         "processes": {"p1": {"serviceName": "shop", "tags": []}},
     }
     (span,) = spans_from_document({"data": [trace]})
-    assert (span.start_ns, span.end_ns, span.parent_id, span.status) == (5_000, 12_000, "3" * 16, "error")
+    assert (span.start_ns, span.end_ns, span.parent_id, span.status) == (
+        5_000,
+        12_000,
+        "3" * 16,
+        "error",
+    )
     assert span.events[0].name == "tool.permission.decided"
     assert span.attributes == {Attr.PERMISSION_BEHAVIOR: Behavior.DENY}
 
@@ -258,10 +320,22 @@ def test_jaeger_json_is_read() -> None:
         {},
         {"resourceSpans": 5},
         {"resourceSpans": [{"scopeSpans": [{"spans": [{"name": "no ids"}]}]}]},
-        {"resourceSpans": [{"scopeSpans": [{"spans": [{"traceId": "zz", "spanId": "1", "startTimeUnixNano": 1}]}]}]},
+        {
+            "resourceSpans": [
+                {
+                    "scopeSpans": [
+                        {"spans": [{"traceId": "zz", "spanId": "1", "startTimeUnixNano": 1}]}
+                    ]
+                }
+            ]
+        },
         {"data": [{"spans": [{}]}]},
         {"data": 7},
-        {"resourceSpans": [{"scopeSpans": [{"spans": [{"traceId": "a" * 32, "spanId": "b" * 16}]}]}]},
+        {
+            "resourceSpans": [
+                {"scopeSpans": [{"spans": [{"traceId": "a" * 32, "spanId": "b" * 16}]}]}
+            ]
+        },
     ],
 )
 def test_what_is_no_trace_is_refused_with_a_typed_error(document: object) -> None:
@@ -275,7 +349,17 @@ json_values = st.recursive(
         st.lists(inner, max_size=3)
         | st.dictionaries(
             st.sampled_from(
-                ["resourceSpans", "scopeSpans", "spans", "attributes", "data", "trace", "key", "value", "x"]
+                [
+                    "resourceSpans",
+                    "scopeSpans",
+                    "spans",
+                    "attributes",
+                    "data",
+                    "trace",
+                    "key",
+                    "value",
+                    "x",
+                ]
             ),
             inner,
             max_size=3,
@@ -291,18 +375,27 @@ def test_any_json_is_either_read_or_refused(document: object) -> None:
         spans_from_document(document)
 
 
-# --- words ----------------------------------------------------------------------------------------------------------
+# --- words ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(0, "0 µs"), (0.00085, "850 µs"), (0.0123, "12.3 ms"), (4.2, "4.2 s"), (200, "3 min 20 s"), (7500, "2 h 5 min")],
+    [
+        (0, "0 µs"),
+        (0.00085, "850 µs"),
+        (0.0123, "12.3 ms"),
+        (4.2, "4.2 s"),
+        (200, "3 min 20 s"),
+        (7500, "2 h 5 min"),
+    ],
 )
 def test_durations_read_well(seconds: float, text: str) -> None:
     assert duration_text(seconds) == text
 
 
-@pytest.mark.parametrize(("size", "text"), [(0, "0 B"), (999, "999 B"), (1200, "1.2 kB"), (5_000_000, "5.0 MB")])
+@pytest.mark.parametrize(
+    ("size", "text"), [(0, "0 B"), (999, "999 B"), (1200, "1.2 kB"), (5_000_000, "5.0 MB")]
+)
 def test_sizes_read_well(size: int, text: str) -> None:
     assert size_text(size) == text
 

@@ -1,4 +1,6 @@
-"""What ``trace --why`` tells of a real call: the tool's own time, and which argument and place a decision is about."""
+"""What ``trace --why`` tells of a real call: the tool's own time, and which argument and place a
+decision is about.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,10 @@ def test_the_tools_time_is_told_apart_from_the_decisions() -> None:
         assert whole >= 0.25
         story = story_of(captured)
     assert re.search(r"The tool ran for \d+\.\d ms, ending with status succeeded\.", story)
-    assert re.search(r"The whole call took \d+\.\d ms: \d+\.\d ms for the decision, \d+\.\d ms for the tool\.", story)
+    assert re.search(
+        r"The whole call took \d+\.\d ms: \d+\.\d ms for the decision, \d+\.\d ms for the tool\.",
+        story,
+    )
 
 
 def test_the_time_for_an_answer_is_told_too() -> None:
@@ -50,7 +55,9 @@ def test_the_time_for_an_answer_is_told_too() -> None:
         captured.governor.govern(lambda: None, name="act")()
         assert captured.span.attributes[Attr.INVOCATION_RUN_SECONDS] < 0.1
         story = story_of(captured)
-    assert re.search(r"The whole call took .*: .* for the decision, .* for the answer, .* for the tool\.", story)
+    assert re.search(
+        r"The whole call took .*: .* for the decision, .* for the answer, .* for the tool\.", story
+    )
 
 
 def test_the_wait_before_a_resume_is_no_part_of_its_time(tmp_path: Path) -> None:
@@ -80,14 +87,18 @@ def denied(content: str, path: Path, root: Path, **facts: Any) -> Any:
         def read_file(path: str) -> str:
             return path
 
-        call = captured.governor.govern(read_file, path_args=["path"], read_only=True, open_world=False, **facts)
+        call = captured.governor.govern(
+            read_file, path_args=["path"], read_only=True, open_world=False, **facts
+        )
         with agent_context(actor="agent:x", roots=[root], cwd=root), pytest.raises(ToolDenied):
             call(str(path))
         return captured.span
 
 
 @pytest.mark.parametrize("content", ["NO_CONTENT", "SPAN_ONLY", "EVENT_ONLY"])
-def test_a_denial_names_its_argument_and_with_content_its_place(tmp_path: Path, content: str) -> None:
+def test_a_denial_names_its_argument_and_with_content_its_place(
+    tmp_path: Path, content: str
+) -> None:
     root, key = tmp_path / "root", tmp_path / ".ssh" / "id_rsa"
     root.mkdir()
     key.parent.mkdir()

@@ -53,7 +53,8 @@ reveal_type(rows("x"))  # R: typing.AsyncIterator[builtins.int] | typing.AsyncIt
 read_file(1)  # E: arg-type
 read_file("x", limits=3)  # E: call-arg
 _ = read_file.tols  # E: attr-defined
-reveal_type(govern(read_only=True)(bare.__wrapped__).tool)  # R: agenttool_otel.call.tool.GovernedTool
+# R: agenttool_otel.call.tool.GovernedTool
+reveal_type(govern(read_only=True)(bare.__wrapped__).tool)
 govern(read_onyl=True)  # E: call-overload
 governor.govern(read_onyl=True)  # E: call-overload
 
@@ -128,7 +129,9 @@ async def awaits_methods() -> None:
 
 
 def takes(
-    function: Callable[[str], str], bound: Callable[[str], int], later: Callable[[str], Awaitable[bytes]]
+    function: Callable[[str], str],
+    bound: Callable[[str], int],
+    later: Callable[[str], Awaitable[bytes]],
 ) -> None:
     """Plain callables."""
 

@@ -1,4 +1,6 @@
-"""Governed functions keep their types: mypy --strict on a snippet whose comments say what it has to find."""
+"""Governed functions keep their types: mypy --strict on a snippet whose comments say what it has to
+find.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[int, tuple[str, str]
     return {int(m["line"]): ("R", m["type"]) if m["type"] else ("E", m["code"]) for m in lines}
 
 
-def test_every_governed_call_has_the_types_of_its_function(found: dict[int, tuple[str, str]]) -> None:
+def test_every_governed_call_has_the_types_of_its_function(
+    found: dict[int, tuple[str, str]],
+) -> None:
     wrong = []
     for number, line in enumerate(SNIPPET.read_text().splitlines(), 1):
         match = EXPECTED.search(line)

@@ -8,7 +8,20 @@ from grafana_foundation_sdk.cog.encoder import JSONEncoder
 
 from agenttool_otel.names import Attr, GenAI, Label, Metric
 from boards import queries as q
-from boards.kit import BEHAVIOR_COLORS, GREEN, RED, YELLOW, bars, board, grid, heat, lines, number, trace_lines, traces
+from boards.kit import (
+    BEHAVIOR_COLORS,
+    GREEN,
+    RED,
+    YELLOW,
+    bars,
+    board,
+    grid,
+    heat,
+    lines,
+    number,
+    trace_lines,
+    traces,
+)
 
 TOOL: Final = f"{{{{{q.label(GenAI.TOOL_NAME)}}}}}"
 BEHAVIOR: Final = f"{{{{{q.label(Attr.PERMISSION_BEHAVIOR)}}}}}"
@@ -17,7 +30,9 @@ CAUSE: Final = f"{{{{{q.label(Attr.PERMISSION_FAIL_CLOSED)}}}}}"
 ENGINE: Final = f"{{{{{q.label(Attr.POLICY_ENGINE)}}}}}"
 DENY: Final = {q.label(Attr.PERMISSION_BEHAVIOR): '="deny"'}
 ASK: Final = {q.label(Attr.PERMISSION_BEHAVIOR): '="ask"'}
-FAILED: Final = {q.label(GenAI.ERROR_TYPE): '!~"|permission_denied|policy_blocked|approval_rejected"'}
+FAILED: Final = {
+    q.label(GenAI.ERROR_TYPE): '!~"|permission_denied|policy_blocked|approval_rejected"'
+}
 QUANTILES: Final = ((0.5, "p50"), (0.95, "p95"), (0.99, "p99"))
 FINE_AT_ZERO: Final = ((None, GREEN), (1, RED))
 
@@ -105,7 +120,10 @@ def overview() -> Any:
                         "ops",
                         (
                             q.rate(
-                                Metric.DURATION, GenAI.ERROR_TYPE, suffix="count", **{q.label(GenAI.ERROR_TYPE): '!=""'}
+                                Metric.DURATION,
+                                GenAI.ERROR_TYPE,
+                                suffix="count",
+                                **{q.label(GenAI.ERROR_TYPE): '!=""'},
                             ),
                             f"{{{{{q.label(GenAI.ERROR_TYPE)}}}}}",
                         ),
@@ -248,7 +266,9 @@ def permissions() -> Any:
                         "ops",
                         (
                             q.rate(
-                                Metric.SHADOW_DIFFERENCES, Attr.PERMISSION_BEHAVIOR, Attr.PERMISSION_SHADOW_BEHAVIOR
+                                Metric.SHADOW_DIFFERENCES,
+                                Attr.PERMISSION_BEHAVIOR,
+                                Attr.PERMISSION_SHADOW_BEHAVIOR,
                             ),
                             f"{BEHAVIOR}, shadow {{{{{q.label(Attr.PERMISSION_SHADOW_BEHAVIOR)}}}}}",
                         ),
@@ -290,7 +310,12 @@ def results() -> Any:
             (
                 "Results",
                 [
-                    lines("Result size", "Sizes of whole results.", "decbytes", *_spread(Metric.RESULT_SIZE)),
+                    lines(
+                        "Result size",
+                        "Sizes of whole results.",
+                        "decbytes",
+                        *_spread(Metric.RESULT_SIZE),
+                    ),
                     heat(
                         "Result sizes",
                         "How many results of which size.",
@@ -465,7 +490,9 @@ def policy() -> Any:
                         "Failed reloads",
                         "Bundles that were refused; the old one is still in use.",
                         "short",
-                        q.total(Metric.POLICY_RELOADS, **{q.label(Label.RELOAD_RESULT): '="failed"'}),
+                        q.total(
+                            Metric.POLICY_RELOADS, **{q.label(Label.RELOAD_RESULT): '="failed"'}
+                        ),
                         steps=FINE_AT_ZERO,
                         width=6,
                     ),
@@ -499,7 +526,10 @@ def policy() -> Any:
                         "Fresh decisions by engine",
                         "Decisions per second of each engine, without those from the cache.",
                         "ops",
-                        (q.rate(Metric.DECISION_DURATION, Attr.POLICY_ENGINE, suffix="count"), ENGINE),
+                        (
+                            q.rate(Metric.DECISION_DURATION, Attr.POLICY_ENGINE, suffix="count"),
+                            ENGINE,
+                        ),
                     ),
                     lines(
                         "Reloads",
@@ -511,7 +541,10 @@ def policy() -> Any:
                         "Cache look-ups",
                         "Look-ups in the decision cache per second: hit, miss, bypass.",
                         "ops",
-                        (q.rate(Metric.CACHE_LOOKUPS, Label.CACHE_RESULT), f"{{{{{q.label(Label.CACHE_RESULT)}}}}}"),
+                        (
+                            q.rate(Metric.CACHE_LOOKUPS, Label.CACHE_RESULT),
+                            f"{{{{{q.label(Label.CACHE_RESULT)}}}}}",
+                        ),
                     ),
                     lines(
                         "Decision p99 by engine",
@@ -523,7 +556,10 @@ def policy() -> Any:
                         "Telemetry lost",
                         "Spans and refused batches that the SDK lost, by reason, and what could not be written.",
                         "ops",
-                        (q.rate(Metric.TELEMETRY_DROPPED, Label.SIGNAL), f"{{{{{q.label(Label.SIGNAL)}}}}}"),
+                        (
+                            q.rate(Metric.TELEMETRY_DROPPED, Label.SIGNAL),
+                            f"{{{{{q.label(Label.SIGNAL)}}}}}",
+                        ),
                         *q.sdk_loss_rates(),
                     ),
                     trace_lines(
@@ -537,7 +573,12 @@ def policy() -> Any:
                         "Each with its cause on the span.",
                         q.calls(
                             q.where(Attr.PERMISSION_SOURCE, "=", "error"),
-                            columns=(*q.COLUMNS, Attr.PERMISSION_FAIL_CLOSED, Attr.POLICY_ENGINE, Attr.POLICY_REVISION),
+                            columns=(
+                                *q.COLUMNS,
+                                Attr.PERMISSION_FAIL_CLOSED,
+                                Attr.POLICY_ENGINE,
+                                Attr.POLICY_REVISION,
+                            ),
                         ),
                         width=12,
                     ),
@@ -557,7 +598,12 @@ def session() -> Any:
             (
                 "Session",
                 [
-                    traces("Calls", "Every tool call of the session.", q.calls(_SESSION, _TOOL), limit=200),
+                    traces(
+                        "Calls",
+                        "Every tool call of the session.",
+                        q.calls(_SESSION, _TOOL),
+                        limit=200,
+                    ),
                     traces(
                         "Denied",
                         "Calls of the session that were denied.",

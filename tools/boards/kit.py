@@ -1,11 +1,21 @@
-"""Panels and variables with one look: every panel has a title, a description, a unit and a templated data source."""
+"""Panels and variables with one look: every panel has a title, a description, a unit and a
+templated data source.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from grafana_foundation_sdk.builders import bargauge, heatmap, prometheus, stat, table, tempo, timeseries
+from grafana_foundation_sdk.builders import (
+    bargauge,
+    heatmap,
+    prometheus,
+    stat,
+    table,
+    tempo,
+    timeseries,
+)
 from grafana_foundation_sdk.builders import common as common_builders
 from grafana_foundation_sdk.builders import dashboard as build
 from grafana_foundation_sdk.models import common, dashboard
@@ -25,21 +35,40 @@ GREEN, YELLOW, RED, PURPLE = "green", "yellow", "red", "purple"
 BEHAVIOR_COLORS = {"allow": GREEN, "ask": YELLOW, "deny": RED, "passthrough": PURPLE}
 
 
-def _targets(panel: Any, queries: Sequence[Query], *, instant: bool = False, form: str = "time_series") -> Any:
+def _targets(
+    panel: Any, queries: Sequence[Query], *, instant: bool = False, form: str = "time_series"
+) -> Any:
     for position, query in enumerate(queries):
         expression, legend = query if isinstance(query, tuple) else (query, "")
-        target = prometheus.Dataquery().datasource(METRICS).ref_id(chr(ord("A") + position)).expr(expression)
+        target = (
+            prometheus.Dataquery()
+            .datasource(METRICS)
+            .ref_id(chr(ord("A") + position))
+            .expr(expression)
+        )
         target = target.legend_format(legend or "__auto").format(PromQueryFormat(form))
         panel = panel.with_target(target.instant() if instant else target.range())
     return panel
 
 
 def _common(panel: Any, title: str, description: str, unit: str, width: int, height: int) -> Any:
-    return panel.title(title).description(description).unit(unit).span(width).height(height).datasource(METRICS)
+    return (
+        panel.title(title)
+        .description(description)
+        .unit(unit)
+        .span(width)
+        .height(height)
+        .datasource(METRICS)
+    )
 
 
 def lines(
-    title: str, description: str, unit: str, *queries: Query, width: int = 12, colors: dict[str, str] | None = None
+    title: str,
+    description: str,
+    unit: str,
+    *queries: Query,
+    width: int = 12,
+    colors: dict[str, str] | None = None,
 ) -> Any:
     """A graph over time."""
     panel = _common(timeseries.Panel(), title, description, unit, width, 8)
@@ -53,7 +82,9 @@ def lines(
     )
     for name, color in (colors or {}).items():
         fixed = {"mode": "fixed", "fixedColor": color}
-        panel = panel.override_by_name(name, [dashboard.DynamicConfigValue(id_val="color", value=fixed)])
+        panel = panel.override_by_name(
+            name, [dashboard.DynamicConfigValue(id_val="color", value=fixed)]
+        )
     return _targets(panel, queries)
 
 
@@ -68,7 +99,9 @@ def number(
 ) -> Any:
     """One figure; ``steps`` are thresholds and their colours."""
     panel = _common(stat.Panel(), title, description, unit, width, 4).no_value("0")
-    panel = panel.color_mode(common.BigValueColorMode.VALUE).graph_mode(common.BigValueGraphMode.NONE)
+    panel = panel.color_mode(common.BigValueColorMode.VALUE).graph_mode(
+        common.BigValueGraphMode.NONE
+    )
     panel = panel.reduce_options(common_builders.ReduceDataOptions().calcs(["lastNotNull"]))
     if steps:
         thresholds = [dashboard.Threshold(value=value, color=color) for value, color in steps]
@@ -78,10 +111,14 @@ def number(
     return _targets(panel, [query], instant=True)
 
 
-def bars(title: str, description: str, unit: str, query: str, legend: str, *, width: int = 8) -> Any:
+def bars(
+    title: str, description: str, unit: str, query: str, legend: str, *, width: int = 8
+) -> Any:
     """The largest few, as bars."""
     panel = _common(bargauge.Panel(), title, description, unit, width, 8)
-    panel = panel.orientation(common.VizOrientation.HORIZONTAL).display_mode(common.BarGaugeDisplayMode.BASIC)
+    panel = panel.orientation(common.VizOrientation.HORIZONTAL).display_mode(
+        common.BarGaugeDisplayMode.BASIC
+    )
     panel = panel.reduce_options(common_builders.ReduceDataOptions().calcs(["lastNotNull"]))
     return _targets(panel, [(query, legend)], instant=True)
 
@@ -90,7 +127,9 @@ def grid(title: str, description: str, unit: str, query: str, *, width: int = 12
     """A table of a query's series."""
     panel = _common(table.Panel(), title, description, unit, width, 8)
     organize = {"excludeByName": {"Time": True}, "renameByName": {"Value": "count"}}
-    panel = panel.with_transformation(dashboard.DataTransformerConfig(id_val="organize", options=organize))
+    panel = panel.with_transformation(
+        dashboard.DataTransformerConfig(id_val="organize", options=organize)
+    )
     return _targets(panel, [query], instant=True, form="table")
 
 
@@ -111,15 +150,22 @@ def traces(title: str, description: str, query: str, *, width: int = 24, limit: 
 def trace_lines(title: str, description: str, unit: str, query: str, *, width: int = 12) -> Any:
     """A TraceQL metrics query over time."""
     target = tempo.Dataquery().datasource(TRACES).ref_id("A").query_type("traceql").query(query)
-    panel = timeseries.Panel().title(title).description(description).unit(unit).span(width).height(8)
+    panel = (
+        timeseries.Panel().title(title).description(description).unit(unit).span(width).height(8)
+    )
     return panel.datasource(TRACES).with_target(target)
 
 
-# --- boards ---------------------------------------------------------------------------------------------------------
+# --- boards ---------------------------------------------------------------------------------------
 
 
 def board(
-    title: str, uid: str, description: str, rows: Sequence[tuple[str, Sequence[Any]]], *, session: bool = False
+    title: str,
+    uid: str,
+    description: str,
+    rows: Sequence[tuple[str, Sequence[Any]]],
+    *,
+    session: bool = False,
 ) -> Any:
     """A dashboard with the common variables and links.
 
@@ -163,24 +209,35 @@ def board(
 def _variables(*, session: bool) -> list[Any]:
     decisions = series(Metric.DURATION, "count")
     sources = [
-        build.DatasourceVariable("prometheus_datasource").label("Prometheus data source").type("prometheus"),
+        build.DatasourceVariable("prometheus_datasource")
+        .label("Prometheus data source")
+        .type("prometheus"),
         build.DatasourceVariable("tempo_datasource").label("Tempo data source").type("tempo"),
     ]
     values = [
         _values("job", "Job", f"label_values({decisions}, job)", ".+"),
-        _values("instance", "Instance", f'label_values({decisions}{{job=~"$job"}}, instance)', ".+"),
-        _values("agent", "Agent", f'label_values({decisions}{{job=~"$job"}}, {label(GenAI.AGENT_NAME)})'),
-        _values("tool", "Tool", f'label_values({decisions}{{job=~"$job"}}, {label(GenAI.TOOL_NAME)})'),
+        _values(
+            "instance", "Instance", f'label_values({decisions}{{job=~"$job"}}, instance)', ".+"
+        ),
+        _values(
+            "agent", "Agent", f'label_values({decisions}{{job=~"$job"}}, {label(GenAI.AGENT_NAME)})'
+        ),
+        _values(
+            "tool", "Tool", f'label_values({decisions}{{job=~"$job"}}, {label(GenAI.TOOL_NAME)})'
+        ),
     ]
     if session:
         values.append(build.TextBoxVariable("session").label("Session").default_value(""))
-        values.append(build.TextBoxVariable("rule").label("Rule (regular expression)").default_value(".+"))
+        values.append(
+            build.TextBoxVariable("rule").label("Rule (regular expression)").default_value(".+")
+        )
     return [*sources, *values]
 
 
 def _values(name: str, title: str, query: str, everything: str = ".*") -> Any:
-    # All matches series that lack the label, too, such as those of calls outside an agent_context; every series that
-    # Prometheus scrapes has a job and an instance, and Grafana's dashboard linter wants ".+" for these
+    # All matches series that lack the label, too, such as those of calls outside an agent_context;
+    # every series that Prometheus scrapes has a job and an instance, and Grafana's dashboard linter
+    # wants ".+" for these
     return (
         build.QueryVariable(name)
         .label(title)

@@ -1,7 +1,9 @@
-"""PromQL and TraceQL for the panels, built from the registry so that a query can't name what is never exported.
+"""PromQL and TraceQL for the panels, built from the registry so that a query can't name what is
+never exported.
 
-Series names are those of Prometheus's default translation: dots become underscores, the unit and ``_total`` are
-appended. Service, agent and tool are filtered by the template variables wherever the metric carries the label.
+Series names are those of Prometheus's default translation: dots become underscores, the unit and
+``_total`` are appended. Service, agent and tool are filtered by the template variables wherever the
+metric carries the label.
 """
 
 from __future__ import annotations
@@ -46,14 +48,17 @@ def select(metric: str, suffix: str = "", **matchers: str) -> str:
     Args:
         metric: metric name.
         suffix: bucket, count or sum for a histogram.
-        matchers: further matchers: label (already translated) to operator and quoted value, such as ``='deny'``.
+        matchers: further matchers: label (already translated) to operator and quoted value, such as
+          ``='deny'``.
     """
     known = REGISTRY.metrics[metric].attributes
     for name in matchers:
         if name not in {label(attribute) for attribute in known}:
             raise ValueError(f"{metric} has no label {name}")
     parts = ['job=~"$job"', 'instance=~"$instance"']
-    parts += [f'{label(name)}=~"{variable}"' for name, variable in _VARIABLES.items() if name in known]
+    parts += [
+        f'{label(name)}=~"{variable}"' for name, variable in _VARIABLES.items() if name in known
+    ]
     parts += [f"{name}{matcher}" for name, matcher in matchers.items()]
     return f"{series(metric, suffix)}{{{','.join(parts)}}}"
 
@@ -77,7 +82,9 @@ def _sdk_loss(name: str, window: str) -> str:
 
 
 def sdk_loss_rates() -> list[tuple[str, str]]:
-    """Spans, or refused batches, per second that the SDK lost: a query and its legend for each of its series."""
+    """Spans, or refused batches, per second that the SDK lost: a query and its legend for each of
+    its series.
+    """
     return [
         (f"sum by ({reason}) (rate({_sdk_loss(name, '$__rate_interval')}))", f"{{{{{reason}}}}}")
         for name, reason in SDK_LOSSES.items()
@@ -86,7 +93,10 @@ def sdk_loss_rates() -> list[tuple[str, str]]:
 
 def lost_total() -> str:
     """Telemetry that was lost in the board's time range, by this package or by the SDK."""
-    selected = [select(Metric.TELEMETRY_DROPPED) + "[$__range]", *(_sdk_loss(name, "$__range") for name in SDK_LOSSES)]
+    selected = [
+        select(Metric.TELEMETRY_DROPPED) + "[$__range]",
+        *(_sdk_loss(name, "$__range") for name in SDK_LOSSES),
+    ]
     return f"sum ({' or '.join(f'increase({item})' for item in selected)})"
 
 
@@ -136,7 +146,9 @@ def where(attribute: str, operator: str, value: str | int) -> str:
     """One TraceQL condition on a registered span attribute."""
     _known(attribute)
     return (
-        f"span.{attribute} {operator} {value}" if isinstance(value, int) else f'span.{attribute} {operator} "{value}"'
+        f"span.{attribute} {operator} {value}"
+        if isinstance(value, int)
+        else f'span.{attribute} {operator} "{value}"'
     )
 
 
@@ -146,4 +158,16 @@ def _known(attribute: str) -> None:
         raise ValueError(f"the span has no attribute {attribute}")
 
 
-__all__ = ["Metric", "calls", "label", "now", "quantile", "rate", "select", "series", "top", "total", "where"]
+__all__ = [
+    "Metric",
+    "calls",
+    "label",
+    "now",
+    "quantile",
+    "rate",
+    "select",
+    "series",
+    "top",
+    "total",
+    "where",
+]

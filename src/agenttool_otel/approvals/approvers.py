@@ -1,7 +1,8 @@
-"""Who can be asked in place: a callback, a queue, a store that somebody else answers; the console is in ``console``.
+"""Who can be asked in place: a callback, a queue, a store that somebody else answers; the console
+is in ``console``.
 
-An approver gives an answer or ``None``: "not now, the request stays pending". Whatever goes wrong in one is ``None``,
-never a yes, and never looks like a person's no.
+An approver gives an answer or ``None``: "not now, the request stays pending". Whatever goes wrong
+in one is ``None``, never a yes, and never looks like a person's no.
 """
 
 from __future__ import annotations
@@ -18,7 +19,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from agenttool_otel.approvals.console import ConsoleApprover
-from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest, Approver, AskLimit, AsyncApprover
+from agenttool_otel.approvals.types import (
+    ApprovalAnswer,
+    ApprovalRequest,
+    Approver,
+    AskLimit,
+    AsyncApprover,
+)
 from agenttool_otel.errors import ApprovalError, ConfigurationError
 from agenttool_otel.names import INSTRUMENTATION_NAME, ApprovalStatus
 from agenttool_otel.values.forks import new_lock
@@ -38,15 +45,18 @@ if TYPE_CHECKING:  # SQLAlchemy is imported when a store is opened
 
 _LOG = logging.getLogger(f"{INSTRUMENTATION_NAME}.approvals")
 
-Callback = Callable[[ApprovalRequest], "ApprovalAnswer | bool | Awaitable[ApprovalAnswer | bool | None] | None"]
+Callback = Callable[
+    [ApprovalRequest], "ApprovalAnswer | bool | Awaitable[ApprovalAnswer | bool | None] | None"
+]
 
 
 class CallbackApprover:
     """Asks a function of the host program.
 
     Args:
-        callback: takes the request and returns an ``ApprovalAnswer``, ``True``, ``False`` or ``None``, at once or as a
-            coroutine. An exception, a value of another type and a timeout count as ``None``.
+        callback: takes the request and returns an ``ApprovalAnswer``, ``True``, ``False`` or
+            ``None``, at once or as a coroutine. An exception, a value of another type and a timeout
+            count as ``None``.
         answered_by: who answers, when the callback gives only yes or no.
         roles: that one's roles.
         timeout: seconds to wait for the callback; ``None``: without limit.
@@ -57,7 +67,12 @@ class CallbackApprover:
     """
 
     def __init__(
-        self, callback: Callback, *, answered_by: str = "", roles: tuple[str, ...] = (), timeout: float | None = None
+        self,
+        callback: Callback,
+        *,
+        answered_by: str = "",
+        roles: tuple[str, ...] = (),
+        timeout: float | None = None,
     ) -> None:
         self._callback = callback
         name = getattr(callback, "__qualname__", type(callback).__name__)
@@ -68,7 +83,9 @@ class CallbackApprover:
         self.last_failure: str | None = None
 
     def ask(self, request: ApprovalRequest) -> ApprovalAnswer | None:
-        """Call the function and wait for its answer; a coroutine runs in an event loop of its own."""
+        """Call the function and wait for its answer; a coroutine runs in an event loop of
+        its own.
+        """
         if self._timeout is not None or inspect.iscoroutinefunction(self._callback):
             return self._ask_in_thread(self._call(request))
         try:
@@ -103,9 +120,12 @@ class CallbackApprover:
                 box.append(self._failed(error))
 
         context = contextvars.copy_context()
-        thread = threading.Thread(target=context.run, args=(run,), name="agenttool-approver", daemon=True)
+        thread = threading.Thread(
+            target=context.run, args=(run,), name="agenttool-approver", daemon=True
+        )
         thread.start()
-        # a synchronous callback can't be stopped: it is left behind, and its late answer goes nowhere
+        # a synchronous callback can't be stopped: it is left behind, and its late answer goes
+        # nowhere
         thread.join(None if self._timeout is None else self._timeout + 0.1)
         return box[0] if box else self._failed(TimeoutError())
 
@@ -128,7 +148,9 @@ class CallbackApprover:
 def build_approver(approver: Any) -> Approver | AsyncApprover | None:
     """Return an approver as it is, and a plain function as a ``CallbackApprover``."""
     if isinstance(approver, type):
-        raise ConfigurationError(f"approver is the class {approver.__name__}: write {approver.__name__}(...)")
+        raise ConfigurationError(
+            f"approver is the class {approver.__name__}: write {approver.__name__}(...)"
+        )
     if approver is None or isinstance(approver, (Approver, AsyncApprover)):
         return approver
     if callable(approver):
@@ -171,7 +193,9 @@ class StoreWaitingApprover:
         interval: seconds between two looks.
     """
 
-    def __init__(self, store: ApprovalStore, *, timeout: float = 300.0, interval: float = 0.5) -> None:
+    def __init__(
+        self, store: ApprovalStore, *, timeout: float = 300.0, interval: float = 0.5
+    ) -> None:
         self._store = store
         self._timeout = timeout
         self._interval = max(0.01, interval)
@@ -215,8 +239,9 @@ class StoreWaitingApprover:
 class RateLimitedApprover:
     """Asks another approver, but does not bother people more often than a limit for each actor.
 
-    A call over the limit is not refused: its request stays pending, and can be answered where people look at their own
-    pace. ``ApprovalStore(ask_limit=...)`` is the limit that also binds across processes.
+    A call over the limit is not refused: its request stays pending, and can be answered where
+    people look at their own pace. ``ApprovalStore(ask_limit=...)`` is the limit that also binds
+    across processes.
 
     Args:
         inner: the approver to protect.
@@ -225,7 +250,11 @@ class RateLimitedApprover:
     """
 
     def __init__(
-        self, inner: Approver | AsyncApprover, limit: AskLimit, *, now: Callable[[], float] = time.monotonic
+        self,
+        inner: Approver | AsyncApprover,
+        limit: AskLimit,
+        *,
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._inner = inner
         self._limit = limit
@@ -251,7 +280,9 @@ class RateLimitedApprover:
         with self._lock:
             now = self._now()
             since = now - self._limit.seconds
-            for actor in [name for name, asked in self._asked.items() if not asked or asked[-1] <= since]:
+            for actor in [
+                name for name, asked in self._asked.items() if not asked or asked[-1] <= since
+            ]:
                 del self._asked[actor]
             times = self._asked.setdefault(actor_id, deque())
             while times and times[0] <= since:

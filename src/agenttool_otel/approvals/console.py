@@ -1,4 +1,6 @@
-"""The console approver: shows everything, asks on the terminal, and says nothing when there is no terminal."""
+"""The console approver: shows everything, asks on the terminal, and says nothing when there is no
+terminal.
+"""
 
 from __future__ import annotations
 
@@ -59,13 +61,19 @@ class ConsoleApprover:
         self._stored_call = stored_call
 
     def ask(self, request: ApprovalRequest) -> ApprovalAnswer | None:
-        """Show the request and read the answer; ``None`` without a terminal, at its end, or for "later"."""
+        """Show the request and read the answer; ``None`` without a terminal, at its end, or for
+        "later".
+        """
         console = self._console or _terminal()
         if console is None or not console.is_terminal or not sys.stdin.isatty():
             return None
         console.print(request_panel(request))
         can_edit = not is_redacted(request) or self._stored_call is not None
-        grants = [number for number, one in enumerate(request.suggested_updates, 1) if acceptable(request, one)]
+        grants = [
+            number
+            for number, one in enumerate(request.suggested_updates, 1)
+            if acceptable(request, one)
+        ]
         choices = ["y = yes", "n = no", *(["e = edit"] if can_edit else [])]
         choices += [f"r{number} = yes, and remember {number}" for number in grants]
         choices.append("l = later")
@@ -94,12 +102,16 @@ class ConsoleApprover:
         return await asyncio.to_thread(self.ask, request)
 
     def _answer(self, *, approved: bool, **values: Any) -> ApprovalAnswer:
-        return ApprovalAnswer(approved=approved, answered_by=self._answered_by, roles=self._roles, **values)
+        return ApprovalAnswer(
+            approved=approved, answered_by=self._answered_by, roles=self._roles, **values
+        )
 
     def _edit(self, request: ApprovalRequest, console: Console) -> dict[str, Any] | None:
         try:
             if (text := edit_in_editor(editable_arguments(request))) is None:
-                console.print("Type the new arguments as JSON on one line (empty: keep asking).", style="dim")
+                console.print(
+                    "Type the new arguments as JSON on one line (empty: keep asking).", style="dim"
+                )
                 text = console.input("JSON: ")
                 if not text.strip():
                     return None
@@ -112,11 +124,15 @@ class ConsoleApprover:
             console.print(str(error), style="red", markup=False, highlight=False)
             return None
         console.print(_block("Runs instead", arguments_text(edited), ""))
-        return edited if console.input("Run it so? (y/n) ").strip().lower() in {"y", "yes"} else None
+        return (
+            edited if console.input("Run it so? (y/n) ").strip().lower() in {"y", "yes"} else None
+        )
 
 
 def edit_in_editor(text: str) -> str | None:
-    """Let the person edit a text in ``$VISUAL`` or ``$EDITOR``; ``None`` when neither is set or it failed."""
+    """Let the person edit a text in ``$VISUAL`` or ``$EDITOR``; ``None`` when neither is set or it
+    failed.
+    """
     import shlex
 
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
@@ -134,7 +150,9 @@ def edit_in_editor(text: str) -> str | None:
 
 
 def request_panel(request: ApprovalRequest) -> RenderableType:
-    """Return everything that a person needs for the answer, as a Rich renderable without markup from the request."""
+    """Return everything that a person needs for the answer, as a Rich renderable without markup
+    from the request.
+    """
     from rich.console import Group
     from rich.panel import Panel
     from rich.table import Table
@@ -158,9 +176,17 @@ def request_panel(request: ApprovalRequest) -> RenderableType:
         _block("Arguments", arguments_text(request.arguments_preview), describe_arguments(request)),
     ]
     if request.alternatives:
-        parts.append(_block("Safer instead", "\n".join(arguments_text(one) for one in request.alternatives), ""))
+        parts.append(
+            _block(
+                "Safer instead", "\n".join(arguments_text(one) for one in request.alternatives), ""
+            )
+        )
     for number, suggestion in enumerate(request.suggested_updates, 1):
-        parts.append(_block(f"Remember {number}", arguments_text(suggestion), describe_suggestion(suggestion)))
+        parts.append(
+            _block(
+                f"Remember {number}", arguments_text(suggestion), describe_suggestion(suggestion)
+            )
+        )
     return Panel(Group(*parts), title="Approval needed", title_align="left", border_style="yellow")
 
 
@@ -168,7 +194,12 @@ def _block(title: str, body: str, note: str) -> RenderableType:
     from rich.panel import Panel
     from rich.text import Text
 
-    return Panel(Text(body, overflow="fold"), title=title, subtitle=Text(note) if note else None, title_align="left")
+    return Panel(
+        Text(body, overflow="fold"),
+        title=title,
+        subtitle=Text(note) if note else None,
+        title_align="left",
+    )
 
 
 def _terminal() -> Console | None:

@@ -1,7 +1,8 @@
 """How a request is shown to the person who answers it: all of it, with nothing that hides.
 
-An approver who sees less than what runs approves something else. So nothing is cut, every character that a terminal
-or browser would not show, or would use to reorder text, is spelt out, and length and digest stand beside.
+An approver who sees less than what runs approves something else. So nothing is cut, every character
+that a terminal or browser would not show, or would use to reorder text, is spelt out, and length
+and digest stand beside.
 """
 
 from __future__ import annotations
@@ -20,14 +21,21 @@ from agenttool_otel.names import ApprovalConflictReason
 from agenttool_otel.values.conversion import loads_unique
 
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-_BLANK_LETTERS: Final = frozenset("\u115f\u1160\u2800\u3164\uffa0\u034f\u17b4\u17b5\u180b\u180c\u180d\u180f")
+_BLANK_LETTERS: Final = frozenset(
+    "\u115f\u1160\u2800\u3164\uffa0\u034f\u17b4\u17b5\u180b\u180c\u180d\u180f"
+)
 MAX_EDIT_CHARS: Final = 1_000_000
 """Longest edited arguments that are read, in characters."""
 
 
 def visible(text: str, *, keep: str = "") -> str:
-    """Return a text in which every invisible, control or reordering character is written as ``\\u{hex}``."""
-    return "".join(char if char in keep or not _is_hidden(char) else f"\\u{{{ord(char):x}}}" for char in str(text))
+    """Return a text in which every invisible, control or reordering character is written as
+    ``\\u{hex}``.
+    """
+    return "".join(
+        char if char in keep or not _is_hidden(char) else f"\\u{{{ord(char):x}}}"
+        for char in str(text)
+    )
 
 
 def _is_hidden(char: str) -> bool:
@@ -39,7 +47,9 @@ def _is_hidden(char: str) -> bool:
 
 
 def request_facts(request: ApprovalRequest) -> list[tuple[str, str]]:
-    """Return what a person needs beside the arguments, as label and text; what a request does not state is left out."""
+    """Return what a person needs beside the arguments, as label and text; what a request does not
+    state is left out.
+    """
     facts = [
         ("Tool", f"{request.tool_name} ({request.tool_id})"),
         ("Description", request.tool_description),
@@ -50,7 +60,10 @@ def request_facts(request: ApprovalRequest) -> list[tuple[str, str]]:
         ("Rule", request.rule_ref),
         *(("Rule too", rule) for rule in request.rule_refs if rule != request.rule_ref),
         *(
-            (f"{'Place' if one.get('access') else 'Origin'} of {one.get('argument')}", _place_text(one))
+            (
+                f"{'Place' if one.get('access') else 'Origin'} of {one.get('argument')}",
+                _place_text(one),
+            )
             for one in request.places
         ),
         ("Directory", request.cwd),
@@ -72,7 +85,9 @@ def _place_text(place: dict[str, Any]) -> str:
 
 
 def editable_arguments(request: ApprovalRequest) -> str:
-    """Return the arguments for an editor, as plain ASCII JSON: a hidden character is an escape that one can edit."""
+    """Return the arguments for an editor, as plain ASCII JSON: a hidden character is an escape that
+    one can edit.
+    """
     return json.dumps(request.arguments_preview, indent=2, ensure_ascii=True)
 
 
@@ -86,7 +101,9 @@ def arguments_text(value: Any) -> str:
 
 
 def describe_arguments(request: ApprovalRequest) -> str:
-    """Return length, digest and whether something was redacted or is easily confused, in one line."""
+    """Return length, digest and whether something was redacted or is easily confused, in
+    one line.
+    """
     text = arguments_text(request.arguments_preview)
     parts = [f"{len(text)} characters", request.args_digest or "no digest"]
     if is_redacted(request):
@@ -125,7 +142,9 @@ def remaining(request: ApprovalRequest, now: datetime) -> str:
 
 
 def describe_suggestion(suggestion: Any) -> str:
-    """Return what accepting a suggested update would allow, in words; the suggestion itself is shown beside it."""
+    """Return what accepting a suggested update would allow, in words; the suggestion itself is
+    shown beside it.
+    """
     if not isinstance(suggestion, dict) or suggestion.get("type") != "grant":
         return "Not a grant: it can't be remembered"
     scope = suggestion.get("scope", "session")
@@ -156,10 +175,14 @@ def parse_edit(text: str) -> dict[str, Any]:
     return value
 
 
-def merge_edit(preview: dict[str, Any], edited: dict[str, Any], original: dict[str, Any]) -> dict[str, Any]:
+def merge_edit(
+    preview: dict[str, Any], edited: dict[str, Any], original: dict[str, Any]
+) -> dict[str, Any]:
     """Return edited arguments in which what was left as shown keeps its real value.
 
-    The person edits the redacted preview, so a field that they did not touch may hold a replacement text there."""
+    The person edits the redacted preview, so a field that they did not touch may hold a replacement
+    text there.
+    """
     placeholders: set[str] = set()
     _collect(preview, original, placeholders)
     merged = _merge(preview, edited, original, placeholders)
@@ -181,12 +204,21 @@ def _merge(shown: Any, edited: Any, real: Any, placeholders: set[str]) -> Any:
             key: _merge(old.get(key, _ABSENT), value, true.get(key, _ABSENT), placeholders)
             for key, value in edited.items()
         }
-        return {**{key: value for key, value in true.items() if key not in old and key not in edited}, **merged}
+        return {
+            **{key: value for key, value in true.items() if key not in old and key not in edited},
+            **merged,
+        }
     if isinstance(edited, list):
         before = shown if isinstance(shown, list) else []
         truth = real if isinstance(real, list) and len(real) == len(before) else []
-        pairs = [*zip_longest(before, truth, fillvalue=_ABSENT), *repeat((_ABSENT, _ABSENT), len(edited))]
-        return [_merge(was, item, real, placeholders) for item, (was, real) in zip(edited, pairs, strict=False)]
+        pairs = [
+            *zip_longest(before, truth, fillvalue=_ABSENT),
+            *repeat((_ABSENT, _ABSENT), len(edited)),
+        ]
+        return [
+            _merge(was, item, real, placeholders)
+            for item, (was, real) in zip(edited, pairs, strict=False)
+        ]
     if isinstance(edited, str) and edited in placeholders:
         raise _bad("a redacted value was moved; type the real value, or leave it where it was")
     return edited
@@ -208,7 +240,9 @@ def _collect(shown: Any, real: Any, found: set[str]) -> None:
             _collect(value, real.get(key, _ABSENT) if isinstance(real, dict) else _ABSENT, found)
     elif isinstance(shown, list):
         for at, value in enumerate(shown):
-            _collect(value, real[at] if isinstance(real, list) and at < len(real) else _ABSENT, found)
+            _collect(
+                value, real[at] if isinstance(real, list) and at < len(real) else _ABSENT, found
+            )
     elif isinstance(shown, str) and not _same(shown, real):
         found.add(shown)
 

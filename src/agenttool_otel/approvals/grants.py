@@ -1,15 +1,18 @@
-"""Grants: an approval that somebody asked to be remembered, kept narrow (docs/approvals.md, "Remember").
+"""Grants: an approval that somebody asked to be remembered, kept narrow (docs/approvals.md,
+"Remember").
 
-A suggested update that a store accepts looks like this; anything else is refused when it is accepted, not guessed::
+A suggested update that a store accepts looks like this; anything else is refused when it is
+accepted, not guessed::
 
     {"type": "grant", "scope": "session", "args": "exact", "expires_in": 3600, "label": "for this session"}
     {"type": "grant", "scope": "actor", "args": {"path": {"equals": "notes.txt"}, "limit": {"any": true}}}
 
     {"type": "grant", "scope": "root", "args": "facts", "facts": [{"does": "write", "what": "", "inside": "/src"}]}
 
-``tool`` may be given and must then be the request's own. There is no prefix, glob or pattern of texts on purpose: that
-is how other systems' "always allow" was bypassed. A grant by facts covers a call all of whose needs (facts/needs.py) it
-states; a policy offers it without ``facts``, which are filled in from the call.
+``tool`` may be given and must then be the request's own. There is no prefix, glob or pattern of
+texts on purpose: that is how other systems' "always allow" was bypassed. A grant by facts covers a
+call all of whose needs (facts/needs.py) it states; a policy offers it without ``facts``, which are
+filled in from the call.
 """
 
 from __future__ import annotations
@@ -28,7 +31,9 @@ from agenttool_otel.names import ApprovalConflictReason
 SCOPES: Final = frozenset({"session", "actor", "tenant", "root"})
 DEFAULT_GRANT_SECONDS: Final = 3600
 MAX_GRANT_SECONDS: Final = 30 * 24 * 3600
-_KEYS: Final = frozenset({"type", "scope", "tool", "args", "facts", "expires_in", "label", "message"})
+_KEYS: Final = frozenset(
+    {"type", "scope", "tool", "args", "facts", "expires_in", "label", "message"}
+)
 
 
 def grant_from_suggestion(
@@ -91,7 +96,9 @@ def grant_from_suggestion(
 
 
 def acceptable(request: ApprovalRequest, suggestion: Any) -> bool:
-    """Tell whether accepting a suggested update would make a grant; only then should anybody be offered to."""
+    """Tell whether accepting a suggested update would make a grant; only then should anybody be
+    offered to.
+    """
     try:
         grant_from_suggestion(request, suggestion, granted_by="", approved_digest="", now_us=0)
     except ApprovalError:
@@ -105,21 +112,30 @@ def questions_of(rule_ref: str, rule_refs: Iterable[str]) -> frozenset[str]:
 
 
 def grant_covers(grant: Grant, wanted: GrantQuery, digest: str) -> bool:
-    """Tell whether a live grant answers all that is asked about a call; what is not understood does not match."""
+    """Tell whether a live grant answers all that is asked about a call; what is not understood does
+    not match.
+    """
     if grant.facts is None and not wanted.rule_refs <= set(grant.rule_refs):
         return False  # somebody else asks: whoever granted has not answered that
     if wanted.approver_roles and not wanted.approver_roles & set(grant.granter_roles):
         return False
     tenant, actor_id = wanted.tenant, wanted.actor_id
-    if (grant.tool_id, grant.declaration_digest, grant.tenant) != (wanted.tool_id, wanted.declaration_digest, tenant):
+    if (grant.tool_id, grant.declaration_digest, grant.tenant) != (
+        wanted.tool_id,
+        wanted.declaration_digest,
+        tenant,
+    ):
         return False
     if grant.scope not in SCOPES or (grant.scope == "tenant" and not tenant):
         return False
     if grant.actor_id != actor_id and (
         grant.scope in {"session", "actor", "root"} or is_same_identity(grant.granted_by, actor_id)
     ):
-        return False  # another's call; or a tenant's grant that would let whoever gave it approve their own calls
-    if grant.scope == "session" and (not wanted.session_id or grant.session_id != wanted.session_id):
+        # another's call; or a tenant's grant that would let whoever gave it approve their own calls
+        return False
+    if grant.scope == "session" and (
+        not wanted.session_id or grant.session_id != wanted.session_id
+    ):
         return False
     if grant.scope == "root" and (not wanted.roots or sorted(wanted.roots) != grant.roots):
         return False
@@ -129,7 +145,9 @@ def grant_covers(grant: Grant, wanted: GrantQuery, digest: str) -> bool:
         return grant.args_digest is not None and grant.args_digest == digest
     if set(wanted.arguments) != set(grant.args):
         return False
-    return all(_value_matches(matcher, wanted.arguments[name]) for name, matcher in grant.args.items())
+    return all(
+        _value_matches(matcher, wanted.arguments[name]) for name, matcher in grant.args.items()
+    )
 
 
 def described(grant: Grant) -> str:
@@ -156,7 +174,9 @@ def _value_matches(matcher: Any, value: Any) -> bool:
 
 def _check_facts(facts: Any) -> None:
     texts = ("does", "what", "inside")
-    fits = isinstance(facts, list) and all(isinstance(one, dict) and set(one) == set(texts) for one in facts)
+    fits = isinstance(facts, list) and all(
+        isinstance(one, dict) and set(one) == set(texts) for one in facts
+    )
     if not fits or not all(isinstance(one[name], str) for one in facts for name in texts):
         raise _bad("its facts are no list of needs")
     if any(one["does"] not in SENTENCES or not one["inside"] for one in facts):
@@ -169,7 +189,9 @@ def _check_matcher(args: Any) -> None:
     for name, matcher in args.items():
         fits = isinstance(name, str) and isinstance(matcher, dict) and len(matcher) == 1
         if not fits or not (
-            "equals" in matcher or matcher.get("any") is True or isinstance(matcher.get("one_of"), list)
+            "equals" in matcher
+            or matcher.get("any") is True
+            or isinstance(matcher.get("one_of"), list)
         ):
             raise _bad("a matcher has exactly one of equals, one_of (a list) or any: true")
     args_digest(args)
@@ -177,5 +199,6 @@ def _check_matcher(args: Any) -> None:
 
 def _bad(why: str) -> ApprovalConflict:
     return ApprovalConflict(
-        f"this suggested update can't be remembered: {why}", reason=ApprovalConflictReason.INVALID_ANSWER
+        f"this suggested update can't be remembered: {why}",
+        reason=ApprovalConflictReason.INVALID_ANSWER,
     )

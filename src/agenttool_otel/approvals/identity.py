@@ -1,4 +1,6 @@
-"""When two names of people or agents are one to whoever reads them, and the digest of what an approval covers."""
+"""When two names of people or agents are one to whoever reads them, and the digest of what an
+approval covers.
+"""
 
 from __future__ import annotations
 
@@ -14,30 +16,43 @@ _UNSEEN = frozenset(("Cc", "Cs"))
 
 
 def has_unseen(name: str) -> bool:
-    """Tell whether a name has characters that show nothing, with which two names could look like one."""
-    return has_invisible(name) or any(unicodedata.category(character) in _UNSEEN for character in name)
+    """Tell whether a name has characters that show nothing, with which two names could look
+    like one.
+    """
+    return has_invisible(name) or any(
+        unicodedata.category(character) in _UNSEEN for character in name
+    )
 
 
 def is_same_identity(one: str, other: str) -> bool:
-    """Tell whether two names are one: case, width, white space, invisible characters and look-alikes aside."""
+    """Tell whether two names are one: case, width, white space, invisible characters and
+    look-alikes aside.
+    """
     plain_one, plain_other = _plain(one), _plain(other)
     if plain_one == plain_other:
         return True
-    # letters of another alphabet may look the same; within ASCII "user:1" and "user:l" are two people
+    # letters of another alphabet may look the same; within ASCII "user:1" and "user:l" are two
+    # people
     return not (one.isascii() and other.isascii()) and skeleton(plain_one) == skeleton(plain_other)
 
 
 def _plain(text: str) -> str:
-    folded = unicodedata.normalize("NFKC", strip_invisible(unicodedata.normalize("NFKC", text))).casefold()
+    folded = unicodedata.normalize(
+        "NFKC", strip_invisible(unicodedata.normalize("NFKC", text))
+    ).casefold()
     return "".join(c for c in folded if not c.isspace() and unicodedata.category(c) not in _UNSEEN)
 
 
 def args_digest(arguments: Any) -> str:
-    """Return the digest of JSON arguments (``values.canonical.digest``), for what can be stored as JSON."""
+    """Return the digest of JSON arguments (``values.canonical.digest``), for what can be stored as
+    JSON.
+    """
     try:
         found = digest(arguments)
         if digest(json.loads(json.dumps(arguments, allow_nan=False))) == found:
             return found
     except (ValueError, TypeError, RecursionError) as error:
-        raise ApprovalError(f"the arguments can't be kept as JSON: {type(error).__name__}") from None
+        raise ApprovalError(
+            f"the arguments can't be kept as JSON: {type(error).__name__}"
+        ) from None
     raise ApprovalError("the arguments can't be kept as JSON: they would come back changed")

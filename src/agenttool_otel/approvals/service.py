@@ -1,7 +1,8 @@
-"""The way of a question: stored first, then asked in place if somebody can be asked, else left pending.
+"""The way of a question: stored first, then asked in place if somebody can be asked, else left
+pending.
 
-There is one path to a run, in place or resumed: one stored request, one answer, one claim. Whatever fails on that path
-leaves the call without an approval.
+There is one path to a run, in place or resumed: one stored request, one answer, one claim. Whatever
+fails on that path leaves the call without an approval.
 """
 
 from __future__ import annotations
@@ -80,7 +81,8 @@ class Approvals:
     ) -> ApprovalAnswer | None:
         """Store the request and ask in place."""
         request = self.store.create(request, arguments, context=context)
-        if self.approver is None or not isinstance(self.approver, Approver):  # the protocol takes its time
+        # the protocol takes its time
+        if self.approver is None or not isinstance(self.approver, Approver):
             return None
         try:
             answer = self.approver.ask(request)
@@ -103,7 +105,9 @@ class Approvals:
             return None
         return await asyncio.to_thread(self._take, request, answer)
 
-    def _take(self, request: ApprovalRequest, answer: ApprovalAnswer | None) -> ApprovalAnswer | None:
+    def _take(
+        self, request: ApprovalRequest, answer: ApprovalAnswer | None
+    ) -> ApprovalAnswer | None:
         if answer is None:
             return None
         if not isinstance(answer, ApprovalAnswer) or not isinstance(answer.approved, bool):
@@ -114,7 +118,9 @@ class Approvals:
         try:
             self.store.answer(request.request_id, answer)
         except ApprovalStoreError:
-            self.store.outbox.keep("an answer", partial(self.store.answer, request.request_id, answer))
+            self.store.outbox.keep(
+                "an answer", partial(self.store.answer, request.request_id, answer)
+            )
             return None
         except ApprovalError as error:
             _logger.warning("the answer could not be taken: %s", type(error).__name__)
@@ -126,53 +132,73 @@ class Approvals:
         return self.store.stored_call(invocation_id)
 
     def find_grant(self, wanted: GrantQuery) -> Grant | None:
-        """Return the remembered approval that answers everything that is asked about a call, if there is one."""
+        """Return the remembered approval that answers everything that is asked about a call, if
+        there is one.
+        """
         try:
             return self.store.find_grant(wanted)
         except AgentToolError as error:
             _logger.warning("remembered approvals could not be read: %s", type(error).__name__)
             return None
 
-    def use_grant(self, grant: Grant, wanted: GrantQuery, *, invocation_id: str, policy_revision: str) -> bool:
+    def use_grant(
+        self, grant: Grant, wanted: GrantQuery, *, invocation_id: str, policy_revision: str
+    ) -> bool:
         """Record that a call runs because of a remembered approval."""
         try:
-            self.store.use_grant(grant.grant_id, wanted, invocation_id=invocation_id, policy_revision=policy_revision)
+            self.store.use_grant(
+                grant.grant_id, wanted, invocation_id=invocation_id, policy_revision=policy_revision
+            )
         except AgentToolError as error:
             _logger.warning("a remembered approval could not be used: %s", type(error).__name__)
             return False
         return True
 
     def claim(self, request_id: str, binding: ClaimBinding) -> Claim:
-        """Take the one right to run an approved call that was decided again under the present policy."""
+        """Take the one right to run an approved call that was decided again under the
+        present policy.
+        """
         claim = self.store.claim(request_id, **binding._asdict(), decided_again=True)
         self.hold(claim)
         return claim
 
     async def aclaim(self, request_id: str, binding: ClaimBinding) -> Claim:
-        """The same without blocking the event loop; a claim that commits while its task is canceled is given back."""
+        """The same without blocking the event loop; a claim that commits while its task is canceled
+        is given back.
+        """
         store = await asyncio.to_thread(lambda: self.store)
         claim = await store.aclaim(request_id, **binding._asdict(), decided_again=True)
         self.hold(claim)
         return claim
 
     def hold(self, claim: Claim) -> None:
-        """Renew the lease of a claim until it ends, so that a long run is not taken for a lost one elsewhere."""
+        """Renew the lease of a claim until it ends, so that a long run is not taken for a lost one
+        elsewhere.
+        """
         self._leases.hold(self.store, claim)
 
     def stop_renewing(self, claim: Claim) -> None:
-        """Leave the lease of a claim alone: its call waits in the store, where any process may end it."""
+        """Leave the lease of a claim alone: its call waits in the store, where any process
+        may end it.
+        """
         self._leases.drop(claim)
 
     def finish(self, claim: Claim, outcome: ResultStatus) -> None:
-        """Record how a claimed run ended; what can't be stored now is kept until it can, and the result left alone."""
+        """Record how a claimed run ended; what can't be stored now is kept until it can, and the
+        result left alone.
+        """
         try:
             self.store.finish(claim, outcome)
         except ApprovalStoreError:
             record = partial(self.store.finish, claim, outcome)
-            self.store.outbox.keep("the outcome of a run", record, partial(self._leases.drop, claim))
+            self.store.outbox.keep(
+                "the outcome of a run", record, partial(self._leases.drop, claim)
+            )
             return
         except (ApprovalError, ValueError) as error:
-            _logger.warning("the outcome of a claimed run could not be recorded: %s", type(error).__name__)
+            _logger.warning(
+                "the outcome of a claimed run could not be recorded: %s", type(error).__name__
+            )
         self._leases.drop(claim)
 
     def cancel(self, request_id: str, reason: str) -> ApprovalRequest:

@@ -14,7 +14,9 @@ from agenttool_otel.records.base import JsonObject, Record, Timestamp, utc_now
 from agenttool_otel.values.ids import new_id
 
 MAX_PENDING: Final = 10_000
-"""How many requests may wait for an answer at once where nothing else is said; in memory each takes some 4 KB."""
+"""How many requests may wait for an answer at once where nothing else is said; in memory each takes
+some 4 KB.
+"""
 
 MAX_PENDING_PER_SESSION: Final = 100
 """How many of them may be of one session."""
@@ -28,7 +30,8 @@ class ApprovalRequest(Record):
         invocation_id: the call, the same before and after the pause.
         tool_id: the tool.
         tool_name: its name, for people.
-        declaration_digest: digest of the tool's declaration and interface; a changed tool voids the request.
+        declaration_digest: digest of the tool's declaration and interface; a changed tool voids the
+          request.
         args_digest: ``sha256:`` and the SHA-256 of the RFC 8785 form of the permission input.
         actor_id: who asked for the call.
         tenant: the actor's tenant.
@@ -41,12 +44,14 @@ class ApprovalRequest(Record):
         tool_description: what the tool says it does.
         cwd: directory that relative paths start from, where the context states it.
         roots: directories that the call is to stay in.
-        places: what paths, URLs and SQL of the arguments mean, ``{"argument", "access", "place", "note"}``;
-            one whose argument is redacted is left out.
-        places_digest: digest of where paths and commands of the arguments lead; empty where they have none. The call
-            runs only where they lead to the same places.
-        surroundings_digest: digest of the directory and the roots; edited arguments run only with the same.
-        input_schema: the tool's JSON Schema, if edited arguments are to be checked when they are given.
+        places: what paths, URLs and SQL of the arguments mean, ``{"argument", "access", "place",
+            "note"}``; one whose argument is redacted is left out.
+        places_digest: digest of where paths and commands of the arguments lead; empty where they
+            have none. The call runs only where they lead to the same places.
+        surroundings_digest: digest of the directory and the roots; edited arguments run only with
+          the same.
+        input_schema: the tool's JSON Schema, if edited arguments are to be checked when they are
+          given.
         alternatives: safer calls.
         suggested_updates: grants that the answerer may accept with the approval.
         approver_roles: roles of which an answerer needs one; empty: any authenticated answerer.
@@ -111,7 +116,8 @@ class ApprovalAnswer:
         reason: what they said; redacted before it is shown elsewhere.
         edited_input: replacement arguments; a mutation that is validated and decided again.
         remember: index into ``suggested_updates`` of the grant that they accept with it, if any.
-        stored: the store has this answer already, because it was given there; it is claimed, not stored again.
+        stored: the store has this answer already, because it was given there; it is claimed, not
+          stored again.
     """
 
     approved: bool
@@ -124,10 +130,13 @@ class ApprovalAnswer:
 
 
 class StoredCall(NamedTuple):
-    """What is needed to decide a stored call again, in whatever process; reading it gives no right to run it."""
+    """What is needed to decide a stored call again, in whatever process; reading it gives no right
+    to run it.
+    """
 
     request: ApprovalRequest  # the request, with its current state
-    arguments: dict[str, Any]  # the arguments that an approval covers: the edited ones when the answer edited them
+    # the arguments that an approval covers: the edited ones when the answer edited them
+    arguments: dict[str, Any]
     original_arguments: dict[str, Any]  # the arguments that were asked about
     context: dict[str, Any]  # what the asking process stored beside them
     answer: ApprovalAnswer | None  # the authenticated answer; ``None`` while there is none
@@ -144,7 +153,8 @@ class ClaimBinding(NamedTuple):
     actor_id: str  # the actor
     tenant: str | None  # the actor's tenant
     session_id: str | None  # the session
-    places: tuple[str, str] | None = None  # ``places_digest`` and ``surroundings_digest`` as they are now
+    # ``places_digest`` and ``surroundings_digest`` as they are now
+    places: tuple[str, str] | None = None
 
 
 class Claim(NamedTuple):
@@ -190,10 +200,12 @@ class GrantQuery:
     tenant: str | None  # the caller's tenant
     session_id: str | None  # the call's session
     arguments: dict[str, Any] = field(repr=False)  # the permission input
-    rule_refs: frozenset[str] = frozenset()  # the rules that ask, and all others with something to say
+    # the rules that ask, and all others with something to say
+    rule_refs: frozenset[str] = frozenset()
     facts: Sequence[dict[str, str]] = ()  # its needs, where the policy lets a grant by facts answer
     roots: Sequence[str] = ()  # the call's roots
-    approver_roles: frozenset[str] = frozenset()  # roles of which whoever granted needs one; empty: any
+    # roles of which whoever granted needs one; empty: any
+    approver_roles: frozenset[str] = frozenset()
 
 
 class Grant(Record):
@@ -202,7 +214,8 @@ class Grant(Record):
     grant_id: str = Field(default_factory=lambda: new_id("grant"))  # sortable id
     tool_id: str  # the only tool it covers
     declaration_digest: str = ""  # the tool as it was; a changed tool voids the grant
-    # ``session``, ``actor``, ``tenant`` or ``root`` (actor and roots): which of the next ones a call has to share
+    # ``session``, ``actor``, ``tenant`` or ``root`` (actor and roots): which of the next ones a
+    # call has to share
     scope: str
     actor_id: str = ""  # the actor (scopes session and actor)
     tenant: str | None = None  # the tenant, always compared
@@ -211,8 +224,8 @@ class Grant(Record):
     # what calls may need at most (facts/needs.py), when it is a grant by facts
     facts: list[JsonObject] | None = None
     args_digest: str | None = None  # the exact arguments, when there is no matcher
-    # matcher by top-level argument: ``{"equals": v}``, ``{"one_of": [...]}`` or ``{"any": true}``; an argument that it
-    # does not name makes the call not match
+    # matcher by top-level argument: ``{"equals": v}``, ``{"one_of": [...]}`` or ``{"any": true}``;
+    # an argument that it does not name makes the call not match
     args: dict[str, JsonObject] | None = None
     granted_by: str  # who accepted it
     granter_roles: list[str] = Field(default_factory=list)  # that person's roles when they did
@@ -246,19 +259,25 @@ class LogEntry:
     hash: str  # MAC over all other fields under the store's key, in hexadecimal
     at_us: int  # microseconds since 1970 on the store's clock
     kind: ApprovalLogKind  # what happened
-    request_id: str  # the request it happened to; for a call that waits for its result, the invocation
-    data: dict[str, Any] = field(default_factory=dict)  # facts; no arguments, and nothing that a person typed
+    # the request it happened to; for a call that waits for its result, the invocation
+    request_id: str
+    # facts; no arguments, and nothing that a person typed
+    data: dict[str, Any] = field(default_factory=dict)
     changed_row: str = ""  # table, key and new seal of the row that it changed, if it changed one
 
 
 class ChainReport(NamedTuple):
     """Result of checking the evidence log and the rows."""
 
-    # whether every entry follows from the one before, the last is the recorded head, and each row is as the log says
+    # whether every entry follows from the one before, the last is the recorded head, and each row
+    # is as the log says
     ok: bool
     entries: int  # number of entries that were checked
-    head: str  # hash of the last entry; kept elsewhere, it tells an older copy of the database from the present one
-    broken_at: int | None = None  # the first ``seq`` that does not fit; ``None`` where it is no entry that does not
+    # hash of the last entry; kept elsewhere, it tells an older copy of the database from the
+    # present one
+    head: str
+    # the first ``seq`` that does not fit; ``None`` where it is no entry that does not
+    broken_at: int | None = None
     problem: str | None = None  # what is wrong with it
 
 

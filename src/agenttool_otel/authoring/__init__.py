@@ -1,1 +1,3 @@
-"""Writing policies: a project to start from, its checks, its tests, explanations of decisions, and bundles to ship."""
+"""Writing policies: a project to start from, its checks, its tests, explanations of decisions, and
+bundles to ship.
+"""

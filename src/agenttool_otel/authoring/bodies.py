@@ -1,7 +1,8 @@
 """The bodies of rules, cut into the expressions that they consist of.
 
-The engine's syntax tree says where an expression starts, and not reliably where it ends. So the text of each one is cut
-out here, parsed again, and used only when it gives the very tree that the engine evaluates.
+The engine's syntax tree says where an expression starts, and not reliably where it ends. So the
+text of each one is cut out here, parsed again, and used only when it gives the very tree that the
+engine evaluates.
 """
 
 from __future__ import annotations
@@ -75,9 +76,13 @@ def bodies_of(rule: Rule, module: Module) -> list[Body]:
         body = Body(rule, module, node["span"]["line"] if bodies else rule.line, label=_label(key))
         _cut(body, node["query"], source)
         if key is not None:
-            body.key = _head_text(_KEY, source, value["span"]["start"], node["query"]["span"]["start"])
+            body.key = _head_text(
+                _KEY, source, value["span"]["start"], node["query"]["span"]["start"]
+            )
         if head_kind == "Compr" and "RefBrack" in head["refr"]:
-            body.case = _head_text(_CASE, source, value["span"]["start"], node["query"]["span"]["start"])
+            body.case = _head_text(
+                _CASE, source, value["span"]["start"], node["query"]["span"]["start"]
+            )
         body.readable = body.readable and _same_tree(body, node["query"], key)
         bodies.append(body)
     if not bodies:
@@ -120,7 +125,9 @@ def _line_end(source: bytes, start: int) -> int:
 
 
 def _head_text(pattern: re.Pattern[str], source: bytes, start: int, query: int) -> str:
-    """Return what a pattern's group has of the head of a rule, which ends where its query begins."""
+    """Return what a pattern's group has of the head of a rule, which ends where its query
+    begins.
+    """
     match = pattern.match(source[start:query].decode("utf-8", "replace").rstrip())
     return match[1].strip() if match else ""
 

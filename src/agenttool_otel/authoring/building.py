@@ -1,4 +1,6 @@
-"""Makes a bundle of a project: checked, with a revision, without tests, the same bytes each time, signed on request."""
+"""Makes a bundle of a project: checked, with a revision, without tests, the same bytes each time,
+signed on request.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,11 @@ from agenttool_otel.authoring.project import Project
 from agenttool_otel.errors import ConfigurationError, PolicyLoadError
 from agenttool_otel.policy.bundles.bundle import SIGNATURES
 from agenttool_otel.policy.bundles.bundle_files import bundle_files, write_archive
-from agenttool_otel.policy.bundles.bundle_signature import BundleVerification, VerificationKey, file_hash
+from agenttool_otel.policy.bundles.bundle_signature import (
+    BundleVerification,
+    VerificationKey,
+    file_hash,
+)
 from agenttool_otel.policy.bundles.load import bundle_of_archive
 
 ALGORITHMS: Final = ("RS256", "ES256", "HS256")
@@ -29,14 +35,19 @@ _EXTENSION_ROOTS: Final = ("agenttool/custom", "agenttool/settings")
 class SigningKey:
     """What a bundle is signed with."""
 
-    key: str = field(repr=False)  # PEM text of the private key, or the secret for HS256 (32 bytes or more)
+    # PEM text of the private key, or the secret for HS256 (32 bytes or more)
+    key: str = field(repr=False)
     algorithm: str = "RS256"  # one of ``ALGORITHMS``
     key_id: str = "default"  # how the verifier calls the key; OPA's own default is ``default``
     scope: str = ""  # scope that the signature states, if not empty
 
 
 def build_bundle(
-    project: Project, *, revision: str = "", with_base: bool = False, signing: SigningKey | None = None
+    project: Project,
+    *,
+    revision: str = "",
+    with_base: bool = False,
+    signing: SigningKey | None = None,
 ) -> bytes:
     """Build a bundle."""
     revision = revision or str(project.own.manifest.get("revision") or "")
@@ -57,7 +68,11 @@ def build_bundle(
         files[SIGNATURES], verification = _signed(files, signing)
     archive = write_archive(files)
     again = bundle_of_archive(archive, origin="the built bundle", verification=verification)
-    if (again.modules, again.data_json, again.revision) != (bundle.modules, bundle.data_json, bundle.revision):
+    if (again.modules, again.data_json, again.revision) != (
+        bundle.modules,
+        bundle.data_json,
+        bundle.revision,
+    ):
         raise PolicyLoadError("the built bundle does not hold what was put into it")
     return archive
 
@@ -74,8 +89,14 @@ def _roots(project: Project, *, with_base: bool) -> tuple[str, ...]:
 
 
 def _is_extension(project: Project) -> bool:
-    """Whether all of it lies where extensions do, so that the bundle can lie beside the stock one in an OPA."""
-    places = ["/".join(module.package[:2]) for module in project.program.modules if module.file in project.own.modules]
+    """Whether all of it lies where extensions do, so that the bundle can lie beside the stock one
+    in an OPA.
+    """
+    places = [
+        "/".join(module.package[:2])
+        for module in project.program.modules
+        if module.file in project.own.modules
+    ]
     for name, value in project.own.data.items():
         places += [f"{name}/{part}" for part in value] if isinstance(value, dict) else [name]
     return set(places) <= set(_EXTENSION_ROOTS)
@@ -94,7 +115,9 @@ def _signed(files: dict[str, bytes], signing: SigningKey) -> tuple[bytes, Bundle
     signature, public = _signature(text.encode("ascii"), signing)
     token = f"{text}.{_base64(signature)}"
     key = VerificationKey(public, signing.algorithm, signing.scope)
-    return json.dumps({"signatures": [token]}).encode("utf-8"), BundleVerification({signing.key_id: key})
+    return json.dumps({"signatures": [token]}).encode("utf-8"), BundleVerification(
+        {signing.key_id: key}
+    )
 
 
 def _part(value: dict[str, Any]) -> str:
@@ -112,7 +135,9 @@ def _signature(signed: bytes, signing: SigningKey) -> tuple[bytes, str]:
     if signing.algorithm == "HS256":
         secret = signing.key.encode("utf-8")
         if len(secret) < _MIN_SECRET:
-            raise ConfigurationError(f"a secret for HS256 has {_MIN_SECRET} bytes or more (RFC 7518, section 3.2)")
+            raise ConfigurationError(
+                f"a secret for HS256 has {_MIN_SECRET} bytes or more (RFC 7518, section 3.2)"
+            )
         return hmac.digest(secret, signed, hashlib.sha256), signing.key
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives import hashes, serialization
@@ -121,7 +146,9 @@ def _signature(signed: bytes, signing: SigningKey) -> tuple[bytes, str]:
     try:
         private = serialization.load_pem_private_key(signing.key.encode("utf-8"), password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
-        raise ConfigurationError("the signing key is no PEM private key without a password") from None
+        raise ConfigurationError(
+            "the signing key is no PEM private key without a password"
+        ) from None
     if signing.algorithm == "RS256" and isinstance(private, rsa.RSAPrivateKey):
         signature = private.sign(signed, padding.PKCS1v15(), hashes.SHA256())
     elif (
@@ -134,7 +161,9 @@ def _signature(signed: bytes, signing: SigningKey) -> tuple[bytes, str]:
             encoded = private.sign(signed, ec.ECDSA(hashes.SHA256(), deterministic_signing=True))
         except (TypeError, UnsupportedAlgorithm):
             encoded = private.sign(signed, ec.ECDSA(hashes.SHA256()))
-        signature = b"".join(number.to_bytes(32, "big") for number in utils.decode_dss_signature(encoded))
+        signature = b"".join(
+            number.to_bytes(32, "big") for number in utils.decode_dss_signature(encoded)
+        )
     else:
         raise ConfigurationError(f"the signing key does not fit {signing.algorithm}")
     public = private.public_key().public_bytes(

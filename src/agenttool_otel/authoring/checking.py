@@ -1,4 +1,6 @@
-"""Checks a project: it loads, uses what its engine has, is documented, and reads what the input has."""
+"""Checks a project: it loads, uses what its engine has, is documented, and reads what the
+input has.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +75,9 @@ def problem_of(error: PolicyError) -> Problem:
     return Problem(match[1], int(match[2]), match[3]) if match else Problem("", 0, str(error))
 
 
-def check_project(project: Project, *, engine: str = EngineName.EMBEDDED, strict: bool = False) -> CheckReport:
+def check_project(
+    project: Project, *, engine: str = EngineName.EMBEDDED, strict: bool = False
+) -> CheckReport:
     """Check a project."""
     checks = [
         _builtins(project, EngineName.EMBEDDED, EMBEDDED_BUILTINS, engine == EngineName.EMBEDDED),
@@ -89,7 +93,9 @@ def check_project(project: Project, *, engine: str = EngineName.EMBEDDED, strict
     return CheckReport(checks)
 
 
-def _done(name: str, problems: list[Problem], *, detail: str = "", otherwise: str = "failed") -> Check:
+def _done(
+    name: str, problems: list[Problem], *, detail: str = "", otherwise: str = "failed"
+) -> Check:
     return Check(name, otherwise if problems else "passed", detail, problems)
 
 
@@ -102,11 +108,15 @@ def _builtins(project: Project, engine: str, known: frozenset[str], needed: bool
         if call.name not in known
     ]
     detail = f"not in {engine}, or not with OPA's answers" if problems else f"all in {engine}"
-    return _done(f"builtins: {engine}", problems, detail=detail, otherwise="failed" if needed else "warned")
+    return _done(
+        f"builtins: {engine}", problems, detail=detail, otherwise="failed" if needed else "warned"
+    )
 
 
 def _refused(name: str) -> str:
-    on_purpose = ", which is refused on purpose: a decision depends on its input and its bundle alone"
+    on_purpose = (
+        ", which is refused on purpose: a decision depends on its input and its bundle alone"
+    )
     return on_purpose if name in REFUSED_BUILTINS else ""
 
 
@@ -122,7 +132,10 @@ def check_load(project: Project, engine: str) -> Check:
             Prober(project.program, project.whole.data_json, ())
         else:
             check_program(
-                load_program(project.whole), builtins=OPA_BUILTINS, entry_points=(EntryPoint.DECISION,), engine="OPA"
+                load_program(project.whole),
+                builtins=OPA_BUILTINS,
+                entry_points=(EntryPoint.DECISION,),
+                engine="OPA",
             )
     except PolicyError as error:
         problem = problem_of(error)
@@ -145,7 +158,13 @@ def _circles(project: Project) -> list[Problem]:
         for reference in rule.references:
             if reference.base == "data" and rule in project.program.reachable(reference.path):
                 name = ".".join(("data", *reference.path))
-                found.append(Problem(rule.file, reference.line, f"{rule.name} is recursive: {name} asks it in turn"))
+                found.append(
+                    Problem(
+                        rule.file,
+                        reference.line,
+                        f"{rule.name} is recursive: {name} asks it in turn",
+                    )
+                )
                 break
     return found
 
@@ -162,7 +181,9 @@ def _near_decision(project: Project) -> tuple[str, int]:
 
 def _settings(project: Project) -> Check:
     problems = [Problem("", 0, message) for message in settings_problems(project.whole)]
-    return _done("settings", problems, detail="data.agenttool.settings against the rules that read it")
+    return _done(
+        "settings", problems, detail="data.agenttool.settings against the rules that read it"
+    )
 
 
 def _tests(project: Project) -> Check:
@@ -172,7 +193,9 @@ def _tests(project: Project) -> Check:
         return Check("tests", "failed", "they can't be read", [problem_of(error)])
     if not (found := len(project.own.tests)):
         return Check("tests", "warned", "there are none", [Problem("", 0, "no _test.rego file")])
-    return Check("tests", "passed", f"{found} file{'s' if found > 1 else ''}, run by agenttool policy test")
+    return Check(
+        "tests", "passed", f"{found} file{'s' if found > 1 else ''}, run by agenttool policy test"
+    )
 
 
 def _own_modules(project: Project) -> Iterable[Module]:
@@ -188,11 +211,13 @@ def _documented(project: Project) -> Check:
         # OPA wants a package described once, in whichever of its files
         files = (module, *others)
         if not any(title_above(item.text, item.line) for item in files):
-            problems.append(Problem(module.file, module.line, "the package has no METADATA with a title"))
+            problems.append(
+                Problem(module.file, module.line, "the package has no METADATA with a title")
+            )
         rules = [rule for item in files for rule in item.rules]
-        if any(reference.base == "input" for rule in rules for reference in rule.references) and not any(
-            _SCHEMA.search(item.text) for item in files
-        ):
+        if any(
+            reference.base == "input" for rule in rules for reference in rule.references
+        ) and not any(_SCHEMA.search(item.text) for item in files):
             message = "the METADATA name no schema (schemas: - input: schema.input), so the input is not type-checked"
             problems.append(Problem(module.file, module.line, message))
         problems += [
@@ -211,10 +236,14 @@ def _placed(project: Project) -> Check:
     for module in _own_modules(project):
         package = ".".join(module.package)
         if module.package[:2] != CUSTOM:
-            message = f"package {package} is not under agenttool.custom, so the decision does not ask it"
+            message = (
+                f"package {package} is not under agenttool.custom, so the decision does not ask it"
+            )
             problems.append(Problem(module.file, module.line, message))
         elif len(module.package) > len(CUSTOM) + 1:
-            message = f"package {package} lies too deep: agenttool.custom and one level below are asked"
+            message = (
+                f"package {package} lies too deep: agenttool.custom and one level below are asked"
+            )
             if any(rule.path[-1] in KINDS for rule in module.rules):
                 problems.append(Problem(module.file, module.line, message))
     for file, text in project.own.tests.items():
@@ -234,33 +263,53 @@ def _read(project: Project) -> Check:
 def _typed(project: Project) -> Check:
     name = "input types"
     if (program := find_opa()) is None:
-        return Check(name, "skipped", "no OPA program found: set AGENTTOOL_OPA, or put opa into PATH")
+        return Check(
+            name, "skipped", "no OPA program found: set AGENTTOOL_OPA, or put opa into PATH"
+        )
     try:
         with unpacked(project.whole, {**project.support, **project.own.tests}) as folder:
             schemas = folder / "agenttool_schemas"
             write_input_schema(schemas / "input.json")
             files = sorted({*project.whole.modules, *project.support, *project.own.tests})
-            arguments = ("check", "--strict", "--format=json", "--schema", schemas.name, "data.json")
+            arguments = (
+                "check",
+                "--strict",
+                "--format=json",
+                "--schema",
+                schemas.name,
+                "data.json",
+            )
             run = OpaRun(program, *arguments, *files, folder=folder)
             detail = f"opa check --strict --schema, OPA {opa_version(program)}"
     except PolicyUnavailable as error:
         return Check(name, "failed", str(error), [Problem("", 0, str(error))])
     if run.status == 0:
         return Check(name, "passed", detail)
-    problems = [Problem(file.removeprefix(f"{folder}/"), line, text) for file, line, text in opa_errors(run)]
+    problems = [
+        Problem(file.removeprefix(f"{folder}/"), line, text) for file, line, text in opa_errors(run)
+    ]
     return Check(name, "failed", detail, problems)
 
 
 def _fast(project: Project, before: Iterable[Check]) -> Check:
-    """Whether every decision is compiled and can be used again; one rule that is not costs the calls of every tool."""
+    """Whether every decision is compiled and can be used again; one rule that is not costs the
+    calls of every tool.
+    """
     name = "speed"
-    if any(check.status == "failed" and check.name in ("load", f"builtins: {EngineName.EMBEDDED}") for check in before):
+    if any(
+        check.status == "failed" and check.name in ("load", f"builtins: {EngineName.EMBEDDED}")
+        for check in before
+    ):
         return Check(name, "skipped", "it does not load")
     compiled = CompiledBundle(project.whole, (EntryPoint.DECISION,))
     problems = []
     if compiled.compiled.reason:
         problem = problem_of(PolicyError(compiled.compiled.reason))
-        problems.append(Problem(problem.file, problem.line, f"{problem.message}: all rules are interpreted for it"))
+        problems.append(
+            Problem(
+                problem.file, problem.line, f"{problem.message}: all rules are interpreted for it"
+            )
+        )
     elif compiled.interpreted > _MANY_INTERPRETED:
         message = f"{compiled.interpreted:.0%} of made-up inputs need the interpreter: a rule has two values, or errs"
         problems.append(Problem("", 0, message))

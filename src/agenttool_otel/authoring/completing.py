@@ -11,16 +11,26 @@ from agenttool_otel.names import SCHEMA_VERSION, FailClosedCause
 from agenttool_otel.policy.input_schema import validate_input
 from agenttool_otel.policy.types import PolicyInput
 
-_STATED: Final = ("read_only", "destructive", "open_world", "concurrency_safe", "requires_user_interaction")
+_STATED: Final = (
+    "read_only",
+    "destructive",
+    "open_world",
+    "concurrency_safe",
+    "requires_user_interaction",
+)
 
 
 def complete_input(part: Any) -> tuple[PolicyInput, list[str]]:
     """Complete a policy input.
 
-    What is missing becomes the dangerous or the unknown value: not read-only, destructive, open to the world, high
-    risk, nobody there to be asked, no facts, and every unstated fact of the tool marked as inferred."""
+    What is missing becomes the dangerous or the unknown value: not read-only, destructive, open to
+    the world, high risk, nobody there to be asked, no facts, and every unstated fact of the tool
+    marked as inferred.
+    """
     if not isinstance(part, dict):
-        raise PolicyEvaluationError("the input is not an object", cause=FailClosedCause.INPUT_INVALID)
+        raise PolicyEvaluationError(
+            "the input is not an object", cause=FailClosedCause.INPUT_INVALID
+        )
     given = part.get("tool")
     tool: dict[str, Any] = given if isinstance(given, dict) else {}
     if not (tool.get("name") or tool.get("id")):

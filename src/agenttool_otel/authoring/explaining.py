@@ -1,4 +1,6 @@
-"""Explains one decision: which rules fired, which nearly did and what stopped them, with file and line."""
+"""Explains one decision: which rules fired, which nearly did and what stopped them, with file and
+line.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,8 @@ class ExplainedRule:
     failed_text: str = ""  # that expression
     # what that expression reads of the input, by path; what is not there reads ``undefined``
     reads: dict[str, Any] = field(default_factory=dict)
-    # what became of the rules of the project that this expression asks: their bodies, one level deep
+    # what became of the rules of the project that this expression asks: their bodies, one level
+    # deep
     because: tuple[ExplainedRule, ...] = ()
     problem: str = ""  # an error of evaluation
 
@@ -50,7 +53,12 @@ class ExplainedRule:
         common: dict[str, Any] = {name: getattr(self, name) for name in told}
         if self.fired:
             return {**common, "findings": list(self.findings)}
-        failed = {"file": self.file, "line": self.failed_line, "expression": self.failed_text, "reads": self.reads}
+        failed = {
+            "file": self.file,
+            "line": self.failed_line,
+            "expression": self.failed_text,
+            "reads": self.reads,
+        }
         return {
             **common,
             "passed": self.passed,
@@ -67,7 +75,8 @@ class Explanation(NamedTuple):
     verdict: Verdict  # the decision
     deciding: tuple[tuple[str, int], ...]  # names of the deciding rule's places, as ``file:line``
     fired: tuple[ExplainedRule, ...]  # rules that hold, those that count most first
-    nearly: tuple[ExplainedRule, ...]  # rules that don't, of which at least one expression holds, the nearest first
+    # rules that don't, of which at least one expression holds, the nearest first
+    nearly: tuple[ExplainedRule, ...]
     others: tuple[ExplainedRule, ...]  # rules of which no expression holds
     filled: tuple[str, ...] = ()  # paths of the input that were filled in
 
@@ -93,7 +102,11 @@ def verdict_object(verdict: Verdict) -> dict[str, Any]:
     }
     return {
         "behavior": verdict.behavior.value,
-        "reason": {"type": verdict.reason_type.value, "rule_ref": verdict.rule_ref, "message": verdict.message},
+        "reason": {
+            "type": verdict.reason_type.value,
+            "rule_ref": verdict.rule_ref,
+            "message": verdict.message,
+        },
         "rule_refs": list(verdict.rule_refs),
         "updated_input": verdict.updated_input,
         "suggested_updates": list(verdict.suggested_updates),
@@ -110,7 +123,11 @@ def verdict_object(verdict: Verdict) -> dict[str, Any]:
 
 
 def explain(
-    project: Project, document: PolicyInput, *, shown: Mapping[str, Any] | None = None, timeout: float = 10.0
+    project: Project,
+    document: PolicyInput,
+    *,
+    shown: Mapping[str, Any] | None = None,
+    timeout: float = 10.0,
 ) -> Explanation:
     """Explain what a project decides about an input."""
     # one question: compiling would cost more than it saves
@@ -123,10 +140,16 @@ def explain(
     visible = document if shown is None else shown
     rules = _contributing(project.program)
     helpers = _helpers(project, rules)
-    readings = Prober(project.program, project.whole.data_json, [*rules, *helpers]).readings(document)
+    readings = Prober(project.program, project.whole.data_json, [*rules, *helpers]).readings(
+        document
+    )
     asked = {id(rule) for rule in helpers}
     below = [reading for reading in readings if id(reading.body.rule) in asked]
-    told = [_told(project, reading, visible, below) for reading in readings if id(reading.body.rule) not in asked]
+    told = [
+        _told(project, reading, visible, below)
+        for reading in readings
+        if id(reading.body.rule) not in asked
+    ]
     fired = [item for item in told if item.fired]
     rest = sorted((item for item in told if not item.fired), key=_distance)
     fired.sort(key=lambda item: (_rank(item.kind), item.file, item.line))
@@ -140,7 +163,8 @@ def explain(
 
 
 def _contributing(program: Program) -> list[Rule]:
-    """The rules that say something about a call: those named deny, ask and allow that the decision can reach.
+    """The rules that say something about a call: those named deny, ask and allow that the decision
+    can reach.
 
     A whole bundle without such rules is explained by the decision's own bodies.
     """
@@ -160,7 +184,9 @@ def _contributing(program: Program) -> list[Rule]:
 
 
 def _helpers(project: Project, rules: list[Rule]) -> list[Rule]:
-    """The project's own rules that those rules ask by name; functions can't be asked without their arguments."""
+    """The project's own rules that those rules ask by name; functions can't be asked without their
+    arguments.
+    """
     if project.root is None:
         return []
     wanted = {
@@ -186,7 +212,9 @@ def _distance(item: ExplainedRule) -> tuple[bool, float, int, str, int]:
     return not item.own, item.total - item.passed, _rank(item.kind), item.file, item.line
 
 
-def _told(project: Project, reading: Reading, document: Mapping[str, Any], below: Iterable[Reading]) -> ExplainedRule:
+def _told(
+    project: Project, reading: Reading, document: Mapping[str, Any], below: Iterable[Reading]
+) -> ExplainedRule:
     body, failed = reading.body, reading.failed
     reads: dict[str, Any] = {}
     because: list[ExplainedRule] = []
@@ -250,8 +278,12 @@ def title_above(text: str, line: int) -> str:
     return titles[0].strip("\"'") if titles else ""
 
 
-def _deciding(program: Program, verdict: Verdict, fired: Iterable[ExplainedRule]) -> Iterable[tuple[str, int]]:
-    """The places of the rule that the decision names: bodies that gave such a finding, else where its name stands."""
+def _deciding(
+    program: Program, verdict: Verdict, fired: Iterable[ExplainedRule]
+) -> Iterable[tuple[str, int]]:
+    """The places of the rule that the decision names: bodies that gave such a finding, else where
+    its name stands.
+    """
     if not (name := verdict.rule_ref):
         return []
     places = [

@@ -1,4 +1,6 @@
-"""A real OPA program, where this machine has one: found, and run on a bundle that is written to a folder of its own."""
+"""A real OPA program, where this machine has one: found, and run on a bundle that is written to a
+folder of its own.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,8 @@ _TIMEOUT: Final = 120.0
 def find_opa() -> str | None:
     """Return the path of an OPA program, or ``None``.
 
-    Looked at, in this order: the environment's ``AGENTTOOL_OPA``, ``.servers`` and ``.servers/bin`` below the working
-    directory (``make servers``), ``PATH``, and the user's cache.
+    Looked at, in this order: the environment's ``AGENTTOOL_OPA``, ``.servers`` and ``.servers/bin``
+    below the working directory (``make servers``), ``PATH``, and the user's cache.
     """
     here = Path.cwd() / ".servers"
     candidates = (
@@ -33,7 +35,10 @@ def find_opa() -> str | None:
         shutil.which("opa"),
         str(Path.home() / ".cache" / "agenttool" / "bin" / "opa"),
     )
-    return next((item for item in candidates if item and os.path.isfile(item) and os.access(item, os.X_OK)), None)
+    return next(
+        (item for item in candidates if item and os.path.isfile(item) and os.access(item, os.X_OK)),
+        None,
+    )
 
 
 class OpaRun:
@@ -42,12 +47,19 @@ class OpaRun:
     def __init__(self, program: str, *arguments: str, folder: Path) -> None:
         try:
             done = subprocess.run(  # noqa: S603 - no shell, and the program is the user's own OPA
-                [program, *arguments], cwd=folder, capture_output=True, text=True, timeout=_TIMEOUT, check=False
+                [program, *arguments],
+                cwd=folder,
+                capture_output=True,
+                text=True,
+                timeout=_TIMEOUT,
+                check=False,
             )
         except subprocess.TimeoutExpired:
             raise PolicyUnavailable(f"opa {arguments[0]} took longer than {_TIMEOUT:g} s") from None
         except (OSError, ValueError) as error:
-            raise PolicyUnavailable(f"the OPA program can't be run: {type(error).__name__}") from None
+            raise PolicyUnavailable(
+                f"the OPA program can't be run: {type(error).__name__}"
+            ) from None
         self.status, self.output, self.errors = done.returncode, done.stdout, done.stderr
 
     def json(self) -> Any:
@@ -88,10 +100,16 @@ def opa_errors(run: OpaRun) -> list[tuple[str, int, str]]:
 
 @contextlib.contextmanager
 def unpacked(bundle: Bundle, extra: Mapping[str, str]) -> Iterator[Path]:
-    """Write a bundle's modules and data, and further files, to a folder that is removed afterwards."""
+    """Write a bundle's modules and data, and further files, to a folder that is removed
+    afterwards.
+    """
     with tempfile.TemporaryDirectory(prefix="agenttool-policy-") as name:
         root = Path(name)
-        for path, text in (*bundle.modules.items(), ("data.json", bundle.data_json), *extra.items()):
+        for path, text in (
+            *bundle.modules.items(),
+            ("data.json", bundle.data_json),
+            *extra.items(),
+        ):
             target = root / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(text, encoding="utf-8")

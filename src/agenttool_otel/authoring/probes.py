@@ -1,8 +1,8 @@
 """Finds out for one input which bodies of rules hold, and where each of the others fails first.
 
-For every body the module gets probe rules beside it, in a copy that decides nothing: one for the first expression, one
-for the first two, and so on. They are evaluated one after the other until one is not true. So what is told is what the
-engine itself computed, and not a second reading of Rego.
+For every body the module gets probe rules beside it, in a copy that decides nothing: one for the
+first expression, one for the first two, and so on. They are evaluated one after the other until one
+is not true. So what is told is what the engine itself computed, and not a second reading of Rego.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ class Reading(NamedTuple):
     body: Body  # the body
     fired: bool  # every expression held
     passed: int  # how many expressions held before one failed
-    failed: Expression | None = None  # the first one that failed; ``None`` when it fired, or when that can't be told
+    # the first one that failed; ``None`` when it fired, or when that can't be told
+    failed: Expression | None = None
     values: tuple[Any, ...] = ()  # what it adds to its set
     problem: str = ""  # an error of evaluation, or why it could not be looked at
 
@@ -60,7 +61,10 @@ class Prober:
         if not body.case or not body.readable:
             return None
         for count in range(1, len(body.order) + 1):
-            text = _probe(f"{_MARK}_cases contains {body.case}", [body.expressions[i] for i in body.order[:count]])
+            text = _probe(
+                f"{_MARK}_cases contains {body.case}",
+                [body.expressions[i] for i in body.order[:count]],
+            )
             engine = self._base_engine()
             try:
                 engine.add_policy(f"{_MARK}.rego", _module(body, [text]))
@@ -70,20 +74,27 @@ class Prober:
         return None
 
     def found_instead(self, reading: Reading) -> str:
-        """Return the value of what a failed comparison compared, as JSON; empty where that can't be told."""
+        """Return the value of what a failed comparison compared, as JSON; empty where that can't be
+        told.
+        """
         parts = compared(reading.failed.shown) if reading.failed is not None else None
         if parts is None:
             return ""
         body = reading.body
         before = [body.expressions[index] for index in body.order[: reading.passed]]
         value = f"{_MARK}_value"
-        lines = "\n".join([*(item.text for item in before), f"{value} := {parts.left} {parts.modifiers}"])
+        lines = "\n".join(
+            [*(item.text for item in before), f"{value} := {parts.left} {parts.modifiers}"]
+        )
         engine = self._base_engine()
         try:
-            engine.add_policy(f"{_MARK}.rego", _module(body, [f"{_MARK}_got contains {value} if {{\n{lines}\n}}"]))
+            engine.add_policy(
+                f"{_MARK}.rego", _module(body, [f"{_MARK}_got contains {value} if {{\n{lines}\n}}"])
+            )
             values = _evaluate(engine, f"{_package(body)}.{_MARK}_got")
         except BaseException as error:
-            native_error(error, PolicyError)  # a panic of the engine too: the test has failed anyway
+            # a panic of the engine too: the test has failed anyway
+            native_error(error, PolicyError)
             return ""
         if values == UNDEFINED or not values:
             return "undefined"
@@ -104,11 +115,15 @@ class Prober:
             except PolicyError as error:
                 value, problem = UNDEFINED, str(error)
             if value is not True:
-                return Reading(body, False, passed, body.expressions[body.order[passed]], problem=problem)
+                return Reading(
+                    body, False, passed, body.expressions[body.order[passed]], problem=problem
+                )
         if not body.key:
             return Reading(body, True, count, values=self._values_of_rule(body))
         try:
-            return Reading(body, True, count, values=tuple(_evaluate(self._engine, f"{path}_found")))
+            return Reading(
+                body, True, count, values=tuple(_evaluate(self._engine, f"{path}_found"))
+            )
         except PolicyError as error:
             return Reading(body, False, count, problem=str(error))
 
@@ -121,10 +136,12 @@ class Prober:
             return ()
         return tuple(value) if isinstance(value, list) else (value,)
 
-    # --- engines -----------------------------------------------------------------------------------------------------
+    # --- engines ----------------------------------------------------------------------------------
 
     def _base_engine(self) -> Any:
-        return loaded_engine(((module.file, module.text) for module in self._program.modules), self._data_json)
+        return loaded_engine(
+            ((module.file, module.text) for module in self._program.modules), self._data_json
+        )
 
     def _ready_engine(self) -> Any:
         """Add the probes; a body whose expressions need another order gets it, or is given up."""
@@ -154,7 +171,10 @@ class Prober:
             if not body.readable or not body.expressions:
                 continue
             ordered = [body.expressions[index] for index in body.order]
-            probes = [_probe(f"{_MARK}_{number}_{count}", ordered[:count]) for count in range(1, len(ordered) + 1)]
+            probes = [
+                _probe(f"{_MARK}_{number}_{count}", ordered[:count])
+                for count in range(1, len(ordered) + 1)
+            ]
             if body.key:
                 probes.append(_probe(f"{_MARK}_{number}_found contains {body.key}", ordered))
             modules[f"{_MARK}_{number}.rego"] = (number, _module(body, probes))
@@ -197,7 +217,11 @@ def _package(body: Body) -> str:
 
 
 def _module(body: Body, probes: Sequence[str]) -> str:
-    package = "package " + body.module.package[0] + "".join(f"[{json.dumps(part)}]" for part in body.module.package[1:])
+    package = (
+        "package "
+        + body.module.package[0]
+        + "".join(f"[{json.dumps(part)}]" for part in body.module.package[1:])
+    )
     return "\n\n".join([package, imports_of(body.module), *probes, ""])
 
 

@@ -1,7 +1,7 @@
 """A policy project: a folder with somebody's own rules, and the stock bundle below them.
 
-A folder that defines ``data.agenttool.permission.decision`` itself is a whole bundle and stands alone; any other one
-extends the stock bundle, exactly as ``configure(extension=...)`` joins them.
+A folder that defines ``data.agenttool.permission.decision`` itself is a whole bundle and stands
+alone; any other one extends the stock bundle, exactly as ``configure(extension=...)`` joins them.
 """
 
 from __future__ import annotations
@@ -37,12 +37,16 @@ class Project:
 
     @cached_property
     def program(self) -> Program:
-        """The modules of ``whole``, parsed at the first use; raises PolicyLoadError with file and line."""
+        """The modules of ``whole``, parsed at the first use; raises PolicyLoadError with file and
+        line.
+        """
         return parse_program(self.whole.modules)
 
     @property
     def support(self) -> dict[str, str]:
-        """Modules that tests may use beside the rules: the stock bundle's fixtures, where it is below."""
+        """Modules that tests may use beside the rules: the stock bundle's fixtures, where
+        it is below.
+        """
         if self.base is None or FIXTURES not in self.base.tests or FIXTURES in self.own.tests:
             return {}
         return {FIXTURES: self.base.tests[FIXTURES]}
@@ -68,7 +72,9 @@ def load_project(
     stock = _stock()
     if root is None:
         if verification is not None:
-            raise ConfigurationError("the stock bundle is part of the package and not signed: name a bundle to verify")
+            raise ConfigurationError(
+                "the stock bundle is part of the package and not signed: name a bundle to verify"
+            )
         return Project(None, stock, None, overlay(stock, data=data))
     own = load_bundle(root, verification=verification)
     decision = entry_path(EntryPoint.DECISION)

@@ -1,4 +1,6 @@
-"""A running OPA: a project's policies and data put into it, and what it holds, through opa-python-client."""
+"""A running OPA: a project's policies and data put into it, and what it holds, through
+opa-python-client.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,12 @@ from typing import Any, Final, NamedTuple
 
 from agenttool_otel.authoring.completing import complete_input
 from agenttool_otel.authoring.project import Project
-from agenttool_otel.errors import PolicyError, PolicyEvaluationError, PolicyLoadError, PolicyUnavailable
+from agenttool_otel.errors import (
+    PolicyError,
+    PolicyEvaluationError,
+    PolicyLoadError,
+    PolicyUnavailable,
+)
 from agenttool_otel.names import EntryPoint
 from agenttool_otel.policy.bundles.bundle import Bundle
 from agenttool_otel.policy.bundles.rego import Module
@@ -34,7 +41,8 @@ class ServerStatus(NamedTuple):
     decides: bool  # it answers the permission decision for a complete input
     revision: str  # revision of its bundle; empty where it has none
     problem: str  # why it does not decide; empty when it does
-    differs: list[str]  # packages of the project that it does not hold as they are, and pushed ones beyond it
+    # packages of the project that it does not hold as they are, and pushed ones beyond it
+    differs: list[str]
 
     def to_json_object(self) -> dict[str, Any]:
         """Return the status as plain JSON data."""
@@ -42,9 +50,11 @@ class ServerStatus(NamedTuple):
 
 
 def push(engine: OpaServerEngine, project: Project, *, with_base: bool = False) -> Pushed:
-    """Put a project's data and then its policies into a running OPA; after a failure it holds the policies of before.
+    """Put a project's data and then its policies into a running OPA; after a failure it holds the
+    policies of before.
 
-    Data that was put stays, as it is put first and no rule of before reads what is new in it."""
+    Data that was put stays, as it is put first and no rule of before reads what is new in it.
+    """
     client = engine.client
     with _failures():
         places = _put_data(client, project.whole if with_base else project.own)
@@ -75,7 +85,9 @@ def server_status(engine: OpaServerEngine, project: Project | None = None) -> Se
     differs += [name for name in held if name not in wanted and held[name] != base.get(name)]
     problem = ""
     try:
-        engine.evaluate(EntryPoint.DECISION, complete_input({"tool": {"name": "status"}})[0], timeout=5.0)
+        engine.evaluate(
+            EntryPoint.DECISION, complete_input({"tool": {"name": "status"}})[0], timeout=5.0
+        )
     except PolicyEvaluationError as error:
         problem = str(error)
     return ServerStatus(True, ids, not problem, engine.revision, problem, sorted(differs))
@@ -88,14 +100,18 @@ def _failures() -> Iterator[None]:
     except PolicyError:
         raise
     except OSError as error:  # those of requests are
-        raise PolicyUnavailable(f"no connection to the policy server ({type(error).__name__})") from None
+        raise PolicyUnavailable(
+            f"no connection to the policy server ({type(error).__name__})"
+        ) from None
     except Exception as error:  # of opa-python-client, or of a server that does not speak JSON
         told = " ".join(str(error).split())[:500] or type(error).__name__
         raise PolicyLoadError(f"the policy server refuses it: {told}") from None
 
 
 def _by_package(project: Project, *, with_base: bool = False) -> dict[str, str]:
-    """The text of each package: OPA takes one policy at a time, and files of a package may need each other."""
+    """The text of each package: OPA takes one policy at a time, and files of a package may need
+    each other.
+    """
     modules: dict[str, list[Module]] = {}
     for module in project.program.modules:
         if with_base or project.is_own(module.file):
@@ -105,11 +121,17 @@ def _by_package(project: Project, *, with_base: bool = False) -> dict[str, str]:
 
 def _joined(files: list[Module]) -> str:
     first, *others = files
-    imports = {line for module in others for line in module.text.splitlines() if line.startswith("import ")}
+    imports = {
+        line for module in others for line in module.text.splitlines() if line.startswith("import ")
+    }
     head = first.text.splitlines()[: first.line]
     rest = first.text.splitlines()[first.line :]
     for module in others:
-        rest += [line for line in module.text.splitlines()[module.line :] if not line.startswith("import ")]
+        rest += [
+            line
+            for line in module.text.splitlines()[module.line :]
+            if not line.startswith("import ")
+        ]
     return "\n".join([*head, *sorted(imports.difference(rest)), *rest, ""])
 
 
@@ -123,7 +145,12 @@ def _pushed(client: Any) -> dict[str, str]:
 
 
 def _put_policies(client: Any, texts: Mapping[str, str]) -> None:
-    _each(texts, lambda name: client.update_policy_from_string(texts[name], ID_PREFIX + name, rego_compat=False))
+    _each(
+        texts,
+        lambda name: client.update_policy_from_string(
+            texts[name], ID_PREFIX + name, rego_compat=False
+        ),
+    )
 
 
 def _delete_policies(client: Any, names: Iterable[str]) -> None:
@@ -131,7 +158,9 @@ def _delete_policies(client: Any, names: Iterable[str]) -> None:
 
 
 def _each(names: Iterable[str], change: Callable[[str], object]) -> None:
-    """Change policies in an order in which no call lacks its function: those that OPA refuses wait for the others."""
+    """Change policies in an order in which no call lacks its function: those that OPA refuses wait
+    for the others.
+    """
     waiting = list(names)
     while waiting:
         refused: dict[str, Exception] = {}
@@ -148,7 +177,9 @@ def _each(names: Iterable[str], change: Callable[[str], object]) -> None:
 
 
 def _put_data(client: Any, bundle: Bundle) -> list[str]:
-    """Put each object below ``data.agenttool`` and each other top one: what lies beside them stays."""
+    """Put each object below ``data.agenttool`` and each other top one: what lies beside
+    them stays.
+    """
     places: list[str] = []
     for name, value in bundle.data.items():
         below = value.items() if name == "agenttool" and isinstance(value, dict) else [("", value)]
@@ -157,6 +188,9 @@ def _put_data(client: Any, bundle: Bundle) -> list[str]:
             if isinstance(document, dict):
                 client.update_or_create_data(document, place)
             else:
-                client.patch_data(name if key else "", [{"op": "add", "path": f"/{key or name}", "value": document}])
+                client.patch_data(
+                    name if key else "",
+                    [{"op": "add", "path": f"/{key or name}", "value": document}],
+                )
             places.append(place)
     return places

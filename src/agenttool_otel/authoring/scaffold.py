@@ -1,4 +1,6 @@
-"""A policy project to start from: one rule, its data, its test, an input to try it on, and the schema for editors."""
+"""A policy project to start from: one rule, its data, its test, an input to try it on, and the
+schema for editors.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def init_project(root: Path, *, force: bool = False) -> Written:
         root.mkdir(parents=True, exist_ok=True)
         present = sorted(entry.name for entry in root.iterdir() if entry.name not in _IGNORED)
         if present and not force:
-            raise ConfigurationError(f"{root} is not empty ({present[0]} is in it); --force adds what is missing")
+            raise ConfigurationError(
+                f"{root} is not empty ({present[0]} is in it); --force adds what is missing"
+            )
         name = _NAME.sub("-", root.resolve().name).strip("-.") or "policy"
         template = resources.files(__package__).joinpath("template")
         for relative, source in _files(template):

@@ -1,7 +1,7 @@
 """Runs a project's ``_test.rego`` files: on a real OPA, or on the embedded engine.
 
-A test is a rule whose name starts with ``test_``; ``todo_test_`` is skipped. It passes when it is ``true``. A test over
-many cases (``test_x[case] if ...``) passes when each of its cases holds.
+A test is a rule whose name starts with ``test_``; ``todo_test_`` is skipped. It passes when it is
+``true``. A test over many cases (``test_x[case] if ...``) passes when each of its cases holds.
 """
 
 from __future__ import annotations
@@ -16,7 +16,12 @@ from typing import Any, Final, NamedTuple
 from agenttool_otel.authoring.opa_program import OpaRun, find_opa, opa_errors, unpacked
 from agenttool_otel.authoring.probes import Prober
 from agenttool_otel.authoring.project import Project, parse_tests
-from agenttool_otel.errors import ConfigurationError, PolicyError, PolicyEvaluationError, PolicyLoadError
+from agenttool_otel.errors import (
+    ConfigurationError,
+    PolicyError,
+    PolicyEvaluationError,
+    PolicyLoadError,
+)
 from agenttool_otel.names import EngineName
 from agenttool_otel.policy.bundles.check import check_program
 from agenttool_otel.policy.bundles.rego import Program, Rule
@@ -24,7 +29,9 @@ from agenttool_otel.policy.engines.builtins import EMBEDDED_BUILTINS
 from agenttool_otel.policy.engines.native import UNDEFINED, loaded_engine, native_error
 
 ENGINES: Final = ("auto", "opa", EngineName.EMBEDDED.value)
-"""What tests can run on; ``opa`` is a program, ``auto`` that program where there is one, else the embedded engine."""
+"""What tests can run on; ``opa`` is a program, ``auto`` that program where there is one, else the
+embedded engine.
+"""
 
 
 @dataclass(slots=True)
@@ -40,7 +47,8 @@ class TestResult:
     message: str = ""  # why it did not pass
     failed_line: int = 0  # line of the first expression that failed, or 0
     failed_text: str = ""  # that expression
-    found: str = ""  # what a comparison found on its left side instead, as JSON; empty where that can't be told
+    # what a comparison found on its left side instead, as JSON; empty where that can't be told
+    found: str = ""
     cases: list[str] = field(default_factory=list)  # cases of a test over many that failed
     seconds: float = 0.0  # how long it took
 
@@ -115,7 +123,9 @@ def run_tests(project: Project, *, engine: str = "auto") -> TestReport:
     program = parse_tests(project)
     opa = find_opa() if engine in ("auto", "opa") else None
     if engine == "opa" and opa is None:
-        raise ConfigurationError("no OPA program was found: set AGENTTOOL_OPA, or put opa into PATH")
+        raise ConfigurationError(
+            "no OPA program was found: set AGENTTOOL_OPA, or put opa into PATH"
+        )
     builtins = EMBEDDED_BUILTINS if opa is None else _called(program)
     check_program(program, builtins=builtins, entry_points=(), engine="the embedded engine")
     report = _embedded(project, program) if opa is None else _on_opa(project, program, opa)
@@ -135,7 +145,9 @@ def _tests(project: Project, program: Program) -> list[Rule]:
     for rule in program.rules:
         if rule.file not in project.own.tests:
             continue
-        name = rule.path[len(packages[rule.file])] if len(rule.path) > len(packages[rule.file]) else ""
+        name = (
+            rule.path[len(packages[rule.file])] if len(rule.path) > len(packages[rule.file]) else ""
+        )
         if name.startswith(("test_", "todo_test_")):
             found.setdefault((*packages[rule.file], name), rule)
     return list(found.values())
@@ -175,7 +187,7 @@ def _judged(rule: Rule, value: Any, wanted: Iterable[Any] | None, seconds: float
     return result
 
 
-# --- the embedded engine -------------------------------------------------------------------------------------------
+# --- the embedded engine --------------------------------------------------------------------------
 
 
 def _embedded(project: Project, program: Program) -> TestReport:
@@ -204,17 +216,23 @@ def _embedded(project: Project, program: Program) -> TestReport:
         for item in report["files"]
         if item["path"] in project.own.modules
     ]
-    return TestReport(EngineName.EMBEDDED.value, results, sorted(coverage, key=lambda item: item.file))
+    return TestReport(
+        EngineName.EMBEDDED.value, results, sorted(coverage, key=lambda item: item.file)
+    )
 
 
-def _run_each(project: Project, program: Program, value_of: Callable[[tuple[str, ...]], Any]) -> list[TestResult]:
+def _run_each(
+    project: Project, program: Program, value_of: Callable[[tuple[str, ...]], Any]
+) -> list[TestResult]:
     tests = _tests(project, program)
     over_cases = [rule for rule in tests if len(rule.path) == len(_name(rule)) and _brackets(rule)]
     prober = Prober(program, project.whole.data_json, over_cases) if over_cases else None
     results = []
     for rule in tests:
         if _name(rule)[-1].startswith("todo_"):
-            results.append(TestResult(".".join(("data", *_name(rule))), rule.file, rule.line, "skipped"))
+            results.append(
+                TestResult(".".join(("data", *_name(rule))), rule.file, rule.line, "skipped")
+            )
             continue
         started = time.perf_counter()
         try:
@@ -241,14 +259,15 @@ def _brackets(rule: Rule) -> bool:
     return "RefBrack" in head.get("Compr", {}).get("refr", {})
 
 
-# --- an OPA program ------------------------------------------------------------------------------------------------
+# --- an OPA program -------------------------------------------------------------------------------
 
 _Part = tuple[int, int, int, int]
 
 
 def _parts(ranges: Any) -> set[_Part]:
     return {
-        (part["start"]["row"], part["start"]["col"], part["end"]["row"], part["end"]["col"]) for part in ranges or ()
+        (part["start"]["row"], part["start"]["col"], part["end"]["row"], part["end"]["col"])
+        for part in ranges or ()
     }
 
 
@@ -303,7 +322,9 @@ def _from_opa(entry: dict[str, Any], tests: dict[str, Rule]) -> TestResult:
     elif entry.get("error"):
         result.outcome = "error"
         error = entry["error"]
-        result.message = str(error.get("message", error) if isinstance(error, dict) else error)[:300]
+        result.message = str(error.get("message", error) if isinstance(error, dict) else error)[
+            :300
+        ]
     elif entry.get("fail"):
         result.outcome = "failed"
         cases = entry.get("sub_results") or {}
@@ -312,15 +333,19 @@ def _from_opa(entry: dict[str, Any], tests: dict[str, Rule]) -> TestResult:
     return result
 
 
-# --- where a test failed -------------------------------------------------------------------------------------------
+# --- where a test failed --------------------------------------------------------------------------
 
 
 def _locate(project: Project, program: Program, report: TestReport) -> None:
-    """Say which expression of a failed test did not hold, as far as the embedded engine can tell."""
+    """Say which expression of a failed test did not hold, as far as the embedded engine can
+    tell.
+    """
     failed = {result.name: result for result in report.failures}
     if not failed or not _called(program) <= EMBEDDED_BUILTINS:
         return
-    rules = [rule for rule in _tests(project, program) if ".".join(("data", *_name(rule))) in failed]
+    rules = [
+        rule for rule in _tests(project, program) if ".".join(("data", *_name(rule))) in failed
+    ]
     try:
         prober = Prober(program, project.whole.data_json, rules)
         readings = prober.readings(None)

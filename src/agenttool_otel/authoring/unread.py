@@ -1,4 +1,6 @@
-"""Data that is not there: silent in Rego, and mostly a slip. (Rules that nobody asks are told at load.)"""
+"""Data that is not there: silent in Rego, and mostly a slip. (Rules that nobody asks are told at
+load.)
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ _OPTIONAL: Final = (("agenttool", "settings"), ("agenttool", "custom"))
 
 
 def missing_data(project: Project) -> Iterator[tuple[Rule, int, str]]:
-    """Find references of the project's own rules to data that neither a rule nor a data file makes."""
+    """Find references of the project's own rules to data that neither a rule nor a data
+    file makes.
+    """
     program, document = project.program, project.whole.data
     packages = {module.package for module in program.modules}
     told: set[tuple[str, Path]] = set()
@@ -23,15 +27,28 @@ def missing_data(project: Project) -> Iterator[tuple[Rule, int, str]]:
             continue
         for reference in rule.references:
             path = reference.path
-            if reference.base != "data" or not path or (rule.file, path) in told or path in _OPTIONAL:
+            if (
+                reference.base != "data"
+                or not path
+                or (rule.file, path) in told
+                or path in _OPTIONAL
+            ):
                 continue
-            if path[:2] == _OPTIONAL[0] or program.matching(path) or any(path == p[: len(path)] for p in packages):
+            if (
+                path[:2] == _OPTIONAL[0]
+                or program.matching(path)
+                or any(path == p[: len(path)] for p in packages)
+            ):
                 continue
             if (known := _lacking(document, path)) is None:
                 continue
             told.add((rule.file, path))
             name = ".".join(("data", *path))
-            yield rule, reference.line, f"{name} is neither a rule nor in a data file{did_you_mean(path[-1], known)}"
+            yield (
+                rule,
+                reference.line,
+                f"{name} is neither a rule nor in a data file{did_you_mean(path[-1], known)}",
+            )
 
 
 def _lacking(document: Mapping[str, Any], path: Path) -> list[str] | None:

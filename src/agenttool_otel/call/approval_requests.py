@@ -1,4 +1,6 @@
-"""From an ask to the request that a person answers: bound to the bytes that will run, and shown redacted."""
+"""From an ask to the request that a person answers: bound to the bytes that will run, and shown
+redacted.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,11 @@ class Questions:
             if not offers:
                 return []
             # safer calls, changes and places repeat the arguments, and the request is kept
-            masked = [dict(offer) for offer in offers] if mask is None else mask.value([dict(o) for o in offers])
+            masked = (
+                [dict(offer) for offer in offers]
+                if mask is None
+                else mask.value([dict(o) for o in offers])
+            )
             value = self._redactor.redact(masked, pointers=pointers).value
             return value if isinstance(value, list) else []
 
@@ -61,7 +67,9 @@ class Questions:
             rule_ref=verdict.rule_ref,
             rule_refs=list(verdict.rule_refs),
             message=verdict.message or spec.permission.approval_reason or "",
-            arguments_preview=preview.value if isinstance(preview.value, dict) else {"arguments": "[redacted]"},
+            arguments_preview=preview.value
+            if isinstance(preview.value, dict)
+            else {"arguments": "[redacted]"},
             tool_description=self._description(spec.declaration.description),
             cwd=context.cwd,
             roots=list(context.roots),
@@ -70,7 +78,9 @@ class Questions:
             places=shown(_places(call.facts, [one.pointer for one in preview.redactions])),
             input_schema=spec.check.schema,
             alternatives=shown(verdict.alternatives),
-            suggested_updates=shown([one for one in verdict.suggested_updates if _acceptable(one, context)]),
+            suggested_updates=shown(
+                [one for one in verdict.suggested_updates if _acceptable(one, context)]
+            ),
             approver_roles=list(verdict.approver_roles),
             created_at=now,
             expires_at=now + timedelta(seconds=self._ttl),
@@ -78,16 +88,26 @@ class Questions:
 
 
 def bound_places(context: AgentContext, facts: Facts) -> tuple[str, str]:
-    """Return digests of where paths and commands lead (empty where there are none), and of directory and roots."""
+    """Return digests of where paths and commands lead (empty where there are none), and of
+    directory and roots.
+    """
     try:
         directory = os.path.realpath(context.cwd or os.getcwd())
     except OSError:  # it was removed
         directory = ""
-    surroundings = _digest([directory, [os.path.realpath(os.path.join(directory, root)) for root in context.roots]])
+    surroundings = _digest(
+        [directory, [os.path.realpath(os.path.join(directory, root)) for root in context.roots]]
+    )
     if not facts["paths"] and not facts["shell"]:
         return "", surroundings
     paths = [
-        [path["argument"], path["access"], path["resolved"] or path["lexical"], path["inside"], path["roots"]]
+        [
+            path["argument"],
+            path["access"],
+            path["resolved"] or path["lexical"],
+            path["inside"],
+            path["roots"],
+        ]
         for path in facts["paths"]
     ]
     return _digest([paths, surroundings if facts["shell"] else ""]), surroundings
@@ -98,31 +118,51 @@ def _digest(value: Any) -> str:
 
 
 def _places(facts: Facts, redacted: Sequence[str]) -> list[dict[str, Any]]:
-    """Return what the arguments were found to mean, without what comes from an argument that is redacted."""
+    """Return what the arguments were found to mean, without what comes from an argument that is
+    redacted.
+    """
     found: list[dict[str, Any]] = []
 
     def add(fact: Mapping[str, Any], access: str, place: str, note: str) -> None:
         found.append({"argument": fact["argument"], "access": access, "place": place, "note": note})
 
     for path in facts["paths"]:
-        note = "unusable path" if path["rejected"] else "inside the roots" if path["inside"] else "outside the roots"
+        note = (
+            "unusable path"
+            if path["rejected"]
+            else "inside the roots"
+            if path["inside"]
+            else "outside the roots"
+        )
         add(path, path["access"], path["resolved"] or path["lexical"], note)
     for url in facts["urls"]:
         port = "" if url["port"] is None else f":{url['port']}"
-        add(url, "network", f"{url['scheme']}://{url['host']}{port}", url["rejected"] or url["address_class"])
+        add(
+            url,
+            "network",
+            f"{url['scheme']}://{url['host']}{port}",
+            url["rejected"] or url["address_class"],
+        )
     for sql in facts["sql"]:
         for access, tables in (("read", sql["tables_read"]), ("write", sql["tables_written"])):
             for table in tables:
                 add(sql, access, table, "table")
-    found = [one for one in found if not any(overlap(one["argument"], pointer) for pointer in redacted)]
-    for origin in origins_of(facts):  # they hold nothing of the value, and what lies below an argument may be made up
+    found = [
+        one for one in found if not any(overlap(one["argument"], pointer) for pointer in redacted)
+    ]
+    # they hold nothing of the value, and what lies below an argument may be made up
+    for origin in origins_of(facts):
         argument = "/".join(origin.argument.split("/")[:2]) if redacted else origin.argument
-        found.append({"argument": argument, "access": "", "place": origin.sentence, "note": origin.seen_in})
+        found.append(
+            {"argument": argument, "access": "", "place": origin.sentence, "note": origin.seen_in}
+        )
     return found
 
 
 def _acceptable(suggestion: Mapping[str, Any], context: AgentContext) -> bool:
-    """Tell whether a call has the scope of a grant: without a session, nothing can be remembered for it."""
+    """Tell whether a call has the scope of a grant: without a session, nothing can be remembered
+    for it.
+    """
     if suggestion.get("type") != "grant":
         return True
     scope = suggestion.get("scope", "session")

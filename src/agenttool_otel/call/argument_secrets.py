@@ -1,8 +1,8 @@
 """The secrets of one call's own arguments, so that they are also masked where the tool repeats them.
 
-A value that only a contract, a policy or the name of its argument marks as secret looks like any other word once a tool
-quotes it in its result or its exception: no detector can know it there. The call knows it, so it looks for these very
-values, as they are and in the usual encodings.
+A value that only a contract, a policy or the name of its argument marks as secret looks like any
+other word once a tool quotes it in its result or its exception: no detector can know it there. The
+call knows it, so it looks for these very values, as they are and in the usual encodings.
 """
 
 from __future__ import annotations
@@ -25,11 +25,17 @@ _logger = logging.getLogger("agenttool_otel.redaction")
 def mask_of(call: Invocation, redactor: Redactor) -> ArgumentMask | None:
     """Return the masks of a call's own secrets; ``None`` when its arguments hold none.
 
-    They are worked out once for as long as nothing that they come from changes, and only for calls of which something
-    is shown or kept."""
+    They are worked out once for as long as nothing that they come from changes, and only for calls
+    of which something is shown or kept.
+    """
     pointers = secret_pointers(call)
     known = call.argument_mask
-    if known is not None and known[0] is call.permission_input and known[1] is call.bound and known[2] == pointers:
+    if (
+        known is not None
+        and known[0] is call.permission_input
+        and known[1] is call.bound
+        and known[2] == pointers
+    ):
         found: ArgumentMask | None = known[3]
         return found
     mask = None
@@ -43,8 +49,12 @@ def mask_of(call: Invocation, redactor: Redactor) -> ArgumentMask | None:
     return mask
 
 
-def cleaner_of(call: Invocation, redactor: Redactor, clean: Callable[[str], str]) -> Callable[[str], str]:
-    """Return what cleans a text of this call: its own secrets first, then those that detectors know."""
+def cleaner_of(
+    call: Invocation, redactor: Redactor, clean: Callable[[str], str]
+) -> Callable[[str], str]:
+    """Return what cleans a text of this call: its own secrets first, then those that
+    detectors know.
+    """
     if (mask := mask_of(call, redactor)) is None:
         return clean
     return lambda text: clean(mask.text(text))
@@ -57,7 +67,9 @@ def secret_pointers(call: Invocation) -> tuple[str, ...]:
 
 
 def redacted_input(call: Invocation, redactor: Redactor) -> Redacted:
-    """Return the permission input redacted; once for as long as it and what is secret of it stay the same."""
+    """Return the permission input redacted; once for as long as it and what is secret of it stay
+    the same.
+    """
     pointers, known = secret_pointers(call), call.redacted_input
     if known is None or known[0] is not call.permission_input or known[1] != pointers:
         redacted = redactor.redact(call.permission_input, pointers=pointers)
@@ -74,17 +86,29 @@ def _secrets(call: Invocation, redactor: Redactor, pointers: tuple[str, ...]) ->
             continue
         looked.append(arguments)
         own = arguments is call.permission_input
-        redacted = redacted_input(call, redactor) if own else redactor.redact(arguments, pointers=pointers)
+        redacted = (
+            redacted_input(call, redactor) if own else redactor.redact(arguments, pointers=pointers)
+        )
         if redacted.redactions:
             _differences(arguments, redacted.value, pattern, found)
     for name, value in call.bound.items():
         if type(value) is str:
             if name not in call.permission_input and redactor.redact({name: value}).redactions:
-                found.add(value)  # an internal argument, which no model sees: its name alone says what it is
-        elif any(word.rpartition(".")[2] in ("SecretStr", "SecretBytes") for word in mro_names(type(value))):
+                # an internal argument, which no model sees: its name alone says what it is
+                found.add(value)
+        elif any(
+            word.rpartition(".")[2] in ("SecretStr", "SecretBytes")
+            for word in mro_names(type(value))
+        ):
             secret = value.get_secret_value()
-            found.add(secret if isinstance(secret, str) else bytes(secret).decode("utf-8", "replace"))
-    return {value for value in found if MIN_CHARS <= len(value) <= MAX_CHARS and pattern.fullmatch(value) is None}
+            found.add(
+                secret if isinstance(secret, str) else bytes(secret).decode("utf-8", "replace")
+            )
+    return {
+        value
+        for value in found
+        if MIN_CHARS <= len(value) <= MAX_CHARS and pattern.fullmatch(value) is None
+    }
 
 
 def _differences(before: Any, after: Any, pattern: re.Pattern[str], found: set[str]) -> None:
@@ -93,7 +117,9 @@ def _differences(before: Any, after: Any, pattern: re.Pattern[str], found: set[s
             if type(key) is str and type(new_key) is str and key != new_key:
                 _parts(key, new_key, pattern, found)
             _differences(old, new, pattern, found)
-    elif type(before) in (list, tuple) and type(after) in (list, tuple) and len(before) == len(after):
+    elif (
+        type(before) in (list, tuple) and type(after) in (list, tuple) and len(before) == len(after)
+    ):
         for old, new in zip(before, after, strict=True):
             _differences(old, new, pattern, found)
     elif type(before) is str and type(after) is str:

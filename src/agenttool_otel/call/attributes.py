@@ -1,4 +1,6 @@
-"""Which span attributes and metric labels say what of a call: tables from a name to where its value comes from."""
+"""Which span attributes and metric labels say what of a call: tables from a name to where its value
+comes from.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ _PLAIN: Final = frozenset({str, bool, int, float})
 
 
 class AttributeTable:
-    """Attributes of one kind of object: each name with the field that it says; what is ``None`` is left out."""
+    """Attributes of one kind of object: each name with the field that it says; what is ``None`` is
+    left out.
+    """
 
     __slots__ = ("_names", "_read")
 
@@ -44,14 +48,20 @@ _MAX_MESSAGE_CHARS: Final = 512
 def final_attributes(call: Invocation) -> dict[str, Any]:
     """Return what a call's span says at its end."""
     attributes = CALL.of(call)
-    attributes[Attr.REDACTION_COUNT] = sum(entry.times for entry in call.redactions) if call.redactions else 0
+    attributes[Attr.REDACTION_COUNT] = (
+        sum(entry.times for entry in call.redactions) if call.redactions else 0
+    )
     if (verdict := call.verdict) is not None:
         attributes.update(VERDICT.of(verdict))
         attributes[Attr.PERMISSION_DECISION_ID] = call.decisions[-1].decision_id
         if verdict.shadow is not None:
             attributes.update(_SHADOW.of(verdict.shadow))
-    if call.facts["provenance"] and (call.request is not None or call.outcome is not Outcome.EXECUTED):
-        attributes[Attr.PERMISSION_ORIGINS] = list(dict.fromkeys(one.named for one in origins_of(call.facts)))
+    if call.facts["provenance"] and (
+        call.request is not None or call.outcome is not Outcome.EXECUTED
+    ):
+        attributes[Attr.PERMISSION_ORIGINS] = list(
+            dict.fromkeys(one.named for one in origins_of(call.facts))
+        )
     if call.request is not None:
         attributes[Attr.APPROVAL_ID] = call.request.request_id
     if call.attempts > 1:
@@ -88,12 +98,16 @@ def lean_decision(verdict: Verdict) -> dict[str, Any]:
 
 
 def stands(call: Invocation, verdict: Verdict) -> bool:
-    """Tell whether a decision is the one that this call's own span will show: the first, asking for no other."""
+    """Tell whether a decision is the one that this call's own span will show: the first, asking for
+    no other.
+    """
     lasting = verdict.updated_input is None and verdict.expires_at is None
-    return call.owned and len(call.decisions) == 1 and verdict.behavior is not Behavior.ASK and lasting
+    return (
+        call.owned and len(call.decisions) == 1 and verdict.behavior is not Behavior.ASK and lasting
+    )
 
 
-# --- metric labels: few combinations exist, and each is built once ---------------------------------------------------
+# --- metric labels: few combinations exist, and each is built once --------------------------------
 
 
 @lru_cache(maxsize=64)

@@ -1,7 +1,8 @@
-"""How the arguments of a Python call and of a model's JSON call get to the tool: what runs is exactly what was decided.
+"""How the arguments of a Python call and of a model's JSON call get to the tool: what runs is
+exactly what was decided.
 
-A Python call is copied first and shown to the policy from the copy. A model's JSON is read as the annotations ask for,
-and what is decided is the form that was read, because that is what runs.
+A Python call is copied first and shown to the policy from the copy. A model's JSON is read as the
+annotations ask for, and what is decided is the form that was read, because that is what runs.
 """
 
 from __future__ import annotations
@@ -22,20 +23,26 @@ _EXACT_NUMBERS = frozenset({Kind.DECIMAL, Kind.FRACTION})
 
 
 def bind_python(call: Invocation) -> None:
-    """Bind a Python call's arguments: ``bound`` is a copy of what was given, ``model_input`` its JSON form."""
+    """Bind a Python call's arguments: ``bound`` is a copy of what was given, ``model_input`` its
+    JSON form.
+    """
     if (parameters := call.spec.parameters) is None:
         raise TypeError("this tool takes no positional call")
     asked = _read(call, parameters) if parameters.reader is not None else None
     _bind_read(call, parameters)
     call.unchecked = True
     if asked is not None:
-        call.observable_input = call.model_input if call.observable_input is NOT_READ else call.observable_input
+        call.observable_input = (
+            call.model_input if call.observable_input is NOT_READ else call.observable_input
+        )
         call.model_input = asked
         call.validated = True
 
 
 def bind_read(call: Invocation) -> None:
-    """Bind the arguments of a Python call that was paused: its reader has read them before the pause."""
+    """Bind the arguments of a Python call that was paused: its reader has read them before
+    the pause.
+    """
     if (parameters := call.spec.parameters) is None:
         raise TypeError("this tool takes no positional call")
     _bind_read(call, parameters)
@@ -49,7 +56,9 @@ def _read(call: Invocation, parameters: Parameters) -> dict[str, Any]:
         given = parameters.flatten(parameters.bind(args, kwargs))
     except (TypeError, ValueError):  # an alias is no parameter's name
         given = dict(kwargs)
-    asked = to_policy_value({name: value for name, value in given.items() if name not in parameters.internal})
+    asked = to_policy_value(
+        {name: value for name, value in given.items() if name not in parameters.internal}
+    )
     if parameters.reader is not None:
         call.call_args, call.call_kwargs = parameters.reader.read(args, kwargs)
     return asked if isinstance(asked, dict) else {}
@@ -77,7 +86,9 @@ def _bind_read(call: Invocation, parameters: Parameters) -> None:
 
 
 def bind_json(call: Invocation) -> None:
-    """Bind a model's JSON arguments: internal ones are refused, the others become what the annotations ask for."""
+    """Bind a model's JSON arguments: internal ones are refused, the others become what the
+    annotations ask for.
+    """
     spec = call.spec
     parameters = spec.parameters
     arguments = to_policy_value(call.call_kwargs)
@@ -97,13 +108,20 @@ def bind_json(call: Invocation) -> None:
         return  # the pipeline says what is wrong
     given = parameters.spread(arguments)
     # a program's Decimal is read as it is: as a number of JSON it may have lost digits
-    given.update((name, v) for name, v in call.call_kwargs.items() if name in given and kind_of(v) in _EXACT_NUMBERS)
+    given.update(
+        (name, v)
+        for name, v in call.call_kwargs.items()
+        if name in given and kind_of(v) in _EXACT_NUMBERS
+    )
     bound = {name: parameters.coerce(name, value) for name, value in given.items()}
     as_given = all(_is_as_given(bound[name], value) for name, value in given.items())
     added = parameters.fill(bound)
     if added or not as_given:
         bound = _copied(parameters, bound)
-        call.observable_input = {**parameters.defaults, **decided_form(parameters.flatten(bound), arguments)}
+        call.observable_input = {
+            **parameters.defaults,
+            **decided_form(parameters.flatten(bound), arguments),
+        }
     call.bound = bound
     call.call_args, call.call_kwargs = parameters.unbind(bound)
 
@@ -116,20 +134,28 @@ def _bind_json_read(call: Invocation, parameters: Parameters, arguments: dict[st
     plain = not any(kind_of(value) in _EXACT_NUMBERS for value in given.values())
     known = parameters.spread(arguments if plain else given)
     args, kwargs = parameters.unbind(known)
-    if parameters.rest is None:  # the reader refuses a name that it does not know: it may be an alias
+    # the reader refuses a name that it does not know: it may be an alias
+    if parameters.rest is None:
         kwargs.update({name: value for name, value in arguments.items() if name not in known})
     as_json = plain and parameters.reader.by_name
-    read = parameters.reader.read_json(arguments) if as_json else parameters.reader.read(args, kwargs)
+    read = (
+        parameters.reader.read_json(arguments) if as_json else parameters.reader.read(args, kwargs)
+    )
     bound = parameters.bind(*read)
     parameters.fill(bound)
     call.bound = bound = _copied(parameters, bound)
     call.call_args, call.call_kwargs = parameters.unbind(bound)
-    call.observable_input = {**parameters.defaults, **decided_form(parameters.flatten(bound), arguments)}
+    call.observable_input = {
+        **parameters.defaults,
+        **decided_form(parameters.flatten(bound), arguments),
+    }
     call.unchecked = call.validated = True
 
 
 def bind_again(call: Invocation) -> None:
-    """Bind the arguments that a JSON call of this process had when it paused; they are not read again."""
+    """Bind the arguments that a JSON call of this process had when it paused; they are not
+    read again.
+    """
     parameters, ticket = call.spec.parameters, call.ticket
     if parameters is None or ticket is None:
         raise ValueError("nothing was paused")
@@ -137,36 +163,52 @@ def bind_again(call: Invocation) -> None:
     bound = parameters.bind(call.call_args, call.call_kwargs)
     call.model_input = asked
     call.bound = bound
-    call.observable_input = {**parameters.defaults, **decided_form(parameters.flatten(bound), asked)}
+    call.observable_input = {
+        **parameters.defaults,
+        **decided_form(parameters.flatten(bound), asked),
+    }
     if differs(call.observable_input, asked):
         raise ValueError("the arguments are not what was asked for")
     call.validated = True
 
 
 def bind_permitted(call: Invocation) -> None:
-    """Bind the JSON arguments that another process permitted a call with; what can't be read as before stays JSON."""
+    """Bind the JSON arguments that another process permitted a call with; what can't be read as
+    before stays JSON.
+    """
     parameters, given = call.spec.parameters, call.permission_input
     try:
         call.bound = (
             snapshot(given)
             if parameters is None
-            else {name: parameters.coerce(name, value) for name, value in parameters.spread(given).items()}
+            else {
+                name: parameters.coerce(name, value)
+                for name, value in parameters.spread(given).items()
+            }
         )
     except (TypeError, ValueError):
         call.bound = {}
 
 
 def rebind_python(call: Invocation, before: dict[str, Any], after: dict[str, Any]) -> None:
-    """Put a changed JSON input into the Python arguments: what did not change stays the object it was."""
+    """Put a changed JSON input into the Python arguments: what did not change stays the
+    object it was.
+    """
     if (parameters := call.spec.parameters) is None:
         call.bound = call.call_kwargs = snapshot(after)
         return
     rest, present = parameters.rest, call.bound
-    bound = {name: value for name, value in present.items() if name in parameters.internal and name != rest}
+    bound = {
+        name: value
+        for name, value in present.items()
+        if name in parameters.internal and name != rest
+    }
     for name, value in parameters.spread(after).items():
         if name == rest:
             given, kept = parameters.coerce(name, value), present.get(name, {})
-            same = [n for n in given if n in kept and n in before and not differs(before[n], value[n])]
+            same = [
+                n for n in given if n in kept and n in before and not differs(before[n], value[n])
+            ]
             bound[name] = {**given, **{n: kept[n] for n in same}}
         elif name in present and name in before and not differs(before[name], value):
             bound[name] = present[name]
@@ -181,16 +223,23 @@ def rebind_python(call: Invocation, before: dict[str, Any], after: dict[str, Any
 
 
 def _is_as_given(read: Any, value: Any) -> bool:
-    """Tell whether an argument was read as the very JSON that it is, and is nobody else's: a plain value or list."""
+    """Tell whether an argument was read as the very JSON that it is, and is nobody else's: a plain
+    value or list.
+    """
     kind = type(read)
     if kind in _IMMUTABLE:
         return read is value or (kind is type(value) and bool(read == value))
     if kind is not list or type(value) is not list or read is value or len(read) != len(value):
         return False
-    return all(type(a) in _IMMUTABLE and type(a) is type(b) and a == b for a, b in zip(read, value, strict=True))
+    return all(
+        type(a) in _IMMUTABLE and type(a) is type(b) and a == b
+        for a, b in zip(read, value, strict=True)
+    )
 
 
 def _copied(parameters: Parameters, bound: dict[str, Any]) -> dict[str, Any]:
     """Copy what is shown; what is internal is nobody's to decide on and stays what it is."""
     internal, rest = parameters.internal, parameters.rest
-    return {name: v if name in internal and name != rest else snapshot(v) for name, v in bound.items()}
+    return {
+        name: v if name in internal and name != rest else snapshot(v) for name, v in bound.items()
+    }

@@ -1,4 +1,6 @@
-"""The second half of a paused call that is not resumed: its result arrives from outside, or somebody interrupts it."""
+"""The second half of a paused call that is not resumed: its result arrives from outside, or
+somebody interrupts it.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ NOTHING: Final[Any] = object()
 _MAX_REASON: Final = 200
 
 
-def complete_call(runtime: Runtime, invocation_id: str, result: Any, error: Exception | str | None) -> ToolResult:
+def complete_call(
+    runtime: Runtime, invocation_id: str, result: Any, error: Exception | str | None
+) -> ToolResult:
     """Take the result of a custom tool's call, or the error that its executor reports."""
     call, attempt, links = _taken(runtime, invocation_id, result, error)
     return to_result(run(call, runtime.pipeline.complete(call, attempt, links)))
@@ -53,7 +57,9 @@ def complete_call(runtime: Runtime, invocation_id: str, result: Any, error: Exce
 async def acomplete_call(
     runtime: Runtime, invocation_id: str, result: Any, error: Exception | str | None
 ) -> ToolResult:
-    """The same without blocking the event loop; once the call is taken it is completed, canceled or not."""
+    """The same without blocking the event loop; once the call is taken it is completed, canceled or
+    not.
+    """
     canceled = None
     if runtime.pipeline.required.blocks:
         (call, attempt, links), canceled = await run_to_completion(
@@ -89,7 +95,9 @@ def _taken(
 
 
 def _check_tool(runtime: Runtime, waiting: RequiredCall) -> None:
-    """Refuse to settle a call that another process permitted unless its tool is here, as it was there."""
+    """Refuse to settle a call that another process permitted unless its tool is here, as it
+    was there.
+    """
     if (tool := runtime.find(waiting.tool_id)) is None:
         raise UnknownTool(
             f"no tool {waiting.tool_id} in this process",
@@ -98,24 +106,36 @@ def _check_tool(runtime: Runtime, waiting: RequiredCall) -> None:
         )
     # the digest does not cover who fulfils the tool
     if tool.spec.digest != waiting.declaration_digest or tool.spec.ownership != Ownership.CUSTOM:
-        raise ToolChanged(f"{waiting.tool_id} is declared otherwise here than where its call was permitted")
+        raise ToolChanged(
+            f"{waiting.tool_id} is declared otherwise here than where its call was permitted"
+        )
 
 
-def _second_part(runtime: Runtime, waiting: Invocation | RequiredCall) -> tuple[Invocation, tuple[Link, ...]]:
+def _second_part(
+    runtime: Runtime, waiting: Invocation | RequiredCall
+) -> tuple[Invocation, tuple[Link, ...]]:
     """Make the second part of a waiting call, and the link to its first."""
     if isinstance(waiting, Invocation):
         return waiting.second_part(), _first_span(waiting)
     stored, tool = waiting.context, runtime.find(waiting.tool_id)
-    spec = tool.spec if tool is not None else _undeclared(waiting.tool_id, str(stored.get("tool_name")))
+    spec = (
+        tool.spec
+        if tool is not None
+        else _undeclared(waiting.tool_id, str(stored.get("tool_name")))
+    )
     context = _its_context(stored)
-    call = unpack(waiting.invocation_id, stored, spec, replace(context, surface=stored.get("surface")))
+    call = unpack(
+        waiting.invocation_id, stored, spec, replace(context, surface=stored.get("surface"))
+    )
     if tool is not None:
         bind_permitted(call)
     return call, asking_span(stored)
 
 
 def _hold(runtime: Runtime, call: Invocation, taken: Invocation | RequiredCall) -> None:
-    """Give the second part the claim of the approval, if there was one, so that it is ended with the call."""
+    """Give the second part the claim of the approval, if there was one, so that it is ended with
+    the call.
+    """
     call.claim = taken.claim
     if taken.claim is not None:
         runtime.approvals.hold(taken.claim)
@@ -127,7 +147,7 @@ def _first_span(call: Invocation) -> tuple[Link, ...]:
     return (Link(context),) if context.is_valid else ()
 
 
-# --- interrupt -------------------------------------------------------------------------------------------------------
+# --- interrupt ------------------------------------------------------------------------------------
 
 
 def interrupt_call(runtime: Runtime, invocation_id: str, reason: str) -> ToolResult:
@@ -140,7 +160,9 @@ def interrupt_call(runtime: Runtime, invocation_id: str, reason: str) -> ToolRes
 async def ainterrupt_call(runtime: Runtime, invocation_id: str, reason: str) -> ToolResult:
     """The same without blocking the event loop."""
     why = _readable(runtime, reason)
-    (call, links), canceled = await run_to_completion(partial(_cleared, runtime, invocation_id, why))
+    (call, links), canceled = await run_to_completion(
+        partial(_cleared, runtime, invocation_id, why)
+    )
     ended = await aresult(call, runtime.pipeline.interrupt(call, why, links))
     if canceled is not None:
         raise canceled
@@ -151,7 +173,9 @@ def _readable(runtime: Runtime, reason: str) -> str:
     return runtime.clean(reason)[:_MAX_REASON] or AbortReason.USER_INTERRUPTION.value
 
 
-def _cleared(runtime: Runtime, invocation_id: str, reason: str) -> tuple[Invocation, tuple[Link, ...]]:
+def _cleared(
+    runtime: Runtime, invocation_id: str, reason: str
+) -> tuple[Invocation, tuple[Link, ...]]:
     """Take the call out of its waiting, so that nobody can answer or complete it any more."""
     required = runtime.pipeline.required
     try:
@@ -171,7 +195,9 @@ def _cleared(runtime: Runtime, invocation_id: str, reason: str) -> tuple[Invocat
 
 def _asking_call(runtime: Runtime, stored: StoredCall, request: ApprovalRequest) -> Invocation:
     call = asked_call(runtime, stored, request)
-    call.model_input = call.observable_input = call.permission_input = dict(stored.original_arguments)
+    call.model_input = call.observable_input = call.permission_input = dict(
+        stored.original_arguments
+    )
     call.approval_status = ApprovalStatus.CANCELED.value
     return call
 
@@ -197,6 +223,8 @@ def _its_context(stored: dict[str, Any]) -> AgentContext:
 
 
 def _undeclared(tool_id: str, name: str) -> ToolSpec:
-    """Declare a tool of which this process knows nothing but its name, so that its call can end here."""
+    """Declare a tool of which this process knows nothing but its name, so that its call can
+    end here.
+    """
     source = ToolSource(name=name, namespace="unknown", description=name, schema={"type": "object"})
     return declare({"tool_id": tool_id}, source)

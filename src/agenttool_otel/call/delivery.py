@@ -1,8 +1,9 @@
-"""What of a result reaches the caller, the model and the store: obligations are met, and sizes are facts.
+"""What of a result reaches the caller, the model and the store: obligations are met, and sizes are
+facts.
 
-A plain call gets exactly what the function returned, unless policy or contract oblige otherwise: redaction and
-persistence obligations bind at every door, and one that can't be met withholds the result rather than leak it. What is
-stored or previewed is redacted always.
+A plain call gets exactly what the function returned, unless policy or contract oblige otherwise:
+redaction and persistence obligations bind at every door, and one that can't be met withholds the
+result rather than leak it. What is stored or previewed is redacted always.
 """
 
 from __future__ import annotations
@@ -34,19 +35,25 @@ from agenttool_otel.results.transform import ItemCleaner, RedactionFailed, Trans
 
 _WITHHELD = "[result withheld: an obligation of the policy could not be met]"
 _OMITTED = Redaction("omitted", "", "unreadable", 1)
-"""What stands for parts that were left out because nobody can read them, or because there were too many."""
+"""What stands for parts that were left out because nobody can read them, or because there were too
+many.
+"""
 
 
 class Delivery:
     """Redacts and persists results."""
 
-    def __init__(self, redactor: Redactor, keeper: ResultKeeper, transform: Transform | None) -> None:
+    def __init__(
+        self, redactor: Redactor, keeper: ResultKeeper, transform: Transform | None
+    ) -> None:
         self._redactor = redactor
         self._transform = transform
         self.keeper = keeper
 
     def obliged(self, call: Invocation) -> bool:
-        """Tell whether contract or policy demand that the result is changed before anyone sees it."""
+        """Tell whether contract or policy demand that the result is changed before anyone
+        sees it.
+        """
         return call.must_redact or _demand(call).binding
 
     def withhold(self, call: Invocation) -> None:
@@ -57,7 +64,9 @@ class Delivery:
         call.flaw = ToolError.of(ErrorClass.RESULT_REDACTED, "an obligation could not be met")
 
     def prepare(self, call: Invocation, recorder: Recorder) -> Callable[[], None] | None:
-        """Meet the obligations of a result; what has to be stored is returned as work that may block."""
+        """Meet the obligations of a result; what has to be stored is returned as work that
+        may block.
+        """
         if call.must_redact:
             self._redact(call, recorder)
         demand = _demand(call)
@@ -76,7 +85,10 @@ class Delivery:
             )
             call.kept = kept
             call.persistence = kept.decision
-            if choice.strategy is not PersistenceStrategy.INLINE or kept.decision.strategy != choice.strategy:
+            if (
+                choice.strategy is not PersistenceStrategy.INLINE
+                or kept.decision.strategy != choice.strategy
+            ):
                 call.preview = kept.preview
                 if demand.binding:
                     call.delivered = kept.preview
@@ -100,21 +112,32 @@ class Delivery:
         call.delivered = cleaned.value
 
     def _redacted(self, call: Invocation, value: Any, pointers: tuple[str, ...]) -> Redacted | None:
-        """Return what may be passed on: the value itself where all of it was read and nothing was found.
+        """Return what may be passed on: the value itself where all of it was read and nothing was
+        found.
 
-        ``None`` stands for a value that can't be read; unless all of it has to go anyway, nothing is known to be gone.
+        ``None`` stands for a value that can't be read; unless all of it has to go anyway, nothing
+        is known to be gone.
         """
-        from agenttool_otel.redaction.pointers import has_paths  # it loads tables that a program may never need
+        # it loads tables that a program may never need
+        from agenttool_otel.redaction.pointers import has_paths
 
         if (reading := read(value, libraries=not has_paths(pointers))) is None:
-            return self._redactor.redact("unread", pointers=pointers) if names_everything(pointers) else None
+            return (
+                self._redactor.redact("unread", pointers=pointers)
+                if names_everything(pointers)
+                else None
+            )
         mask = mask_of(call, self._redactor)
         masked = reading.data if mask is None else mask.value(reading.data)
         redacted = self._redactor.redact(masked, pointers=pointers)
         redactions = redacted.redactions
         if mask is not None and masked != reading.data:
             redactions = (*redactions, mask.redaction)
-        if reading.whole and redacted.value == reading.data and redacted.state is RedactionState.NONE:
+        if (
+            reading.whole
+            and redacted.value == reading.data
+            and redacted.state is RedactionState.NONE
+        ):
             return Redacted(value, redactions, redacted.state)
         if not redactions:
             redactions = (_OMITTED,)
@@ -127,12 +150,14 @@ class Delivery:
         mask = mask_of(call, self._redactor)
         return self._transform if mask is None else _masking(self._transform, mask)
 
-    # --- streams -----------------------------------------------------------------------------------------------------
+    # --- streams ----------------------------------------------------------------------------------
 
     def tapped(
         self, call: Invocation, function: Callable[..., Any], recorder: Recorder, *, is_async: bool
     ) -> Callable[..., Any]:
-        """Return a generator function behind a tap, or as it is when nobody has to see its items: the usual case."""
+        """Return a generator function behind a tap, or as it is when nobody has to see its items:
+        the usual case.
+        """
         spec = call.spec
         wanted = spec.persistence is not None or spec.max_inline_chars is not None
         if not (wanted or self.obliged(call) or recorder.telemetry.events.verbose):
@@ -155,7 +180,9 @@ class Delivery:
         return collected(open_tap, function, is_async)
 
     def streamed(self, call: Invocation, recorder: Recorder) -> bool:
-        """Take over what the tap of a stream found; tell whether the result needs no further keeping."""
+        """Take over what the tap of a stream found; tell whether the result needs no
+        further keeping.
+        """
         tap, outcome = call.tap, call.kept
         if tap is None:
             return False
@@ -184,7 +211,10 @@ class Delivery:
         collector, limit = None, None
         if keep:
             collector, choice = self.keeper.collector(
-                _demand(call), invocation_id=call.id, transform=self._transform_of(call), owner=_owner(call)
+                _demand(call),
+                invocation_id=call.id,
+                transform=self._transform_of(call),
+                owner=_owner(call),
             )
             if binding:
                 hidden = (PersistenceStrategy.REF_ONLY, PersistenceStrategy.DROP_WITH_REASON)
@@ -210,7 +240,9 @@ class Delivery:
 
         def redacted(failed: bool) -> None:
             state = RedactionState.REDACTED if found else RedactionState.NONE
-            recorder.redacted(call, "result", _summed(found), RedactionState.FAILED if failed else state)
+            recorder.redacted(
+                call, "result", _summed(found), RedactionState.FAILED if failed else state
+            )
 
         verbose = recorder.telemetry.events.verbose
         return StreamTap(
@@ -224,7 +256,9 @@ class Delivery:
 
 
 def _demand(call: Invocation) -> Demand:
-    """Return what contract and policy want of the result's size and place; redaction is done before and apart."""
+    """Return what contract and policy want of the result's size and place; redaction is done before
+    and apart.
+    """
     spec, verdict = call.spec, call.verdict
     return Demand(
         contract_limit=spec.max_inline_chars,
@@ -243,7 +277,11 @@ def _owner(call: Invocation) -> dict[str, str]:
 
 def _mark_dropped(call: Invocation) -> None:
     decision = call.persistence
-    if decision is not None and decision.strategy is PersistenceStrategy.DROP_WITH_REASON and call.ran:
+    if (
+        decision is not None
+        and decision.strategy is PersistenceStrategy.DROP_WITH_REASON
+        and call.ran
+    ):
         failed = decision.redaction_state is RedactionState.FAILED
         call.result_status = ResultStatus.REDACTED if failed else ResultStatus.TOO_LARGE
         error_class = ErrorClass.RESULT_REDACTED if failed else ErrorClass.RESULT_TOO_LARGE
@@ -254,12 +292,15 @@ def _mark_dropped(call: Invocation) -> None:
 
 def _masking(transform: Transform, mask: ArgumentMask) -> Transform:
     return Transform(
-        lambda text: transform.text(mask.text(text)), lambda value, pointer: transform.value(mask.value(value), pointer)
+        lambda text: transform.text(mask.text(text)),
+        lambda value, pointer: transform.value(mask.value(value), pointer),
     )
 
 
 def _item_pointers(pointers: tuple[str, ...]) -> tuple[str, ...]:
-    """Return pointers into a list of items as pointers into one item, beside those that mean the item already."""
+    """Return pointers into a list of items as pointers into one item, beside those that mean the
+    item already.
+    """
     inner = []
     for pointer in pointers:
         first, slash, rest = pointer.removeprefix("#").removeprefix("/").partition("/")

@@ -1,7 +1,8 @@
-"""Run the pipeline: one driver performs its effects, the other awaits them, and both stop before a stream's body.
+"""Run the pipeline: one driver performs its effects, the other awaits them, and both stop before a
+stream's body.
 
-A call's span is current while its effects are performed, so that whatever is done for it nests under it; it is not
-current in the pipeline's own code, nor in that of the caller.
+A call's span is current while its effects are performed, so that whatever is done for it nests
+under it; it is not current in the pipeline's own code, nor in that of the caller.
 """
 
 from __future__ import annotations
@@ -43,14 +44,18 @@ async def arun(call: Invocation, steps: Steps) -> Invocation:
 
 
 async def aresult(call: Invocation, steps: Steps) -> ToolResult:
-    """Await every effect and return the envelope; that the caller's own task is canceled is no outcome of the call."""
+    """Await every effect and return the envelope; that the caller's own task is canceled is no
+    outcome of the call.
+    """
     await arun(call, steps)
     if isinstance(call.exception, asyncio.CancelledError):
         raise call.exception
     return to_result(call)
 
 
-def advance(call: Invocation, steps: Steps, result: Any = None, *, through: bool = False) -> Execute | None:
+def advance(
+    call: Invocation, steps: Steps, result: Any = None, *, through: bool = False
+) -> Execute | None:
     """Perform effects until the tool's body is due, or the call has ended without it.
 
     Args:
@@ -63,18 +68,23 @@ def advance(call: Invocation, steps: Steps, result: Any = None, *, through: bool
         The body's effect, or ``None`` at the end.
     """
     try:
-        _walk(call, steps, result, through, False).send(None)  # it awaits nothing, so it never waits
+        # it awaits nothing, so it never waits
+        _walk(call, steps, result, through, False).send(None)
     except StopIteration as end:
         return cast("Execute | None", end.value)
     raise RuntimeError("a synchronous call waited")
 
 
-async def aadvance(call: Invocation, steps: Steps, result: Any = None, *, through: bool = False) -> Execute | None:
+async def aadvance(
+    call: Invocation, steps: Steps, result: Any = None, *, through: bool = False
+) -> Execute | None:
     """The same, awaiting the effects."""
     return await _walk(call, steps, result, through, True)
 
 
-async def _walk(call: Invocation, steps: Steps, result: Any, through: bool, awaits: bool) -> Execute | None:
+async def _walk(
+    call: Invocation, steps: Steps, result: Any, through: bool, awaits: bool
+) -> Execute | None:
     token = None
     error: BaseException | None = None
     unsupported = _unsupported_loop() if awaits else None
@@ -125,7 +135,9 @@ def _unsupported_loop() -> UnsupportedEventLoop | None:
 
 
 def run_body(call: Invocation, effect: Execute) -> Attempt:
-    """Run a plain callable here, on the call's executor, or in a thread of its own when its time is limited."""
+    """Run a plain callable here, on the call's executor, or in a thread of its own when its time is
+    limited.
+    """
     if call.executor is not None:
         return _wait_for(call, effect, call.executor)
     if effect.timeout is not None:
@@ -137,11 +149,15 @@ def run_body(call: Invocation, effect: Execute) -> Attempt:
 
 
 async def arun_body(call: Invocation, effect: Execute) -> Attempt:
-    """Await a coroutine function or an executor, or run a plain callable off the loop when its time is limited."""
+    """Await a coroutine function or an executor, or run a plain callable off the loop when its time
+    is limited.
+    """
     future: concurrent.futures.Future[Any] | None = None
     if (call.executor is None or not takes(call.executor, effect)) and not effect.is_async:
         limited = effect.timeout is not None
-        return await asyncio.to_thread(run_body, call, effect) if limited else run_body(call, effect)
+        return (
+            await asyncio.to_thread(run_body, call, effect) if limited else run_body(call, effect)
+        )
     deadline: asyncio.Timeout | None = None
     stop = _Stop(call)
     try:
@@ -160,11 +176,13 @@ async def arun_body(call: Invocation, effect: Execute) -> Attempt:
                 return Attempt(await awaitable)
     except BaseException as error:
         if deadline is not None and deadline.expired() and isinstance(error, TimeoutError):
-            # as for a plain function, which may still be running: the time of the whole call is over
+            # as for a plain function, which may still be running: the time of the whole call is
+            # over
             _leave(call, future)
             return Attempt(timed_out=True)
         if stop.requested and isinstance(error, asyncio.CancelledError):
-            return Attempt(exception=concurrent.futures.CancelledError())  # of this call, not of its caller's task
+            # of this call, not of its caller's task
+            return Attempt(exception=concurrent.futures.CancelledError())
         return Attempt(exception=error)
 
 
@@ -219,7 +237,9 @@ def _wait_for(call: Invocation, effect: Execute, executor: concurrent.futures.Ex
 
 
 def _run_limited(call: Invocation, effect: Execute, timeout: float) -> Attempt:
-    """Run in a thread of its own: Python can't stop a running function, so past the deadline it is left behind."""
+    """Run in a thread of its own: Python can't stop a running function, so past the deadline it is
+    left behind.
+    """
     future: concurrent.futures.Future[Any] = concurrent.futures.Future()
     future.set_running_or_notify_cancel()
     context = contextvars.copy_context()
@@ -250,7 +270,9 @@ def _limit(call: Invocation, timeout: float | None) -> None:
 
 
 def deliver(call: Invocation) -> Any:
-    """Give the caller of the plain function what is due: the value, the tool's own exception, or a typed outcome."""
+    """Give the caller of the plain function what is due: the value, the tool's own exception, or a
+    typed outcome.
+    """
     if (error := call.exception) is not None:
         try:
             raise error

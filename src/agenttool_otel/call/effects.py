@@ -1,7 +1,7 @@
 """What the pipeline asks of the outside world: to call something that may block, or to run the tool.
 
-The pipeline itself does no I/O: it yields effects and receives their results. So there is one copy of the logic for
-synchronous and asynchronous callers, and its tests need no event loop.
+The pipeline itself does no I/O: it yields effects and receives their results. So there is one copy
+of the logic for synchronous and asynchronous callers, and its tests need no event loop.
 """
 
 from __future__ import annotations
@@ -12,7 +12,14 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
 
-from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest, Claim, ClaimBinding, Grant, GrantQuery
+from agenttool_otel.approvals.types import (
+    ApprovalAnswer,
+    ApprovalRequest,
+    Claim,
+    ClaimBinding,
+    Grant,
+    GrantQuery,
+)
 from agenttool_otel.names import ResultStatus
 from agenttool_otel.policy.types import PolicyInput, Verdict
 
@@ -49,7 +56,9 @@ class Asks(Protocol):
     def find_grant(self, wanted: GrantQuery) -> Grant | None:
         """Find a remembered approval; ``None`` also where that fails."""
 
-    def use_grant(self, grant: Grant, wanted: GrantQuery, *, invocation_id: str, policy_revision: str) -> bool:
+    def use_grant(
+        self, grant: Grant, wanted: GrantQuery, *, invocation_id: str, policy_revision: str
+    ) -> bool:
         """Record that it is used, and tell whether it may be."""
 
     def claim(self, request_id: str, binding: ClaimBinding) -> Claim:
@@ -76,10 +85,13 @@ class Services(Protocol):
 
 @dataclass(slots=True)
 class Call:
-    """Call something that may block: the policy, an approver, a hook, a store; the result is what it returns."""
+    """Call something that may block: the policy, an approver, a hook, a store; the result is what
+    it returns.
+    """
 
     function: Callable[..., Any]
-    afunction: Callable[..., Awaitable[Any]] | None = None  # its asynchronous form; else it runs in a worker thread
+    # its asynchronous form; else it runs in a worker thread
+    afunction: Callable[..., Awaitable[Any]] | None = None
     args: tuple[Any, ...] = ()
     kwargs: dict[str, Any] = field(default_factory=dict)
 
@@ -98,7 +110,9 @@ class Attempt:
 
 @dataclass(slots=True)
 class Execute:
-    """Run the tool; the result is an Attempt. For streams the driver stops here and the wrapper runs the body."""
+    """Run the tool; the result is an Attempt. For streams the driver stops here and the wrapper
+    runs the body.
+    """
 
     target: Callable[..., Any]
     args: tuple[Any, ...]

@@ -1,4 +1,6 @@
-"""From a finished call to its ToolResult envelope, and to the typed outcome that a plain caller sees."""
+"""From a finished call to its ToolResult envelope, and to the typed outcome that a plain
+caller sees.
+"""
 
 from __future__ import annotations
 
@@ -101,7 +103,8 @@ def _required_action(call: Invocation) -> dict[str, Any] | None:
 
 def _with_value(call: Invocation, result: ToolResult) -> ToolResult:
     """Fill an envelope with what the tool returned."""
-    from agenttool_otel.results.content.map_content import map_content  # only an envelope needs it, and it is large
+    # only an envelope needs it, and it is large
+    from agenttool_otel.results.content.map_content import map_content
 
     mapped = map_content(call.model_value)
     kept = call.kept
@@ -132,14 +135,19 @@ def examine(call: Invocation) -> None:
         return
     mapped = map_content(call.model_value)
     call.artifact_refs = mapped.artifact_refs
-    call.schema_errors = problems = [*mapped.schema_errors, *_output_problems(call, mapped.structured_content)]
+    call.schema_errors = problems = [
+        *mapped.schema_errors,
+        *_output_problems(call, mapped.structured_content),
+    ]
     if problems and call.error is None and call.flaw is None:
         told = f"the output does not fit the output schema: {', '.join(problems)}"
         call.flaw = ToolError.of(ErrorClass.RESULT_MAPPING_FAILED, told)
 
 
 def _output_problems(call: Invocation, structured: Any) -> list[str]:
-    """Check the native output against the output schema: places and what belongs there, never values."""
+    """Check the native output against the output schema: places and what belongs there,
+    never values.
+    """
     from agenttool_otel.results.content.shown import shown_json
 
     check = call.spec.output_check
@@ -170,7 +178,9 @@ def _summary(call: Invocation) -> str:
 
 
 def outcome_of(call: Invocation) -> GovernedOutcome:
-    """Make the exception for a caller of the plain function, for a call that did not run or had no time to end."""
+    """Make the exception for a caller of the plain function, for a call that did not run or had no
+    time to end.
+    """
     then = as_it_is(call)
     error_class = call.error.error_class if call.error is not None else None
     common: dict[str, Any] = {

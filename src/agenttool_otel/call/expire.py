@@ -1,8 +1,10 @@
-"""The end of a call that waited and will not run: rejected, expired or canceled, told by whoever finds out.
+"""The end of a call that waited and will not run: rejected, expired or canceled, told by whoever
+finds out.
 
-The asking process may be gone for good, and then nobody would ever tell. So the process in which the answer was given,
-or in which the time was found to be over, leaves the terminal result and the span, linked to the asking one and under
-the same invocation id. If the asking process goes on later all the same, it tells its caller the same end.
+The asking process may be gone for good, and then nobody would ever tell. So the process in which
+the answer was given, or in which the time was found to be over, leaves the terminal result and the
+span, linked to the asking one and under the same invocation id. If the asking process goes on later
+all the same, it tells its caller the same end.
 """
 
 from __future__ import annotations
@@ -25,18 +27,23 @@ if TYPE_CHECKING:
     from agenttool_otel.approvals.types import StoredCall
 
 
-_ENDED: Final = frozenset({ApprovalStatus.REJECTED, ApprovalStatus.EXPIRED, ApprovalStatus.CANCELED})
+_ENDED: Final = frozenset(
+    {ApprovalStatus.REJECTED, ApprovalStatus.EXPIRED, ApprovalStatus.CANCELED}
+)
 
 
 def close_call(runtime: Runtime, ref: str) -> ToolResult:
-    """Leave the terminal result and span of a call whose approval was rejected, expired or canceled."""
+    """Leave the terminal result and span of a call whose approval was rejected, expired or
+    canceled.
+    """
     stored = runtime.approvals.waiting(ref)
     request = stored.request
     if request.status not in _ENDED:
         message = f"the request is {request.status.value}, so its call has not ended here"
         raise ApprovalConflict(message, reason=ApprovalConflictReason.STILL_OPEN)
     if request.status is ApprovalStatus.EXPIRED:
-        with contextlib.suppress(ApprovalStoreError):  # it may be told twice then, which is better than never
+        # it may be told twice then, which is better than never
+        with contextlib.suppress(ApprovalStoreError):
             runtime.approvals.store.report_expiry(request.request_id)
     return _close(runtime, stored)
 
@@ -56,7 +63,9 @@ def _close(runtime: Runtime, stored: StoredCall) -> ToolResult:
 
 
 def close_expired(runtime: Runtime) -> list[ToolResult]:
-    """Record the end of each call whose request expired; reading a request marks it as expired, too."""
+    """Record the end of each call whose request expired; reading a request marks it as
+    expired, too.
+    """
     results = []
     store = runtime.approvals.store
     for request_id in store.unreported_expiries():

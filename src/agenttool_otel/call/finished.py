@@ -1,4 +1,6 @@
-"""The records of a call that ended, for sinks: the standard's own objects, without content of arguments and results."""
+"""The records of a call that ended, for sinks: the standard's own objects, without content of
+arguments and results.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,12 @@ from operator import attrgetter
 from typing import Final
 
 from agenttool_otel.call.invocation import NOT_RUN, Invocation
-from agenttool_otel.call.records import decision_records, invocation_record, references, result_facts
+from agenttool_otel.call.records import (
+    decision_records,
+    invocation_record,
+    references,
+    result_facts,
+)
 from agenttool_otel.records import ToolResult
 from agenttool_otel.records.base import JsonObject, Record
 from agenttool_otel.telemetry.sinks import Build
@@ -21,9 +28,37 @@ _FIELDS: Final[dict[str, set[str]]] = {
 
 
 _NEEDED: Final = (
-    *("spec", "context", "id", "native_call_id", "status", "outcome", "transitions", "created_ns", "started_ns"),
-    *("ended_ns", "span", "model_input", "received", "observable_input", "permission_input", "bound", "mutations"),
-    *("decisions", "request", "hook_records", "error", "_result_id", "result_status", "persistence", "verdict"),
+    *(
+        "spec",
+        "context",
+        "id",
+        "native_call_id",
+        "status",
+        "outcome",
+        "transitions",
+        "created_ns",
+        "started_ns",
+    ),
+    *(
+        "ended_ns",
+        "span",
+        "model_input",
+        "received",
+        "observable_input",
+        "permission_input",
+        "bound",
+        "mutations",
+    ),
+    *(
+        "decisions",
+        "request",
+        "hook_records",
+        "error",
+        "_result_id",
+        "result_status",
+        "persistence",
+        "verdict",
+    ),
     *("redaction_state", "flaw", "artifact_refs", "place", "facts", "cancellation", "mappings"),
     *("abort_reason", "modified", "size", "hook_context", "hook_state", "edit_note"),
 )
@@ -31,7 +66,9 @@ _needed_of = attrgetter(*_NEEDED)
 
 
 def as_it_is(call: Invocation) -> Invocation:
-    """Return a call that ended or waits as it is now: what its records need of it, and no result."""
+    """Return a call that ended or waits as it is now: what its records need of it, and no
+    result.
+    """
     _ = call.result_id  # made when first asked for, and the same in every record
     now = Invocation.__new__(Invocation)  # nothing else is asked of it
     for name, value in zip(_NEEDED, _needed_of(call), strict=True):
@@ -63,7 +100,9 @@ def _records(call: Invocation) -> Iterator[tuple[str, JsonObject]]:
         **result_facts(call),
         artifact_refs=call.artifact_refs,
         telemetry_refs=invocation.telemetry_refs,
-        error=error.model_copy(update={"message": "", **references(call)}) if error is not None else None,
+        error=error.model_copy(update={"message": "", **references(call)})
+        if error is not None
+        else None,
     )
     yield "tool_result", result.to_json_object()
 

@@ -32,7 +32,13 @@ from agenttool_otel.names import (
     ResultStatus,
 )
 from agenttool_otel.policy.types import ApprovalInput, HookHint, Verdict
-from agenttool_otel.records import ExternalMapping, HookRecord, InputMutation, ResultPersistence, ToolError
+from agenttool_otel.records import (
+    ExternalMapping,
+    HookRecord,
+    InputMutation,
+    ResultPersistence,
+    ToolError,
+)
 from agenttool_otel.redaction import Redacted
 from agenttool_otel.redaction.argument_mask import ArgumentMask
 from agenttool_otel.redaction.types import DETECTED
@@ -44,7 +50,9 @@ from agenttool_otel.values.ids import new_id
 NOT_RUN: Any = object()
 
 NOT_READ: Final[dict[str, Any]] = {}
-"""The observable input of a call whose arguments nothing has normalised yet; told by identity, never changed."""
+"""The observable input of a call whose arguments nothing has normalised yet; told by identity,
+never changed.
+"""
 
 
 class RedactionEntry(NamedTuple):
@@ -81,9 +89,11 @@ class Invocation:
     executor: Executor | None = None  # where its body runs, where that is not here
     cancellation: CancelState | None = None  # the request to stop it, if there was one
     reported: int = 0  # how many progress records it has told
-    told_later: list[Callable[[], None]] | None = None  # what listeners get of them when its result is handed on
+    # what listeners get of them when its result is handed on
+    told_later: list[Callable[[], None]] | None = None
     mappings: list[ExternalMapping] = field(default_factory=list)  # native ids of this very call
-    modifier: ContextModifier | None = None  # a change of shared context that it wants, and what became of it
+    # a change of shared context that it wants, and what became of it
+    modifier: ContextModifier | None = None
     modified: dict[str, Any] | None = None
 
     # --- state and time ---
@@ -102,19 +112,27 @@ class Invocation:
     # --- the four inputs ---
     call_args: tuple[Any, ...] = ()  # as the caller gave them, later what the executor gets
     call_kwargs: dict[str, Any] = field(default_factory=dict)
-    model_input: dict[str, Any] = field(default_factory=dict)  # JSON arguments as received; never changed
-    received: dict[str, Any] | None = None  # the model input of before a pause, after which a call is bound anew
-    observable_input: dict[str, Any] = field(default_factory=lambda: NOT_READ)  # normalised copy for hooks and people
+    # JSON arguments as received; never changed
+    model_input: dict[str, Any] = field(default_factory=dict)
+    # the model input of before a pause, after which a call is bound anew
+    received: dict[str, Any] | None = None
+    # normalised copy for hooks and people
+    observable_input: dict[str, Any] = field(default_factory=lambda: NOT_READ)
     permission_input: dict[str, Any] = field(default_factory=dict)  # what is decided
-    # whether the arguments may be others than the schema says: a Python caller's, or what a reader makes of them
+    # whether the arguments may be others than the schema says: a Python caller's, or what a reader
+    # makes of them
     unchecked: bool = False
-    misfits: frozenset[str] = frozenset()  # the arguments that are: facts look at them as at data of no schema
-    bound: dict[str, Any] = field(default_factory=dict)  # Python arguments by name: what the executor gets
-    originals: dict[str, Any] = field(default_factory=dict)  # of a Python call: the caller's objects that were copied
+    # the arguments that are: facts look at them as at data of no schema
+    misfits: frozenset[str] = frozenset()
+    # Python arguments by name: what the executor gets
+    bound: dict[str, Any] = field(default_factory=dict)
+    # of a Python call: the caller's objects that were copied
+    originals: dict[str, Any] = field(default_factory=dict)
     internal: dict[str, Any] | None = None  # internal-only arguments that hooks gave
     # who changed the input last, and to what, where that reads as another permission input
     given: tuple[MutationSource, dict[str, Any]] | None = None
-    validated: bool = False  # a framework has validated the arguments and given the normalised ones already
+    # a framework has validated the arguments and given the normalised ones already
+    validated: bool = False
     mutations: list[InputMutation] = field(default_factory=list)  # changes between the inputs
     edit_note: str | None = None  # what a model is told of a person's changes
 
@@ -135,15 +153,19 @@ class Invocation:
     hook_records: list[HookRecord] = field(default_factory=list)  # what hooks did
     hook_state: HookState | None = None  # the hook runner's own notes on this call
     happened: Happened | None = None  # its entry in the session's history
-    resources: dict[str, Mapping[str, Any]] = field(default_factory=dict)  # what hooks looked up, by hook id
+    # what hooks looked up, by hook id
+    resources: dict[str, Mapping[str, Any]] = field(default_factory=dict)
 
     # --- result ---
     result_status: ResultStatus = ResultStatus.SYNTHETIC_ERROR
     error: ToolError | None = None
     flaw: ToolError | None = None  # what went wrong with the result of a tool that returned
-    artifact_refs: list[dict[str, Any]] = field(default_factory=list)  # deliverables that the result names
-    schema_errors: list[str] | None = None  # where the output misses its schema, once that was looked at
-    exception: BaseException | None = None  # what the tool (or a control-flow signal) raised, re-raised unmodified
+    # deliverables that the result names
+    artifact_refs: list[dict[str, Any]] = field(default_factory=list)
+    # where the output misses its schema, once that was looked at
+    schema_errors: list[str] | None = None
+    # what the tool (or a control-flow signal) raised, re-raised unmodified
+    exception: BaseException | None = None
     value: Any = NOT_RUN  # native return value; ``ran`` tells whether there is one
     delivered: Any = NOT_RUN  # what the caller of the plain function gets
     preview: Any = NOT_RUN  # what a model gets, where that is less
@@ -154,11 +176,15 @@ class Invocation:
     kept: Kept | StreamOutcome | None = None  # what was done to keep the result
     persistence: ResultPersistence | None = None
     tap: StreamTap | None = None  # what watches the items of a stream, where somebody needs them
-    item_seen: Callable[[Any], None] | None = None  # told each item of a stream that the session has to remember
+    # told each item of a stream that the session has to remember
+    item_seen: Callable[[Any], None] | None = None
     redaction_state: RedactionState = RedactionState.NONE
     redactions: list[RedactionEntry] = field(default_factory=list)
-    # the permission input, the arguments and the pointers by which the call's own secrets were looked for; their mask
-    argument_mask: tuple[dict[str, Any], dict[str, Any], tuple[str, ...], ArgumentMask | None] | None = None
+    # the permission input, the arguments and the pointers by which the call's own secrets were
+    # looked for; their mask
+    argument_mask: (
+        tuple[dict[str, Any], dict[str, Any], tuple[str, ...], ArgumentMask | None] | None
+    ) = None
     # the permission input redacted, with the input and the pointers that it was redacted by
     redacted_input: tuple[dict[str, Any], tuple[str, ...], Redacted] | None = None
     _result_id: str = ""
@@ -180,7 +206,11 @@ class Invocation:
     def policy_tool(self) -> dict[str, Any]:
         """``input.tool`` of this call."""
         tool, facts = self.spec.policy_tool, self.spec.safety_facts
-        return tool if self.spec.safety.static else {**tool, **facts(self.permission_input, self.facts)}
+        return (
+            tool
+            if self.spec.safety.static
+            else {**tool, **facts(self.permission_input, self.facts)}
+        )
 
     @property
     def model_value(self) -> Any:
@@ -223,7 +253,8 @@ class Invocation:
         return self._result_id
 
     def second_part(self) -> Invocation:
-        """Return the same invocation for its second part: another span and result, the same id, decisions and records.
+        """Return the same invocation for its second part: another span and result, the same id,
+        decisions and records.
 
         The first part's envelope was handed out and must not change any more.
         """
@@ -239,7 +270,9 @@ class Invocation:
         return second
 
     def enter(self, status: InvocationStatus) -> None:
-        """Change the state and remember when; what a paused call goes through again was entered before."""
+        """Change the state and remember when; what a paused call goes through again was entered
+        before.
+        """
         self.status = status
         if (
             self.ticket is None
@@ -261,7 +294,9 @@ class Invocation:
         result: ResultStatus = ResultStatus.FAILED,
         **details: Any,
     ) -> None:
-        """End the call with an error; its message is for people and holds no argument or result content."""
+        """End the call with an error; its message is for people and holds no argument or result
+        content.
+        """
         self.error = ToolError.of(error_class, message, **details)
         self.result_status = result
         self.enter(status)

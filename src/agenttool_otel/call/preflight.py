@@ -20,7 +20,9 @@ _UNAVAILABLE: Final = {
 
 
 def next_outcome_step(evaluation: Mapping[str, Any] | None) -> str | None:
-    """Return what to do about an evaluator that does not pass; where it says nothing, a trend is looked at first."""
+    """Return what to do about an evaluator that does not pass; where it says nothing, a trend is
+    looked at first.
+    """
     if not evaluation or evaluation.get("status") == "pass":
         return None
     said = str(evaluation.get("next_step") or "")
@@ -46,7 +48,9 @@ def preflight_of(call: Invocation) -> Preflight:
     )
 
 
-def _next_step(call: Invocation, behavior: Behavior, alternatives: Sequence[Mapping[str, Any]]) -> str:
+def _next_step(
+    call: Invocation, behavior: Behavior, alternatives: Sequence[Mapping[str, Any]]
+) -> str:
     step = None if behavior is Behavior.ALLOW else next_outcome_step(call.context.evaluation)
     if step is not None:
         return step

@@ -1,6 +1,8 @@
-"""What a call says of itself: from an Invocation to span attributes, events and metrics (design section 6).
+"""What a call says of itself: from an Invocation to span attributes, events and metrics (design
+section 6).
 
-Everything that an unsampled span would throw away is skipped; metrics are recorded whether the span is sampled or not.
+Everything that an unsampled span would throw away is skipped; metrics are recorded whether the span
+is sampled or not.
 """
 
 from __future__ import annotations
@@ -16,7 +18,12 @@ from typing import Any, Final
 
 from opentelemetry.trace import Link
 
-from agenttool_otel.call.argument_secrets import cleaner_of, mask_of, redacted_input, secret_pointers
+from agenttool_otel.call.argument_secrets import (
+    cleaner_of,
+    mask_of,
+    redacted_input,
+    secret_pointers,
+)
 from agenttool_otel.call.attributes import (
     ERROR,
     decision_attributes,
@@ -89,28 +96,47 @@ class Recorder:
         # rules say the same few sentences over and over
         self._clean_reason = lru_cache(maxsize=2048)(self._cleaned_reason)
         self.captures = capture != "NO_CONTENT"  # whether redacted content is recorded anywhere
-        self.verbose = telemetry.events.verbose  # whether the event classes that every call has are wanted
+        # whether the event classes that every call has are wanted
+        self.verbose = telemetry.events.verbose
         self._max_chars = telemetry.settings.max_attribute_chars
 
     def begin(self, call: Invocation, links: tuple[Link, ...] = ()) -> None:
         """Start the call's span with all that a sampler may look at."""
-        attributes = {**call.spec.start_attributes, **call.context.span_attributes, Attr.INVOCATION_ID: call.id}
+        attributes = {
+            **call.spec.start_attributes,
+            **call.context.span_attributes,
+            Attr.INVOCATION_ID: call.id,
+        }
         # the same for every call of the tool, so it is redacted once
-        attributes[GenAI.TOOL_DESCRIPTION] = self._clean_reason(call.spec.declaration.description)[: self._max_chars]
+        attributes[GenAI.TOOL_DESCRIPTION] = self._clean_reason(call.spec.declaration.description)[
+            : self._max_chars
+        ]
         if call.native_call_id:
             attributes[GenAI.TOOL_CALL_ID] = call.native_call_id
         call.span, call.owned = self.telemetry.start(call.spec.span_name, attributes, links=links)
 
     def emit(
-        self, call: Invocation, name: str, attributes: dict[str, Any], *, on_span: dict[str, Any] | None = None
+        self,
+        call: Invocation,
+        name: str,
+        attributes: dict[str, Any],
+        *,
+        on_span: dict[str, Any] | None = None,
     ) -> None:
         """Emit one event of a call; its attributes are primitives without content."""
         self.telemetry.events.emit(
-            call.span, name, attributes, on_span=on_span, invocation_id=call.id, tool_id=call.spec.tool_id
+            call.span,
+            name,
+            attributes,
+            on_span=on_span,
+            invocation_id=call.id,
+            tool_id=call.spec.tool_id,
         )
 
     def decided(self, call: Invocation, verdict: Verdict) -> None:
-        """Bring a permission decision into force and record it as an event; the span's attributes follow at the end."""
+        """Bring a permission decision into force and record it as an event; the span's attributes
+        follow at the end.
+        """
         call.decide(verdict)
         events = self.telemetry.events
         if not events.wanted(call.span):
@@ -122,8 +148,12 @@ class Recorder:
     def hook_started(self, call: Invocation, record: HookRecord) -> None:
         """Tell that a hook begins."""
         if self.telemetry.events.wanted(call.span):
-            name = Event.HOOK_PRE_STARTED if record.hook_event in BEFORE else Event.HOOK_POST_STARTED
-            self.emit(call, name, {Attr.HOOK_ID: record.hook_id, Attr.HOOK_EVENT: record.hook_event.value})
+            name = (
+                Event.HOOK_PRE_STARTED if record.hook_event in BEFORE else Event.HOOK_POST_STARTED
+            )
+            self.emit(
+                call, name, {Attr.HOOK_ID: record.hook_id, Attr.HOOK_EVENT: record.hook_event.value}
+            )
 
     def hook_completed(self, call: Invocation, record: HookRecord) -> None:
         """Tell what a hook did: the kinds of its outputs, and how it failed if it did."""
@@ -137,7 +167,9 @@ class Recorder:
         failure = getattr(record, "failure", None)
         if failure is not None:
             attributes[Attr.HOOK_ERROR] = failure["error_type"]
-        name = Event.HOOK_PRE_COMPLETED if record.hook_event in BEFORE else Event.HOOK_POST_COMPLETED
+        name = (
+            Event.HOOK_PRE_COMPLETED if record.hook_event in BEFORE else Event.HOOK_POST_COMPLETED
+        )
         self.emit(call, name, attributes)
 
     def hook_progress(self, call: Invocation, sequence: int, percent: float | None) -> None:
@@ -151,11 +183,15 @@ class Recorder:
         self.emit(call, Event.INVOCATION_PROGRESS, attributes)
 
     def shown(self, value: Any, pointers: tuple[str, ...]) -> Any:
-        """Return a value redacted, for a record that may show content; ``None`` where content is not captured."""
+        """Return a value redacted, for a record that may show content; ``None`` where content is
+        not captured.
+        """
         if not self.captures:
             return None
         try:
-            return self._redactor.redact(captured_json(value), pointers=pointers, budget_bytes=self._max_chars).value
+            return self._redactor.redact(
+                captured_json(value), pointers=pointers, budget_bytes=self._max_chars
+            ).value
         except Exception as error:
             self.telemetry.losses.note("capture", error)
             return "[redaction failed]"
@@ -169,7 +205,11 @@ class Recorder:
         request_id = call.request.request_id if call.request is not None else ""
         labels = {Attr.APPROVAL_STATUS: status.value}
         call.approval_wait = waited
-        self.emit(call, Event.APPROVAL_ANSWERED, {**labels, Attr.APPROVAL_ID: request_id, Attr.APPROVAL_WAIT: waited})
+        self.emit(
+            call,
+            Event.APPROVAL_ANSWERED,
+            {**labels, Attr.APPROVAL_ID: request_id, Attr.APPROVAL_WAIT: waited},
+        )
         self.telemetry.measure(self.telemetry.instruments.approval_wait, waited, labels)
         self.pending(-1)
 
@@ -187,7 +227,9 @@ class Recorder:
         if self._capture_event:
             self.emit(call, event, {GenAI.TOOL_CALL_ARGUMENTS: text})
 
-    def _captured(self, call: Invocation, target: str, value: Any, pointers: tuple[str, ...]) -> str:
+    def _captured(
+        self, call: Invocation, target: str, value: Any, pointers: tuple[str, ...]
+    ) -> str:
         try:
             mask = mask_of(call, self._redactor)
             masked = 0
@@ -211,7 +253,9 @@ class Recorder:
             return "[redaction failed]"
 
     def cleaner(self, call: Invocation, clean: Callable[[str], str]) -> Callable[[str], str]:
-        """Return what cleans a text of this call: from the call's own secrets, then from those that detectors know."""
+        """Return what cleans a text of this call: from the call's own secrets, then from those that
+        detectors know.
+        """
         return cleaner_of(call, self._redactor, clean)
 
     def redacted_object(self, value: dict[str, Any]) -> dict[str, Any]:
@@ -241,7 +285,10 @@ class Recorder:
             verdict = _without_arguments(call, verdict)
         clean, text, path = self._clean_reason, verdict.message, verdict.blocked_path
         allowed = verdict.behavior is Behavior.ALLOW
-        if text and (not allowed or (self.telemetry.events.wanted(call.span) and _quotes(text, call.permission_input))):
+        if text and (
+            not allowed
+            or (self.telemetry.events.wanted(call.span) and _quotes(text, call.permission_input))
+        ):
             mask = mask_of(call, self._redactor)
             text = text if mask is None else mask.text(text)
         # an argument that was redacted, and came out as it is, is not redacted again
@@ -252,15 +299,21 @@ class Recorder:
         now = clean(text), path, clean(verdict.rule_ref), tuple(map(clean, verdict.rule_refs))
         if now == was:
             return verdict
-        return replace(verdict, message=now[0], blocked_path=now[1], rule_ref=now[2], rule_refs=now[3])
+        return replace(
+            verdict, message=now[0], blocked_path=now[1], rule_ref=now[2], rule_refs=now[3]
+        )
 
-    def redacted(self, call: Invocation, target: str, redactions: Any, state: RedactionState) -> None:
+    def redacted(
+        self, call: Invocation, target: str, redactions: Any, state: RedactionState
+    ) -> None:
         """Remember and tell what was redacted: kinds, pointers and counts, never a value."""
         if state is not RedactionState.NONE and call.redaction_state is not RedactionState.FAILED:
             call.redaction_state = state
         if state is RedactionState.FAILED:
             self.emit(call, Event.REDACTION_FAILED, {Attr.REDACTION_TARGET: target})
-            self.telemetry.count(self.telemetry.instruments.redaction_failures, 1, {Attr.REDACTION_TARGET: target})
+            self.telemetry.count(
+                self.telemetry.instruments.redaction_failures, 1, {Attr.REDACTION_TARGET: target}
+            )
         if not redactions:
             return
         call.redactions.extend(RedactionEntry(target, *redaction) for redaction in redactions)
@@ -278,13 +331,17 @@ class Recorder:
                     Attr.REDACTION_TARGET: target,
                     Attr.REDACTION_KIND: sorted(kinds),
                     Attr.REDACTION_COUNT: sum(kinds.values()),
-                    Attr.REDACTION_POINTERS: sorted({redaction.pointer for redaction in redactions})[:64],
+                    Attr.REDACTION_POINTERS: sorted(
+                        {redaction.pointer for redaction in redactions}
+                    )[:64],
                     Attr.REDACTION_RULES: sorted({redaction.rule for redaction in redactions})[:64],
                 },
             )
 
     def result(self, call: Invocation) -> None:
-        """Record that a result was created: status, size, and its redacted content where captured."""
+        """Record that a result was created: status, size, and its redacted content where
+        captured.
+        """
         call.told = True
         if not self.telemetry.events.wanted(call.span):
             return
@@ -297,7 +354,11 @@ class Recorder:
             attributes[Attr.RESULT_ITEMS] = call.items
         if self.captures and call.ran:
             # a stream has nothing to show but what a tap kept of it
-            shown = call.model_value if call.items is not None and call.kept is not None else call.delivered
+            shown = (
+                call.model_value
+                if call.items is not None and call.kept is not None
+                else call.delivered
+            )
             text = self._captured(call, "result", shown, call.result_pointers)
             if self._capture_span:
                 self.telemetry.attribute(call.span, GenAI.TOOL_CALL_RESULT, text)
@@ -305,13 +366,19 @@ class Recorder:
                 attributes[GenAI.TOOL_CALL_RESULT] = text
         self.emit(call, Event.RESULT_CREATED, attributes)
 
-    def persisted(self, call: Invocation, *, failure: str | None = None, store: str = "none") -> None:
+    def persisted(
+        self, call: Invocation, *, failure: str | None = None, store: str = "none"
+    ) -> None:
         """Record a persistence decision, and that the store failed if it did."""
         decision = call.persistence
         if failure is not None:
             labels = {Label.STORE: store}
             self.telemetry.count(self.telemetry.instruments.persistence_failures, 1, labels)
-            self.emit(call, Event.PERSISTENCE_FAILED, {Attr.RESULT_REASON: failure[:_MAX_MESSAGE], **labels})
+            self.emit(
+                call,
+                Event.PERSISTENCE_FAILED,
+                {Attr.RESULT_REASON: failure[:_MAX_MESSAGE], **labels},
+            )
         if decision is None or not self.telemetry.events.wanted(call.span):
             return
         attributes: dict[str, Any] = {Attr.RESULT_PERSISTENCE: decision.strategy.value}
@@ -328,7 +395,9 @@ class Recorder:
         self.emit(call, Event.RESULT_PERSISTED, attributes)
 
     def exception(self, call: Invocation) -> None:
-        """Record the tool's own exception: its type, and its redacted message only where content is captured."""
+        """Record the tool's own exception: its type, and its redacted message only where content is
+        captured.
+        """
         if call.exception is None or not self.telemetry.events.wanted(call.span):
             return
         attributes = {Exc.TYPE: error_name(call.exception)}
@@ -337,20 +406,25 @@ class Recorder:
         self.emit(call, Exc.EVENT, attributes)
 
     def note_edit(self, call: Invocation) -> None:
-        """Note what a model is told of a person's changes, once the decision in force tells what is secret of them."""
+        """Note what a model is told of a person's changes, once the decision in force tells what is
+        secret of them.
+        """
         try:
             call.edit_note = edit_note(call, self._redactor)
         except Exception as error:
             self.telemetry.losses.note("result", error)
 
     def end(self, call: Invocation) -> None:
-        """Write the final facts, end the span and record the metrics of a call in a terminal or pending state."""
+        """Write the final facts, end the span and record the metrics of a call in a terminal or
+        pending state.
+        """
         call.ended_ns = time.time_ns()
         duration = time.perf_counter() - call.t0
         telemetry = self.telemetry
         try:
             if self.captures and call.started_ns is None and call.permission_input:
-                self.arguments(call, Event.INVOCATION_ARGUMENTS_READY)  # of a call that did not run, or waits
+                # of a call that did not run, or waits
+                self.arguments(call, Event.INVOCATION_ARGUMENTS_READY)
             if telemetry.events.wanted(call.span):
                 self._tell_end(call)
             recording = telemetry.recording(call.span)
@@ -366,7 +440,9 @@ class Recorder:
             telemetry.losses.note("end", error)
 
     def yielded(self, call: Invocation) -> None:
-        """Tell that a batch handed a call's result on; sinks get its invocation again, with that state."""
+        """Tell that a batch handed a call's result on; sinks get its invocation again, with that
+        state.
+        """
         call.transitions.append((InvocationStatus.YIELDED, time.time_ns()))
         self.emit(call, Event.INVOCATION_YIELDED, {})
         if self.telemetry.events.sinks:
@@ -374,7 +450,9 @@ class Recorder:
             self.telemetry.events.put(lambda: islice(again(), 1))
 
     def _tell_end(self, call: Invocation) -> None:
-        """Emit what every call has at its end: its result, unless that was told already, and one terminal event."""
+        """Emit what every call has at its end: its result, unless that was told already, and one
+        terminal event.
+        """
         if not call.told:
             self.result(call)
         if (name := _TERMINAL_EVENTS.get(call.status)) is None:
@@ -392,10 +470,14 @@ class Recorder:
         self.emit(call, name, attributes)
 
     def _blocked(self, call: Invocation, path: str) -> dict[str, Any]:
-        """Name the argument whose place a decision names, and the place where content is captured."""
+        """Name the argument whose place a decision names, and the place where content is
+        captured.
+        """
         for fact in call.facts["paths"]:
             readings = (fact["resolved"], fact["lexical"], fact["raw"])
-            if path not in readings and path not in (self._clean_reason(reading) for reading in readings if reading):
+            if path not in readings and path not in (
+                self._clean_reason(reading) for reading in readings if reading
+            ):
                 continue
             argument = fact["argument"]
             found = {Attr.PERMISSION_BLOCKED_ARGUMENT: self._clean_reason(argument)}
@@ -417,24 +499,40 @@ class Recorder:
                 labels[GenAI.ERROR_TYPE] = call.error.error_class.value
             if agent:
                 labels[GenAI.AGENT_NAME] = agent_label(agent)
-        if not (call.measured and call.outcome is Outcome.EXECUTED) and (call.owned or not records_duration(call.span)):
+        if not (call.measured and call.outcome is Outcome.EXECUTED) and (
+            call.owned or not records_duration(call.span)
+        ):
             telemetry.measure(instruments.duration, duration, labels)
         if verdict is not None:
             instruments.decided(
-                spec.name, verdict.behavior, call.outcome, verdict.source, verdict.mode, verdict.rule_ref
+                spec.name,
+                verdict.behavior,
+                call.outcome,
+                verdict.source,
+                verdict.mode,
+                verdict.rule_ref,
             )
             if not verdict.cached:
-                telemetry.measure(instruments.decision_duration, verdict.duration, engine_labels(verdict.engine))
+                telemetry.measure(
+                    instruments.decision_duration, verdict.duration, engine_labels(verdict.engine)
+                )
             if verdict.fail_closed is not None or verdict.shadow is not None:
                 self._measure_unusual(call, verdict)
         if call.size is not None and call.outcome is Outcome.EXECUTED:
-            telemetry.measure(instruments.result_size, call.size, result_labels(spec.name, call.result_status))
+            telemetry.measure(
+                instruments.result_size, call.size, result_labels(spec.name, call.result_status)
+            )
 
     def _measure_unusual(self, call: Invocation, verdict: Verdict) -> None:
-        """Count a decision that could not be had, and one that a shadow policy would have made differently."""
+        """Count a decision that could not be had, and one that a shadow policy would have made
+        differently.
+        """
         telemetry = self.telemetry
         if verdict.fail_closed is not None:
-            cause = {Attr.PERMISSION_FAIL_CLOSED: verdict.fail_closed.value, Attr.POLICY_ENGINE: str(verdict.engine)}
+            cause = {
+                Attr.PERMISSION_FAIL_CLOSED: verdict.fail_closed.value,
+                Attr.POLICY_ENGINE: str(verdict.engine),
+            }
             telemetry.count(telemetry.instruments.fail_closed, 1, cause)
         if verdict.shadow is not None and verdict.shadow.behavior is not verdict.behavior:
             labels = {
@@ -454,7 +552,9 @@ def _quotes(message: str, arguments: Mapping[str, Any]) -> bool:
         value = stack.pop()
         cls = type(value)
         if cls is str:
-            if len(value) >= MIN_CHARS and (value in message or any(word in message for word in _WORDS.findall(value))):
+            if len(value) >= MIN_CHARS and (
+                value in message or any(word in message for word in _WORDS.findall(value))
+            ):
                 return True
         elif cls is dict:
             stack += value.values()
@@ -466,17 +566,23 @@ def _quotes(message: str, arguments: Mapping[str, Any]) -> bool:
 
 
 def _without_arguments(call: Invocation, verdict: Verdict) -> Verdict:
-    """Take the call's arguments out of what rules say: their messages, their names and what they tell of other calls.
+    """Take the call's arguments out of what rules say: their messages, their names and what they
+    tell of other calls.
 
-    What a safer call, a change or a place repeats is for the model, which wrote the arguments, and for the person who
-    answers: neither the span nor a sink is told of it."""
+    What a safer call, a change or a place repeats is for the model, which wrote the arguments, and
+    for the person who answers: neither the span nor a sink is told of it.
+    """
     bundle, fixed = None, frozenset[str]()
     for engine in getattr(call.in_charge.decider, "engines", ()):
         bundle = bundle or getattr(engine, "bundle", None)
         fixed |= getattr(engine, "fixed_texts", frozenset())
     texts = own_texts(bundle)
     constant = texts.issuperset((verdict.message, verdict.rule_ref, *verdict.rule_refs))
-    if constant and verdict.shadow is None and not (verdict.alternatives or verdict.suggested_updates):
+    if (
+        constant
+        and verdict.shadow is None
+        and not (verdict.alternatives or verdict.suggested_updates)
+    ):
         return verdict  # most calls are answered by constant texts
     inputs = (call.permission_input, call.model_input, call.observable_input)
     clean = without_arguments(bundle, [given for given in inputs if isinstance(given, dict)], fixed)
@@ -493,7 +599,9 @@ def _cleaned_words(verdict: Verdict, clean: Callable[[str], str]) -> Verdict:
         "rule_ref": clean(verdict.rule_ref),
         "rule_refs": tuple(map(clean, verdict.rule_refs)),
         "alternatives": tuple(_with_clean_reason(one, clean) for one in verdict.alternatives),
-        "suggested_updates": tuple(_with_clean_reason(one, clean) for one in verdict.suggested_updates),
+        "suggested_updates": tuple(
+            _with_clean_reason(one, clean) for one in verdict.suggested_updates
+        ),
     }
     if all(value == getattr(verdict, name) for name, value in now.items()):
         return verdict
@@ -501,6 +609,8 @@ def _cleaned_words(verdict: Verdict, clean: Callable[[str], str]) -> Verdict:
 
 
 def _with_clean_reason(offer: dict[str, Any], clean: Callable[[str], str]) -> dict[str, Any]:
-    """Clean the one text of an offer that is for people: its tool, arguments and facts are what is offered."""
+    """Clean the one text of an offer that is for people: its tool, arguments and facts are what is
+    offered.
+    """
     reason = offer.get("reason")
     return {**offer, "reason": clean(reason)} if isinstance(reason, str) else offer

@@ -51,13 +51,19 @@ def _decision(call: Invocation, decided: Decided) -> PermissionDecision:
         behavior=verdict.behavior,
         mode=call.context.mode,
         enforced=enforced.mode is PolicyMode.ENFORCE,
-        shadow={"behavior": shadow.behavior.value, "rule_ref": shadow.rule_ref} if shadow is not None else None,
+        shadow={"behavior": shadow.behavior.value, "rule_ref": shadow.rule_ref}
+        if shadow is not None
+        else None,
         source=origin if origin and isinstance(origin, str) else verdict.source.value,
-        reason=DecisionReason(type=verdict.reason_type, rule_ref=verdict.rule_ref or None, message=verdict.message),
+        reason=DecisionReason(
+            type=verdict.reason_type, rule_ref=verdict.rule_ref or None, message=verdict.message
+        ),
         rule_refs=list(verdict.rule_refs),
         policy_refs=[policy_ref(verdict)] if verdict.engine else [],
         updated_input=verdict.updated_input,
-        updated_input_ref=None if verdict.updated_input is None else keyed_digest(verdict.updated_input),
+        updated_input_ref=None
+        if verdict.updated_input is None
+        else keyed_digest(verdict.updated_input),
         user_modified=any(m.source_type == "permission_prompt" for m in call.mutations),
         suggested_updates=list(verdict.suggested_updates),
         blocked_path=verdict.blocked_path,
@@ -75,16 +81,23 @@ def _decision(call: Invocation, decided: Decided) -> PermissionDecision:
 
 
 def call_input(call: Invocation) -> dict[str, Any]:
-    """Return what the executor gets, or got, as JSON data: without what no model may produce, nor plumbing."""
+    """Return what the executor gets, or got, as JSON data: without what no model may produce, nor
+    plumbing.
+    """
     parameters = call.spec.parameters
-    # what nobody gave, a default, was decided as well; a framework's adapter binds what it injects too
+    # what nobody gave, a default, was decided as well; a framework's adapter binds what it injects
+    # too
     bound = call.bound if parameters is None else parameters.flatten(call.bound)
     given = {name: value for name, value in bound.items() if name in call.permission_input}
     return {**call.permission_input, **decided_form(given, call.permission_input)}
 
 
-def invocation_record(call: Invocation, *, show: Callable[[Any], Any] | None = None) -> InvocationRecord:
-    """Build the tool_invocation record; with the four inputs as what redacts shows them, or with their digests."""
+def invocation_record(
+    call: Invocation, *, show: Callable[[Any], Any] | None = None
+) -> InvocationRecord:
+    """Build the tool_invocation record; with the four inputs as what redacts shows them, or with
+    their digests.
+    """
     shown: dict[str, Any] = {}
     for name in ("model_input", "observable_input", "permission_input"):
         value = getattr(call, name)
@@ -108,7 +121,9 @@ def invocation_record(call: Invocation, *, show: Callable[[Any], Any] | None = N
         native_call_id=call.native_call_id,
         status=call.status,
         actor_ref=shown_id(call.context.actor) or None,
-        runtime_refs=[f"session:{shown_id(call.context.session_id)}"] if call.context.session_id else [],
+        runtime_refs=[f"session:{shown_id(call.context.session_id)}"]
+        if call.context.session_id
+        else [],
         permission_decision_refs=[decided.decision_id for decided in call.decisions],
         hook_refs=[record.hook_id for record in call.hook_records],
         artifact_refs=call.artifact_refs,
@@ -140,13 +155,26 @@ def cancellation_record(call: Invocation) -> dict[str, Any] | None:
     if (state := call.cancellation) is None:
         return None
     times = {"requested_at": state.requested_at, "acknowledged_at": state.acknowledged_at}
-    told = {name: datetime.fromtimestamp(at, UTC).isoformat() for name, at in times.items() if at is not None}
-    return {"reason": state.reason, "abort_reason": state.abort_reason, **told, "outcome": state.outcome}
+    told = {
+        name: datetime.fromtimestamp(at, UTC).isoformat()
+        for name, at in times.items()
+        if at is not None
+    }
+    return {
+        "reason": state.reason,
+        "abort_reason": state.abort_reason,
+        **told,
+        "outcome": state.outcome,
+    }
 
 
 def references(call: Invocation) -> dict[str, list[str]]:
-    """Return the policies behind a call, and what of the approval log proves who was asked and what they said."""
-    policies = [policy_ref(call.verdict)] if call.verdict is not None and call.verdict.engine else []
+    """Return the policies behind a call, and what of the approval log proves who was asked and what
+    they said.
+    """
+    policies = (
+        [policy_ref(call.verdict)] if call.verdict is not None and call.verdict.engine else []
+    )
     evidence = [f"approval_log:{call.request.request_id}"] if call.request is not None else []
     return {"policy_refs": policies, "evidence_refs": evidence}
 
@@ -173,7 +201,10 @@ def result_facts(call: Invocation) -> dict[str, Any]:
 def input_mutations(call: Invocation) -> list[dict[str, Any]] | None:
     """Return who changed which fields of the input: ids and places, never values."""
     fields = {"mutation_id", "source_type", "source_ref", "changed_fields"}
-    return [change.model_dump(mode="json", exclude_none=True, include=fields) for change in call.mutations] or None
+    return [
+        change.model_dump(mode="json", exclude_none=True, include=fields)
+        for change in call.mutations
+    ] or None
 
 
 def trust(call: Invocation) -> dict[str, str] | None:

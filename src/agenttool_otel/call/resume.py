@@ -53,8 +53,12 @@ async def aresume_call(runtime: Runtime, invocation_id: str) -> ToolResult:
         going.leave(runtime)
 
 
-def _unavailable(runtime: Runtime, invocation_id: str, error: ApprovalStoreError) -> tuple[Invocation, Steps]:
-    """Return a part of a call that ends because the store can't be read; only who asked knows of which tool it is."""
+def _unavailable(
+    runtime: Runtime, invocation_id: str, error: ApprovalStoreError
+) -> tuple[Invocation, Steps]:
+    """Return a part of a call that ends because the store can't be read; only who asked knows of
+    which tool it is.
+    """
     waiting = runtime.pipeline.paused.look(invocation_id)
     if waiting is None:
         raise error
@@ -70,7 +74,9 @@ class _Going(NamedTuple):
     paused: PausedCall | None  # what this process remembered of it, taken out of its waiting
 
     def leave(self, runtime: Runtime) -> None:
-        """Let the call wait on where its approval was not used, so that it can go on later with its own objects."""
+        """Let the call wait on where its approval was not used, so that it can go on later with its
+        own objects.
+        """
         call = self.call
         if self.paused is None or call.claim is not None or call.request is None:
             return
@@ -78,20 +84,28 @@ class _Going(NamedTuple):
             runtime.pipeline.paused.put_back(call.id, self.paused)
 
 
-def _plan(runtime: Runtime, invocation_id: str, stored: StoredCall, *, asynchronous: bool) -> _Going:
+def _plan(
+    runtime: Runtime, invocation_id: str, stored: StoredCall, *, asynchronous: bool
+) -> _Going:
     request = stored.request
     tool = runtime.find(request.tool_id)
     waiting = runtime.pipeline.paused.look(invocation_id)
     spec = tool.spec if tool is not None else waiting.spec if waiting is not None else None
     unknown = UnknownTool(
-        f"no tool {request.tool_id} in this process", error_class=ErrorClass.UNKNOWN_TOOL, invocation_id=invocation_id
+        f"no tool {request.tool_id} in this process",
+        error_class=ErrorClass.UNKNOWN_TOOL,
+        invocation_id=invocation_id,
     )
     if spec is None:
         raise unknown
-    call = Invocation(spec, asking_context(stored.context), native_call_id=stored.context.get("native_call_id"))
+    call = Invocation(
+        spec, asking_context(stored.context), native_call_id=stored.context.get("native_call_id")
+    )
     continue_stored(call, stored)
     # what can't be run here is left as it is
-    target = _through_this_door(tool.json_target() if waiting is None else waiting.target, spec.name, asynchronous)
+    target = _through_this_door(
+        tool.json_target() if waiting is None else waiting.target, spec.name, asynchronous
+    )
     if (paused := runtime.pipeline.paused.take(invocation_id)) is not None:
         _, _, call.call_args, call.call_kwargs = paused
     elif tool is None:  # another thread has taken it
@@ -107,7 +121,9 @@ def _plan(runtime: Runtime, invocation_id: str, stored: StoredCall, *, asynchron
 
 
 def continue_stored(call: Invocation, stored: StoredCall) -> None:
-    """Make a call the second part of one that was asked about: its context and request are those of the first."""
+    """Make a call the second part of one that was asked about: its context and request are those of
+    the first.
+    """
     call.id = stored.request.invocation_id
     call.context = asking_context(stored.context)
     call.resumed = True
@@ -116,7 +132,9 @@ def continue_stored(call: Invocation, stored: StoredCall) -> None:
 
 
 def _through_this_door(target: Target, name: str, asynchronous: bool) -> Target:
-    """Return what a paused call runs when it goes on: there is no consumer of a stream, and maybe no event loop."""
+    """Return what a paused call runs when it goes on: there is no consumer of a stream, and maybe
+    no event loop.
+    """
     if target.streams:
         target = replace(target, streams=False, collects=True)
     needs_loop = target.is_async and not target.in_thread
@@ -130,9 +148,10 @@ def _through_this_door(target: Target, name: str, asynchronous: bool) -> Target:
 def asking_context(stored: dict[str, Any]) -> AgentContext:
     """Rebuild the context of the asking process; nobody sits at the terminal of a resumed call.
 
-    Who resumes under a context of its own speaks for itself: an approval is bound to its actor, tenant and session, and
-    another's is refused when it is claimed. An evaluator's verdict and what the user said are those of the present: a
-    verdict of the time of the question would say nothing of what runs now.
+    Who resumes under a context of its own speaks for itself: an approval is bound to its actor,
+    tenant and session, and another's is refused when it is claimed. An evaluator's verdict and what
+    the user said are those of the present: a verdict of the time of the question would say nothing
+    of what runs now.
     """
     now = current_context()
     return AgentContext(
@@ -159,4 +178,10 @@ def asking_span(stored: dict[str, Any]) -> tuple[Link, ...]:
         trace_id, span_id = int(stored["trace_id"], 16), int(stored["span_id"], 16)
     except (KeyError, TypeError, ValueError):
         return ()
-    return (Link(SpanContext(trace_id, span_id, is_remote=True, trace_flags=TraceFlags(TraceFlags.SAMPLED))),)
+    return (
+        Link(
+            SpanContext(
+                trace_id, span_id, is_remote=True, trace_flags=TraceFlags(TraceFlags.SAMPLED)
+            )
+        ),
+    )

@@ -1,6 +1,7 @@
 """Runtime: what one call needs of its Governor, and the one that is the default.
 
-``Governor`` builds it and adds the verbs that people use; everything below takes the Runtime and knows no Governor.
+``Governor`` builds it and adds the verbs that people use; everything below takes the Runtime and
+knows no Governor.
 """
 
 from __future__ import annotations
@@ -28,12 +29,16 @@ if TYPE_CHECKING:  # a program that only imports the package pays for neither
     from agenttool_otel.policy.decider import Decider
 
 DEFAULT_TOOLS: Registry[Any] = Registry()
-"""The tools that the default Governor is in charge of, whichever Governor that is when they are called."""
+"""The tools that the default Governor is in charge of, whichever Governor that is when they are
+called.
+"""
 
 
 @dataclass(eq=False)
 class Runtime:
-    """One configuration, put together: what every call of its tools is decided, recorded and delivered with."""
+    """One configuration, put together: what every call of its tools is decided, recorded and
+    delivered with.
+    """
 
     settings: Settings
     registry: Registry[Any]  # the tools governed with it, as GovernedTool
@@ -45,7 +50,8 @@ class Runtime:
     results: ResultKeeper
     errors: ErrorMapper
     hooks: Hooks | None
-    effective: Callable[[AgentContext], AgentContext]  # fills what a context leaves open with the settings' defaults
+    # fills what a context leaves open with the settings' defaults
+    effective: Callable[[AgentContext], AgentContext]
     pipeline: Pipeline = field(init=False)  # made of the others
 
     @property
@@ -71,7 +77,9 @@ class Runtime:
         Args:
             name: id, name or alias of the tool.
         """
-        return self.registry.resolve(name) or (DEFAULT_TOOLS.resolve(name) if self is _default else None)
+        return self.registry.resolve(name) or (
+            DEFAULT_TOOLS.resolve(name) if self is _default else None
+        )
 
     def clean(self, text: str) -> str:
         """Redact a text: an exception's message, a hook's, an approver's.
@@ -122,5 +130,7 @@ def replace_default(runtime: Runtime | None, *, configured: bool = True) -> Runt
 
 
 def default_is_configured() -> bool:
-    """Tell whether the program chose the default Governor itself, instead of leaving it to the environment."""
+    """Tell whether the program chose the default Governor itself, instead of leaving it to the
+    environment.
+    """
     return _configured

@@ -1,7 +1,8 @@
-"""Generators under governance: the span is current while the body runs and never in the consumer's code.
+"""Generators under governance: the span is current while the body runs and never in the consumer's
+code.
 
-Each step enters the call's scope, runs the body to its next item, remembers whatever context the body left behind,
-and leaves again. Abandoning or closing a stream ends the call as what it is.
+Each step enters the call's scope, runs the body to its next item, remembers whatever context the
+body left behind, and leaves again. Abandoning or closing a stream ends the call as what it is.
 """
 
 from __future__ import annotations
@@ -66,7 +67,9 @@ class _Tally:
 
 
 def stream(call: Invocation, steps: Steps, outer: Context) -> Generator[Any, Any, Any]:
-    """Run a governed generator lazily: nothing happens, and nothing is decided, before the first item is asked for."""
+    """Run a governed generator lazily: nothing happens, and nothing is decided, before the first
+    item is asked for.
+    """
     token = otel_context.attach(outer)
     try:
         effect = advance(call, steps)

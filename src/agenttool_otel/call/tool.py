@@ -1,4 +1,6 @@
-"""A governed tool: what ``fn.tool`` is, and the doors of a call that never raise for a governed outcome."""
+"""A governed tool: what ``fn.tool`` is, and the doors of a call that never raise for a governed
+outcome.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,13 @@ from agenttool_otel.catalog.signature import without_partial
 from agenttool_otel.context.context import current_context, current_mappings, current_native_call
 from agenttool_otel.errors import InstanceMissing
 from agenttool_otel.policy.preflight import Preflight
-from agenttool_otel.records import ExecutionProfile, PermissionProfile, ToolDeclaration, ToolInterface, ToolResult
+from agenttool_otel.records import (
+    ExecutionProfile,
+    PermissionProfile,
+    ToolDeclaration,
+    ToolInterface,
+    ToolResult,
+)
 
 
 class GovernedTool:
@@ -35,7 +43,13 @@ class GovernedTool:
     __slots__ = ("__weakref__", "_governor", "function", "is_async", "spec", "streams")
 
     def __init__(
-        self, spec: ToolSpec, function: Callable[..., Any], *, governor: Runtime | None, is_async: bool, streams: bool
+        self,
+        spec: ToolSpec,
+        function: Callable[..., Any],
+        *,
+        governor: Runtime | None,
+        is_async: bool,
+        streams: bool,
     ) -> None:
         self.spec = spec
         self.function = function
@@ -84,12 +98,19 @@ class GovernedTool:
             function: the bound callable.
         """
         del instance
-        return GovernedTool(self.spec, function, governor=self._governor, is_async=self.is_async, streams=self.streams)
+        return GovernedTool(
+            self.spec,
+            function,
+            governor=self._governor,
+            is_async=self.is_async,
+            streams=self.streams,
+        )
 
-    # --- doors that never raise for a governed outcome ---------------------------------------------------------------
+    # --- doors that never raise for a governed outcome --------------------------------------------
 
     def invoke(self, arguments: Mapping[str, Any] | None = None, /, **named: Any) -> ToolResult:
-        """Run the call a model asked for; denial, ask, failure and success all come back as an envelope.
+        """Run the call a model asked for; denial, ask, failure and success all come back as an
+        envelope.
 
         A stream is collected; a coroutine function needs ``ainvoke``.
 
@@ -110,7 +131,9 @@ class GovernedTool:
         governor = self.governor
         return to_result(run(call, governor.pipeline.run(call, self.json_target())))
 
-    async def ainvoke(self, arguments: Mapping[str, Any] | None = None, /, **named: Any) -> ToolResult:
+    async def ainvoke(
+        self, arguments: Mapping[str, Any] | None = None, /, **named: Any
+    ) -> ToolResult:
         """The same without blocking the event loop; a plain function runs in a worker thread.
 
         Args:
@@ -138,9 +161,13 @@ class GovernedTool:
         """
         governor = self.governor
         call = self.plan({**(arguments or {}), **named}, preflight=True)
-        return preflight_of(run(call, governor.pipeline.preflight(call, self.json_target(preflight=True))))
+        return preflight_of(
+            run(call, governor.pipeline.preflight(call, self.json_target(preflight=True)))
+        )
 
-    async def acheck(self, arguments: Mapping[str, Any] | None = None, /, **named: Any) -> Preflight:
+    async def acheck(
+        self, arguments: Mapping[str, Any] | None = None, /, **named: Any
+    ) -> Preflight:
         """The same without blocking the event loop.
 
         Args:
@@ -149,9 +176,11 @@ class GovernedTool:
         """
         governor = self.governor
         call = self.plan({**(arguments or {}), **named}, preflight=True)
-        return preflight_of(await arun(call, governor.pipeline.preflight(call, self.json_target(preflight=True))))
+        return preflight_of(
+            await arun(call, governor.pipeline.preflight(call, self.json_target(preflight=True)))
+        )
 
-    # --- what the wrappers and the framework doors use ---------------------------------------------------------------
+    # --- what the wrappers and the framework doors use --------------------------------------------
 
     def plan(self, arguments: Mapping[str, Any], *, preflight: bool = False) -> Invocation:
         """Make the invocation of a JSON call.
@@ -161,7 +190,9 @@ class GovernedTool:
             preflight: nobody will run it.
         """
         context = self.governor.effective(current_context())
-        call = Invocation(self.spec, context, native_call_id=current_native_call(), preflight=preflight)
+        call = Invocation(
+            self.spec, context, native_call_id=current_native_call(), preflight=preflight
+        )
         call.call_kwargs = dict(arguments)
         call.mappings = current_mappings()
         return call
@@ -176,9 +207,20 @@ class GovernedTool:
             InstanceMissing: it is a method without its instance.
         """
         parameters = self.spec.parameters
-        if parameters is not None and parameters.receiver and not preflight and not inspect.ismethod(self.function):
-            raise InstanceMissing(f"{self.spec.name} is a method: it can't run without its instance")
-        body = below_reader(self.function) if parameters is not None and parameters.reader else self.function
+        if (
+            parameters is not None
+            and parameters.receiver
+            and not preflight
+            and not inspect.ismethod(self.function)
+        ):
+            raise InstanceMissing(
+                f"{self.spec.name} is a method: it can't run without its instance"
+            )
+        body = (
+            below_reader(self.function)
+            if parameters is not None and parameters.reader
+            else self.function
+        )
         return Target(body, bind_json, rebind_python, is_async=self.is_async, collects=self.streams)
 
     def __repr__(self) -> str:
@@ -212,9 +254,13 @@ def refused_tool(name: str, governor: Runtime | None, why: str, namespace: str) 
     return tool
 
 
-def _stand_in(name: str, governor: Runtime | None, namespace: str, description: str) -> GovernedTool:
+def _stand_in(
+    name: str, governor: Runtime | None, namespace: str, description: str
+) -> GovernedTool:
     source = ToolSource(name, namespace, description, schema={"type": "object"}, is_refused=True)
-    return GovernedTool(declare({}, source), _no_tool, governor=governor, is_async=False, streams=False)
+    return GovernedTool(
+        declare({}, source), _no_tool, governor=governor, is_async=False, streams=False
+    )
 
 
 def _no_tool(**arguments: Any) -> Any:

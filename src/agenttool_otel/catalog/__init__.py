@@ -8,6 +8,13 @@ from agenttool_otel.catalog.registry import Registry
 from agenttool_otel.catalog.spec import ToolSpec
 
 __all__ = [
-    "Catalog", "Classifier", "Entry", "GovernOptions", "Registry", "ToolSource", "ToolSpec", "declare",
+    "Catalog",
+    "Classifier",
+    "Entry",
+    "GovernOptions",
+    "Registry",
+    "ToolSource",
+    "ToolSpec",
+    "declare",
     "declare_function",
-]  # fmt: skip
+]

@@ -1,7 +1,9 @@
-"""The catalog of a Governor: every tool that is known, governed here or only declared, and how it gets loaded.
+"""The catalog of a Governor: every tool that is known, governed here or only declared, and how it
+gets loaded.
 
-Tools that are governed are in it by themselves, as long as they live. What is added is kept: declarations from files
-and servers as JSON, which becomes records, and a governed tool, when somebody needs it.
+Tools that are governed are in it by themselves, as long as they live. What is added is kept:
+declarations from files and servers as JSON, which becomes records, and a governed tool, when
+somebody needs it.
 """
 
 from __future__ import annotations
@@ -10,7 +12,14 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, Unpack
 
-from agenttool_otel.catalog.entry import Entry, Loader, Names, Origin, declared_entry, governed_entry
+from agenttool_otel.catalog.entry import (
+    Entry,
+    Loader,
+    Names,
+    Origin,
+    declared_entry,
+    governed_entry,
+)
 from agenttool_otel.catalog.options import GovernOptions
 from agenttool_otel.catalog.registry import HasSpec, Registry
 from agenttool_otel.catalog.search import ToolIndex, text_of
@@ -28,9 +37,9 @@ _logger = logging.getLogger("agenttool_otel.catalog")
 class Catalog:
     """Tools by id, name and alias.
 
-    A name that two tools have belongs to neither, and the id of a tool that is merely declared counts as a name;
-    ``namespace.name`` and the id of a governed tool tell them apart. A governed tool stands before a declaration of its
-    id, whichever came first.
+    A name that two tools have belongs to neither, and the id of a tool that is merely declared
+    counts as a name; ``namespace.name`` and the id of a governed tool tell them apart. A governed
+    tool stands before a declaration of its id, whichever came first.
 
     Args:
         registry: returns the registries whose tools are in the catalog by themselves.
@@ -62,26 +71,32 @@ class Catalog:
         self._version = 0
         self.has_foreign = False  # whether somebody else wrote some of the declarations
 
-    # --- adding ------------------------------------------------------------------------------------------------------
+    # --- adding -----------------------------------------------------------------------------------
 
     def add(
-        self, tool: Any, *, provider: str = "", loader: Loader | None = None, **facts: Unpack[GovernOptions]
+        self,
+        tool: Any,
+        *,
+        provider: str = "",
+        loader: Loader | None = None,
+        **facts: Unpack[GovernOptions],
     ) -> Any:
         """Add a tool.
 
         Args:
-            tool: a governed tool, something that ``govern`` takes, a ToolDeclaration, a DeferredToolRef, or JSON data
-                of either.
+            tool: a governed tool, something that ``govern`` takes, a ToolDeclaration, a
+                DeferredToolRef, or JSON data of either.
             provider: server, plugin or peer that it comes from.
             loader: makes the tool when it is loaded, from its id.
-            facts: what you state of the tool, as for ``govern``; a declaration's own words are its author's.
+            facts: what you state of the tool, as for ``govern``; a declaration's own words are its
+              author's.
 
         Returns:
             The tool, governed where it can run.
 
         Raises:
-            ConfigurationError: the id, or an alias, is another tool's, or has characters outside the alphabet; or a
-                fact can't be used.
+            ConfigurationError: the id, or an alias, is another tool's, or has characters outside
+                the alphabet; or a fact can't be used.
         """
         check_options(facts)
         origin = Origin(provider, loader, tuple(facts.items()))
@@ -92,35 +107,48 @@ class Catalog:
             return tool
         governed = self._governed(tool, facts)
         if (handle := _handle(governed)) is None:
-            raise ConfigurationError(f"a catalog takes tools and declarations, not {type(tool).__name__}")
+            raise ConfigurationError(
+                f"a catalog takes tools and declarations, not {type(tool).__name__}"
+            )
         self._take(governed_entry(handle, origin))
         return governed
 
     def add_json(
-        self, document: JsonObject, *, provider: str = "", loader: Loader | None = None, **facts: Unpack[GovernOptions]
+        self,
+        document: JsonObject,
+        *,
+        provider: str = "",
+        loader: Loader | None = None,
+        **facts: Unpack[GovernOptions],
     ) -> None:
         """Add the declarations of a catalog as ``to_json`` gives it.
 
         A declaration that can't be taken is left out, and a warning in the log names it.
 
         Args:
-            document: an object whose ``tools`` are declarations or deferred refs; what else it has is kept.
+            document: an object whose ``tools`` are declarations or deferred refs; what else it has
+              is kept.
             provider: server, plugin or peer that they come from.
             loader: makes a tool when it is loaded, from its id.
             facts: what you state of each tool.
 
         Raises:
-            ConfigurationError: it is no such document, a fact can't be used, or not one of its declarations can be
-                taken.
+            ConfigurationError: it is no such document, a fact can't be used, or not one of its
+                declarations can be taken.
         """
         tools = document.get(_TOOLS)
         if not isinstance(tools, list):
-            raise ConfigurationError("a catalog is an object whose member tools is a list of declarations")
+            raise ConfigurationError(
+                "a catalog is an object whose member tools is a list of declarations"
+            )
         check_options(facts)
         origin = Origin(provider, loader, tuple(facts.items()))
         refused: list[ConfigurationError] = []
         with self._lock:
-            self._envelope = {**self._envelope, **{name: value for name, value in document.items() if name != _TOOLS}}
+            self._envelope = {
+                **self._envelope,
+                **{name: value for name, value in document.items() if name != _TOOLS},
+            }
             for tool in tools:
                 try:
                     self._take(declared_entry(tool, origin))
@@ -129,7 +157,9 @@ class Catalog:
         if refused and len(refused) == len(tools):
             raise refused[0]
         for left_out in refused:
-            _logger.warning("a declaration%s is left out: %s", f" of {provider}" if provider else "", left_out)
+            _logger.warning(
+                "a declaration%s is left out: %s", f" of {provider}" if provider else "", left_out
+            )
 
     @classmethod
     def from_json(cls, document: JsonObject) -> Catalog:
@@ -147,7 +177,7 @@ class Catalog:
         """Return all declarations as JSON data; fields that nobody here knows are as they came."""
         return {**self._envelope, _TOOLS: [entry.document() for entry in self]}
 
-    # --- providers ---------------------------------------------------------------------------------------------------
+    # --- providers --------------------------------------------------------------------------------
 
     def pending(self, provider: str) -> None:
         """Say that a provider is still connecting: its tools can be found, and not be loaded.
@@ -185,17 +215,22 @@ class Catalog:
     @property
     def pending_providers(self) -> list[str]:
         """The providers that are still connecting."""
-        return sorted(name for name, (state, _) in self._providers.items() if state is LoadingState.PENDING_PROVIDER)
+        return sorted(
+            name
+            for name, (state, _) in self._providers.items()
+            if state is LoadingState.PENDING_PROVIDER
+        )
 
     def provider_state(self, entry: Entry) -> tuple[LoadingState | None, str]:
-        """Return what keeps an entry's provider from giving the tool, and why; ``None`` where nothing does.
+        """Return what keeps an entry's provider from giving the tool, and why; ``None`` where
+        nothing does.
 
         Args:
             entry: the entry.
         """
         return self._providers.get(entry.origin.provider, (None, ""))
 
-    # --- finding -----------------------------------------------------------------------------------------------------
+    # --- finding ----------------------------------------------------------------------------------
 
     @property
     def version(self) -> int:
@@ -212,7 +247,8 @@ class Catalog:
         return len(self._own.entries) + len(self._live.entries)
 
     def resolve(self, name: str) -> Entry | None:
-        """Return the tool of an id, name, ``namespace.name`` or alias; ``None`` where there is none, or several are.
+        """Return the tool of an id, name, ``namespace.name`` or alias; ``None`` where there is
+        none, or several are.
 
         Args:
             name: what it is called.
@@ -250,7 +286,9 @@ class Catalog:
                     self._indexed.update(entry.tool_id for entry in new)
                 self._indexed_at = version
             found = self._index.search(query, limit)
-        return [(entry, score) for tool_id, score in found if (entry := self._get(tool_id)) is not None]
+        return [
+            (entry, score) for tool_id, score in found if (entry := self._get(tool_id)) is not None
+        ]
 
     def load(self, tool_id: str) -> HasSpec | None:
         """Return the governed tool of an entry, made by its loader where it is only declared.
@@ -276,15 +314,20 @@ class Catalog:
                     handle = _handle(self._governed(entry.origin.loader(entry.tool_id), options))
                 finally:
                     self._loading.discard(tool_id)
-                if handle is None or (handle.spec.tool_id, handle.spec.name) != (entry.tool_id, entry.name):
+                if handle is None or (handle.spec.tool_id, handle.spec.name) != (
+                    entry.tool_id,
+                    entry.name,
+                ):
                     raise ConfigurationError(f"the loader of {entry.tool_id!r} made another tool")
                 entry.tool = handle
             return entry.governed
 
-    # --- inside ------------------------------------------------------------------------------------------------------
+    # --- inside -----------------------------------------------------------------------------------
 
     def _governed(self, tool: Any, facts: GovernOptions) -> Any:
-        return tool if _handle(tool) is not None or self._govern is None else self._govern(tool, facts)
+        return (
+            tool if _handle(tool) is not None or self._govern is None else self._govern(tool, facts)
+        )
 
     def _get(self, tool_id: str) -> Entry | None:
         return self._own.entries.get(tool_id) or self._live.entries.get(tool_id)
@@ -332,11 +375,15 @@ class Catalog:
             self._declared(entry)  # type: ignore[misc]
 
     def _is_replaced(self, own: Entry, tool: HasSpec) -> bool:
-        """Tell whether a governed tool stands before what was added; a loader's own tool doesn't."""
+        """Tell whether a governed tool stands before what was added; a loader's own tool
+        doesn't.
+        """
         return own.is_declared and own.tool_id not in self._loading and own.governed is not tool
 
     def _replace(self) -> None:
-        """Put aside the declarations of what is governed, and back those whose governed tool is gone."""
+        """Put aside the declarations of what is governed, and back those whose governed
+        tool is gone.
+        """
         for tool_id in self._live.entries.keys() & self._own.entries.keys():
             self._replaced[tool_id] = self._own.remove(tool_id)
             self._forget_index()
@@ -352,7 +399,9 @@ class Catalog:
             self._forget_index()
 
     def _forget_index(self) -> None:
-        """Index all anew at the next search: what is indexed under an id is another tool's words."""
+        """Index all anew at the next search: what is indexed under an id is another tool's
+        words.
+        """
         self._index, self._indexed_at = None, -1
         self._indexed.clear()
 

@@ -1,7 +1,8 @@
 """From a callable (or a framework's tool) and what its developer stated to one ToolSpec.
 
-Whatever is not stated is derived from signature, hints and docstring, or takes the standard's fail-closed default; the
-interface's ``inferred`` names each safety fact that nobody stated, and policies see that list.
+Whatever is not stated is derived from signature, hints and docstring, or takes the standard's
+fail-closed default; the interface's ``inferred`` names each safety fact that nobody stated, and
+policies see that list.
 """
 
 from __future__ import annotations
@@ -61,7 +62,8 @@ _PRIVATE = frozenset(TABLES["private_sensitivities"])
 _EXECUTION_KINDS: Mapping[str, str] = TABLES["execution_kinds"]
 _CALLABLE = (Lifecycle.AVAILABLE, Lifecycle.DEFERRED, Lifecycle.DEPRECATED)
 _SAFETY_FACTS: Sequence[str] = TABLES["safety_facts"]
-# gen_ai.tool.type knows three words: datastore for retrieval, extension for what a provider runs, function for the rest
+# gen_ai.tool.type knows three words: datastore for retrieval, extension for what a provider runs,
+# function for the rest
 _TOOL_TYPES: Mapping[str, str] = TABLES["span_tool_types"]
 STATED_AS: Mapping[str, str] = TABLES["stated_as"]
 """What the interface calls an option, where the two names differ."""
@@ -86,7 +88,9 @@ class ToolSource(NamedTuple):
 
 
 class Resolved(NamedTuple):
-    """A tool's options and source, and what the two of them come to; every record is built from this."""
+    """A tool's options and source, and what the two of them come to; every record is built
+    from this.
+    """
 
     options: Mapping[str, Any]  # what was stated
     source: ToolSource
@@ -110,7 +114,12 @@ class Resolved(NamedTuple):
 
 
 def declare_function(
-    function: Callable[..., Any], options: GovernOptions, *, drop_first: bool, is_async: bool, streams: bool
+    function: Callable[..., Any],
+    options: GovernOptions,
+    *,
+    drop_first: bool,
+    is_async: bool,
+    streams: bool,
 ) -> ToolSpec:
     """Declare a Python callable."""
     description, parameter_docs = read_docstring(function)
@@ -135,13 +144,17 @@ def declare_function(
             schema=parameters.schema,
             is_async=is_async,
             streams=streams,
-            output_schema=_output_schema(function) if options.get("output_schema") is None else None,
+            output_schema=_output_schema(function)
+            if options.get("output_schema") is None
+            else None,
         ),
     )
 
 
 def _module_name(name: str) -> str:
-    """Return the name that a module has when it is imported, also where it is the program that was started."""
+    """Return the name that a module has when it is imported, also where it is the program that was
+    started.
+    """
     if name not in ("__main__", "__mp_main__"):
         return name
     module = sys.modules.get(name)
@@ -171,7 +184,9 @@ def declare(options: GovernOptions, source: ToolSource) -> ToolSpec:
 
 
 def policy_parts(options: GovernOptions) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return ``input.tool`` and ``input.permission_profile`` of a tool of which only this is known."""
+    """Return ``input.tool`` and ``input.permission_profile`` of a tool of which only this
+    is known.
+    """
     name, namespace = options["name"], options["namespace"]
     o = _resolve(options, ToolSource(name=name, namespace=namespace, description=name, schema={}))
     return _policy_tool(o), _policy_profile(_permission(o))
@@ -206,7 +221,11 @@ def _resolve(stated: GovernOptions, source: ToolSource) -> Resolved:
         access=access,
         effects=effects,
         safety=safety,
-        risk=RiskLevel(options.get("risk_level", RiskLevel.LOW if safety.read_only is True else RiskLevel.MEDIUM)),
+        risk=RiskLevel(
+            options.get(
+                "risk_level", RiskLevel.LOW if safety.read_only is True else RiskLevel.MEDIUM
+            )
+        ),
         ownership=str(Ownership(options.get("ownership", Ownership.MANAGED))),
         inferred=[fact for fact in _SAFETY_FACTS if fact not in options],
     )
@@ -237,7 +256,8 @@ def _spec(o: Resolved) -> ToolSpec:
             confirms=o.safety.read_only is not True,
             looks_up=o.kind == ToolKind.RETRIEVAL,
             tool=o.name,
-            infer="access_kinds" in o.options and not o.access,  # else others may have shaped its records
+            # else others may have shaped its records
+            infer="access_kinds" in o.options and not o.access,
         ),
         safety=o.safety,
         validate=o.options.get("validate"),
@@ -279,7 +299,9 @@ def _declaration(o: Resolved) -> ToolDeclaration:
             defaults=defaults or None,
             internal_only_fields=o.internal,
             runtime_input_schema=_runtime_schema(o),
-            **o.stated("strict", "examples", "sensitive_fields", "mutation_policy", "argument_mode"),
+            **o.stated(
+                "strict", "examples", "sensitive_fields", "mutation_policy", "argument_mode"
+            ),
         ),
         output_contract=OutputContract(
             structured_schema=o.output_schema,
@@ -291,21 +313,31 @@ def _declaration(o: Resolved) -> ToolDeclaration:
         execution_profile_ref=f"execution_profile:{o.tool_id}",
         permission_profile_ref=f"permission_profile:{o.tool_id}",
         external_mappings=_mappings(o),
-        **o.stated("aliases", "search_hint", "title", "lifecycle", "capability_refs", "annotations"),
+        **o.stated(
+            "aliases", "search_hint", "title", "lifecycle", "capability_refs", "annotations"
+        ),
     )
 
 
 def _runtime_schema(o: Resolved) -> dict[str, Any] | None:
-    """Return the model's schema with the fields that no model may give, marked; ``None`` where there are none."""
+    """Return the model's schema with the fields that no model may give, marked; ``None`` where
+    there are none.
+    """
     if not o.internal:
         return None
-    marked = {name: {"visibility": "internal", "mutation_source": MutationSource.HOOK.value} for name in o.internal}
+    marked = {
+        name: {"visibility": "internal", "mutation_source": MutationSource.HOOK.value}
+        for name in o.internal
+    }
     return {**o.schema, "properties": {**o.schema.get("properties", {}), **marked}}
 
 
 def _interface(o: Resolved, plan: FactPlan | None) -> ToolInterface:
     found = plan.describe() if plan is not None else []
-    kinds, commands = {kind for _, kind, _ in found}, {pointer for pointer, kind, _ in found if kind == "command"}
+    kinds, commands = (
+        {kind for _, kind, _ in found},
+        {pointer for pointer, kind, _ in found if kind == "command"},
+    )
     return ToolInterface(
         interface_id=f"tool_interface:{o.tool_id}",
         tool_id=o.tool_id,
@@ -316,11 +348,19 @@ def _interface(o: Resolved, plan: FactPlan | None) -> ToolInterface:
         is_concurrency_safe=_shown(o.safety.concurrency_safe),
         is_destructive=_shown(o.safety.destructive),
         is_open_world=_shown(o.safety.open_world),
-        classifier_input=", ".join(f"input{pointer.replace('/', '.')}" for pointer in sorted(commands)),
-        permission_matcher=next((word for option, word in _MATCHERS.items() if option[:-5] in kinds), None),
+        classifier_input=", ".join(
+            f"input{pointer.replace('/', '.')}" for pointer in sorted(commands)
+        ),
+        permission_matcher=next(
+            (word for option, word in _MATCHERS.items() if option[:-5] in kinds), None
+        ),
         runtime_input_schema=_runtime_schema(o),
         persistence_policy_ref=f"persistence:{o.options.get('persistence', 'default')}",
-        rendering={"model": "model_facing_content", "ui": "ui_facing_summary", "transcript": "transcript_search_text"},
+        rendering={
+            "model": "model_facing_content",
+            "ui": "ui_facing_summary",
+            "transcript": "transcript_search_text",
+        },
         execution_profile_ref=f"execution_profile:{o.tool_id}",
         permission_profile_ref=f"permission_profile:{o.tool_id}",
         inferred=o.inferred,
@@ -347,7 +387,10 @@ def _waits(o: Resolved) -> bool:
 
 
 def _mappings(o: Resolved) -> list[ExternalMapping]:
-    return [*o.source.mappings, *(ExternalMapping(**mapping) for mapping in o.options.get("external_mappings", ()))]
+    return [
+        *o.source.mappings,
+        *(ExternalMapping(**mapping) for mapping in o.options.get("external_mappings", ())),
+    ]
 
 
 def _execution(o: Resolved) -> ExecutionProfile:
@@ -396,7 +439,11 @@ def _policy_tool(o: Resolved) -> dict[str, Any]:
         "requires_user_interaction": o.options.get("requires_user_interaction", False),
         "inferred": o.inferred,
         "capability_refs": list(o.options.get("capability_refs", ())),
-        **({"external_mappings": [one.model_dump(mode="json") for one in _mappings(o)]} if _mappings(o) else {}),
+        **(
+            {"external_mappings": [one.model_dump(mode="json") for one in _mappings(o)]}
+            if _mappings(o)
+            else {}
+        ),
     }
 
 
@@ -426,7 +473,11 @@ def _facts(o: Resolved, schema: Mapping[str, Any] | None = None) -> FactPlan | N
 
 def _warn_of_unread(o: Resolved, plan: FactPlan | None) -> None:
     """Say at decoration which arguments keep the tool's commands from being proven to only read."""
-    names = plan.unread_arguments() if plan is not None and o.safety.read_only == "classifier:command_read_only" else []
+    names = (
+        plan.unread_arguments()
+        if plan is not None and o.safety.read_only == "classifier:command_read_only"
+        else []
+    )
     if names:
         _logger.warning(
             "%s: nothing tells what the texts of %s do to the command, so a call that gives one is not proven to only"
@@ -441,7 +492,10 @@ def _without(schema: dict[str, Any], internal: list[str]) -> dict[str, Any]:
     properties = schema.get("properties")
     if not isinstance(properties, dict) or properties.keys().isdisjoint(internal):
         return schema
-    kept = {**schema, "properties": {name: value for name, value in properties.items() if name not in internal}}
+    kept = {
+        **schema,
+        "properties": {name: value for name, value in properties.items() if name not in internal},
+    }
     if isinstance(schema.get("required"), list):
         kept["required"] = [name for name in schema["required"] if name not in internal]
     return kept
@@ -460,7 +514,11 @@ def _safety(options: Mapping[str, Any]) -> Safety:
 
 
 def _shown(fact: Any) -> bool | str:
-    return fact if isinstance(fact, (bool, str)) else f"classifier:{getattr(fact, '__name__', 'function')}"
+    return (
+        fact
+        if isinstance(fact, (bool, str))
+        else f"classifier:{getattr(fact, '__name__', 'function')}"
+    )
 
 
 def _copy(value: Any) -> Any:
@@ -472,14 +530,18 @@ def _copy(value: Any) -> Any:
 
 
 def _output_schema(function: Callable[..., Any]) -> dict[str, Any] | None:
-    """Only a pydantic model or dataclass as return type is a promise worth checking; ``dict`` or ``str`` is none."""
+    """Only a pydantic model or dataclass as return type is a promise worth checking; ``dict`` or
+    ``str`` is none.
+    """
     try:
         annotation = inspect.signature(function, eval_str=True).return_annotation
     except Exception:
         return None
     if not isinstance(annotation, type):
         return None
-    if not (hasattr(annotation, "model_json_schema") or hasattr(annotation, "__dataclass_fields__")):
+    if not (
+        hasattr(annotation, "model_json_schema") or hasattr(annotation, "__dataclass_fields__")
+    ):
         return None
     from pydantic import TypeAdapter
 

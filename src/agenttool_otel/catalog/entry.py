@@ -1,4 +1,6 @@
-"""One tool of a catalog: governed, or only declared; what is known of it is read when somebody asks."""
+"""One tool of a catalog: governed, or only declared; what is known of it is read when
+somebody asks.
+"""
 
 from __future__ import annotations
 
@@ -68,14 +70,21 @@ class Entry:
     def document(self) -> JsonObject:
         """Return the declaration as JSON data."""
         tool = self.governed
-        return tool.spec.declaration.to_json_object() if tool is not None else dict(orjson.loads(self.raw or b"{}"))
+        return (
+            tool.spec.declaration.to_json_object()
+            if tool is not None
+            else dict(orjson.loads(self.raw or b"{}"))
+        )
 
     def declaration(self) -> ToolDeclaration:
         """Return the declaration as a record; of a reference, as much of it as is known."""
         if (tool := self.governed) is not None:
             return tool.spec.declaration
         document = self.document()
-        known = {"namespace": self.namespace, "description": document.get("search_hint") or self.name}
+        known = {
+            "namespace": self.namespace,
+            "description": document.get("search_hint") or self.name,
+        }
         return ToolDeclaration.from_json_object({**known, **document})
 
     def interface(self) -> JsonObject:
@@ -83,7 +92,11 @@ class Entry:
         if (tool := self.governed) is not None:
             stated: dict[str, Any] = tool.spec.interface.model_dump(include=set(_RESTRICTING))
             found = tool.spec.declaration
-            return {**stated, "lifecycle": str(found.lifecycle), "capability_refs": found.capability_refs}
+            return {
+                **stated,
+                "lifecycle": str(found.lifecycle),
+                "capability_refs": found.capability_refs,
+            }
         document, facts = self.document(), dict(self.origin.facts)
         said = document.get("tool_interface")
         stated = dict(said) if isinstance(said, dict) else {}
@@ -92,15 +105,27 @@ class Entry:
         return {**waits, "capability_refs": document.get("capability_refs", ()), **stated}
 
     def policy_parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return ``input.tool`` and ``input.permission_profile``; only what the host states makes a tool harmless."""
+        """Return ``input.tool`` and ``input.permission_profile``; only what the host states makes a
+        tool harmless.
+        """
         if (tool := self.governed) is not None:
             return tool.spec.policy_tool, tool.spec.policy_profile
         return policy_parts(self.options())
 
     def options(self) -> GovernOptions:
-        """Return what is stated of a declared tool: its identity in its own words, its facts in the host's."""
+        """Return what is stated of a declared tool: its identity in its own words, its facts in the
+        host's.
+        """
         document = self.document()
-        named = ("aliases", "title", "description", "search_hint", "lifecycle", "tool_kind", "capability_refs")
+        named = (
+            "aliases",
+            "title",
+            "description",
+            "search_hint",
+            "lifecycle",
+            "tool_kind",
+            "capability_refs",
+        )
         own = {name: document[name] for name in named if document.get(name) is not None}
         identity = {"tool_id": self.tool_id, "namespace": self.namespace, "name": self.name}
         return {**own, **dict(self.origin.facts), **identity}  # type: ignore[typeddict-item]
@@ -115,10 +140,14 @@ class Entry:
             namespace=self.namespace,
             search_hint=document.get("search_hint"),
             source=self.origin.provider or document.get("source"),
-            schema_visibility=SchemaVisibility.LOADED if state is LoadingState.LOADED else SchemaVisibility.DEFERRED,
+            schema_visibility=SchemaVisibility.LOADED
+            if state is LoadingState.LOADED
+            else SchemaVisibility.DEFERRED,
             loading_state=state,
             reason=reason or None,
-            pending_provider_or_server=self.origin.provider if state is LoadingState.PENDING_PROVIDER else None,
+            pending_provider_or_server=self.origin.provider
+            if state is LoadingState.PENDING_PROVIDER
+            else None,
             selection_ref=f"select:{self.name}",
             native_ref=mappings[0] or None,
         )
@@ -131,7 +160,8 @@ class Names:
 
     def __init__(self) -> None:
         self.entries: dict[str, Entry] = {}
-        self.names: dict[str, str | frozenset[str]] = {}  # one id, or the ids of all that have the name
+        # one id, or the ids of all that have the name
+        self.names: dict[str, str | frozenset[str]] = {}
         self.aliases: Counter[str] = Counter()
 
     def put(self, entry: Entry) -> None:
@@ -166,13 +196,19 @@ class Names:
     def refuse_collisions(self, entry: Entry) -> None:
         """Refuse an alias that is another tool's name, and a name that is another tool's alias.
 
-        What is governed gives way to nothing that is merely declared: the name belongs to neither then."""
+        What is governed gives way to nothing that is merely declared: the name belongs to neither
+        then.
+        """
         for alias in entry.aliases:
             if self._is_taken(alias, entry):
-                raise ConfigurationError(f"the alias {alias!r} of {entry.tool_id!r} is another tool's name")
+                raise ConfigurationError(
+                    f"the alias {alias!r} of {entry.tool_id!r} is another tool's name"
+                )
         for name in (entry.name, entry.qualified, entry.tool_id):
             if name in self.aliases and self._is_taken(name, entry):
-                raise ConfigurationError(f"the name {name!r} of {entry.tool_id!r} is another tool's alias")
+                raise ConfigurationError(
+                    f"the name {name!r} of {entry.tool_id!r} is another tool's alias"
+                )
 
     def _is_taken(self, name: str, entry: Entry) -> bool:
         others = [self.entries[tool_id] for tool_id in self.holders(name) - {entry.tool_id}]
@@ -195,9 +231,12 @@ def declared_entry(document: Mapping[str, Any], origin: Origin) -> Entry:
     """
     try:
         tool_id, name = document["tool_id"], document["name"]
-        raw = bytes(memoryview(orjson.dumps(document)))  # a copy: the original keeps far more than it holds
+        # a copy: the original keeps far more than it holds
+        raw = bytes(memoryview(orjson.dumps(document)))
     except (TypeError, KeyError, ValueError) as error:
-        raise ConfigurationError(f"a declaration is a JSON object with tool_id and name: {error}") from None
+        raise ConfigurationError(
+            f"a declaration is a JSON object with tool_id and name: {error}"
+        ) from None
     aliases = document.get("aliases") or ()
     if not isinstance(aliases, (list, tuple)):
         raise ConfigurationError("the aliases of a declaration are a list of texts")
@@ -219,7 +258,10 @@ def governed_entry(tool: HasSpec, origin: Origin, *, weakly: bool = False) -> En
     """
     spec = tool.spec
     declaration, interface = spec.declaration, spec.interface
-    waits = interface.should_defer or declaration.lifecycle in (Lifecycle.DEFERRED, Lifecycle.DEPRECATED)
+    waits = interface.should_defer or declaration.lifecycle in (
+        Lifecycle.DEFERRED,
+        Lifecycle.DEPRECATED,
+    )
     return Entry(
         declaration.tool_id,
         declaration.name,

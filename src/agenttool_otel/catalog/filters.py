@@ -1,7 +1,7 @@
 """What keeps a tool off a surface before any policy is asked, in the order in which it is looked at.
 
-What nobody confirms counts as missing: a gate that nobody opens, a credential that nobody has, a capability that the
-model is not said to have.
+What nobody confirms counts as missing: a gate that nobody opens, a credential that nobody has, a
+capability that the model is not said to have.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ EXCLUDED: Final = frozenset(
         BlockReason.MODEL_UNSUPPORTED,
     }
 )
-"""Reasons of tools that are left out rather than blocked (standard, "Tool Surface": excluded_tools)."""
+"""Reasons of tools that are left out rather than blocked (standard, "Tool Surface":
+excluded_tools).
+"""
 
 _LIFECYCLES: Final[Mapping[str, BlockReason]] = {
     Lifecycle.DRAFT: BlockReason.FEATURE_DISABLED,
@@ -77,7 +79,9 @@ class Conditions:
         """Return what is there now of all that was ever asked about."""
         return frozenset((kind, name, self._met(kind, name)) for kind, name in tuple(self._asked))
 
-    def hides(self, interface: Mapping[str, Any], agents: Collection[str], *, interactive: bool) -> Hidden | None:
+    def hides(
+        self, interface: Mapping[str, Any], agents: Collection[str], *, interactive: bool
+    ) -> Hidden | None:
         """Return what keeps a tool off, with an empty id; ``None`` where nothing does.
 
         Args:
@@ -96,17 +100,33 @@ class Conditions:
             missing = [name for name in _names(interface, member) if not self._met(kind, name)]
             if missing:
                 return Hidden("", reason, f"{kind} missing: {', '.join(missing)}")
-        lacking = [name for name in _names(interface, "model_requirements") if not (self.model or {}).get(name)]
+        lacking = [
+            name
+            for name in _names(interface, "model_requirements")
+            if not (self.model or {}).get(name)
+        ]
         if lacking:
-            return Hidden("", BlockReason.MODEL_UNSUPPORTED, f"the model does not support {', '.join(lacking)}")
+            return Hidden(
+                "",
+                BlockReason.MODEL_UNSUPPORTED,
+                f"the model does not support {', '.join(lacking)}",
+            )
         if interface.get("starts_agent") in agents:
-            return Hidden("", BlockReason.RECURSIVE_TOOL_FORBIDDEN, "the agent that it starts is running")
+            return Hidden(
+                "", BlockReason.RECURSIVE_TOOL_FORBIDDEN, "the agent that it starts is running"
+            )
         if interface.get("requires_user_interaction") and not interactive:
-            return Hidden("", BlockReason.FEATURE_DISABLED, "it needs a person, and nobody can answer here")
+            return Hidden(
+                "", BlockReason.FEATURE_DISABLED, "it needs a person, and nobody can answer here"
+            )
         if self.requires and not interface.get("always_load"):
             offered = set(_names(interface, "capability_refs"))
             if offered.isdisjoint(self.requires):
-                return Hidden("", BlockReason.FEATURE_DISABLED, f"it offers none of {', '.join(self.requires)}")
+                return Hidden(
+                    "",
+                    BlockReason.FEATURE_DISABLED,
+                    f"it offers none of {', '.join(self.requires)}",
+                )
         return None
 
     def _met(self, kind: str, name: str) -> bool:

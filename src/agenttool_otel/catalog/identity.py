@@ -1,7 +1,7 @@
 """The alphabet of a tool's id, namespace, name and aliases.
 
-They are put before models, people and policies, and compared letter by letter: a second line could hold orders to a
-model, and a Cyrillic letter passes for a Latin one.
+They are put before models, people and policies, and compared letter by letter: a second line could
+hold orders to a model, and a Cyrillic letter passes for a Latin one.
 """
 
 from __future__ import annotations
@@ -37,9 +37,13 @@ def check_identity(tool_id: str, namespace: str, name: str, aliases: Iterable[st
             raise ConfigurationError(f"the {part} of a tool is a text, not {type(text).__name__}")
         if not 1 <= len(text) <= MAX_CHARS or _OTHER.search(text):
             shown = ascii(text[:_SHOWN_CHARS])
-            raise ConfigurationError(f"the {part} of a tool is 1 to {MAX_CHARS} characters of {ALPHABET}, not {shown}")
+            raise ConfigurationError(
+                f"the {part} of a tool is 1 to {MAX_CHARS} characters of {ALPHABET}, not {shown}"
+            )
 
 
 def spelt(text: str) -> str:
-    """Return a text with ``_`` for each character outside the alphabet, as ``my_tool`` for a program ``my tool.py``."""
+    """Return a text with ``_`` for each character outside the alphabet, as ``my_tool`` for a
+    program ``my tool.py``.
+    """
     return _OTHER.sub("_", text)[:MAX_CHARS]

@@ -1,4 +1,6 @@
-"""What a developer may state about a tool: the standard's names, as the keyword arguments of ``govern``."""
+"""What a developer may state about a tool: the standard's names, as the keyword arguments of
+``govern``.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
 Classifier = bool | str | Callable[[Mapping[str, Any]], bool]
-"""A safety fact that may depend on the input: ``True``/``False``, the name of a classifier that the standard's examples
-use (``classifier:command_read_only``, ``classifier:command_destructive``, ``same_as:is_read_only``), or a function of
-the arguments. Whatever a classifier can't say is the dangerous answer."""
+"""A safety fact that may depend on the input: ``True``/``False``, the name of a classifier that the
+standard's examples use (``classifier:command_read_only``, ``classifier:command_destructive``,
+``same_as:is_read_only``), or a function of the arguments. Whatever a classifier can't say is the
+dangerous answer.
+"""
 
 
 class RetryOptions(TypedDict, total=False):
@@ -32,7 +36,8 @@ class RetryOptions(TypedDict, total=False):
 
 
 class GovernOptions(TypedDict, total=False):
-    """Every fact that can be stated about a tool; what is not given is derived, and said to be derived.
+    """Every fact that can be stated about a tool; what is not given is derived, and said to be
+    derived.
 
     Attributes:
         namespace: collision boundary; the function's module where not given.
@@ -42,9 +47,11 @@ class GovernOptions(TypedDict, total=False):
         title: name for people.
         description: guidance for models; the docstring where not given.
         search_hint: three to ten words for discovery.
-        verbs: words by which people ask for what it does, beside those of its name, title and hint; in any language.
+        verbs: words by which people ask for what it does, beside those of its name, title and hint;
+          in any language.
         lifecycle: draft, available, disabled, requires_setup, deferred, deprecated or retired.
-        tool_kind: what kind of tool it is, for example function, file_operation, shell_command, web_search, mcp_tool.
+        tool_kind: what kind of tool it is, for example function, file_operation, shell_command,
+          web_search, mcp_tool.
         ownership: managed, mcp or custom (openboa).
         capability_refs: capability keys.
         annotations: untrusted hints.
@@ -55,9 +62,10 @@ class GovernOptions(TypedDict, total=False):
         concurrency_safe: may run beside other calls. Unknown counts as no.
         requires_user_interaction: needs a person while it runs.
         risk_level: low, medium, high or critical.
-        access_kinds: what it touches: file_read, file_write, network, browser, credential, payment, external_send,
-            code_execution; the stock policy asks about any other word.
-        write_effects: what it changes: none, local_draft, local_persistent, remote_mutation, irreversible.
+        access_kinds: what it touches: file_read, file_write, network, browser, credential, payment,
+            external_send, code_execution; the stock policy asks about any other word.
+        write_effects: what it changes: none, local_draft, local_persistent, remote_mutation,
+          irreversible.
         network_scope: how far it reaches: none, loopback, internal or internet.
         tenant_scope: single, cross, or the one tenant that it belongs to.
         credential_refs: names of credentials that it uses.
@@ -66,24 +74,25 @@ class GovernOptions(TypedDict, total=False):
         approval_reason: what to tell that person.
         prompt_avoidable: the prompt may be left out where nobody can answer.
         rule_matching_fields: arguments that rules match on.
-        data_sensitivity: none, public, low, internal, confidential, restricted, secret or credential; results of the
-            last three are never written to a store.
+        data_sensitivity: none, public, low, internal, confidential, restricted, secret or
+            credential; results of the last three are never written to a store.
         retention_hint: how long results should be kept.
         redaction_required: results are redacted before anyone sees them.
         path_args: arguments that are paths (names or JSON pointers).
         url_args: arguments that are URLs.
         command_args: arguments that are shell commands.
         sql_args: arguments that are SQL.
-        inert_args: arguments whose texts change nothing about what a command does, or whom a call reaches, such as a
-            label; a classifier says that a call only reads only where every text is a command, path, URL or SQL, or is
-            named here.
+        inert_args: arguments whose texts change nothing about what a command does, or whom a call
+            reaches, such as a label; a classifier says that a call only reads only where every text
+            is a command, path, URL or SQL, or is named here.
         sensitive_fields: arguments whose values are never shown (names or JSON pointers).
         internal_only_fields: arguments that a model must never produce.
-        by_reference: arguments that the function changes in place for its caller; it gets the caller's own object, if
-            that is still what was decided. All others are copies.
-        result_trust: who wrote the result, by JSON pointer (``*`` for any key or position), or one word for all of it:
-            ``trusted`` for what only the application writes, ``record`` for what it keeps about others (a sender, an
-            id), ``free_text`` for what anybody may have written. Where it says nothing, ``open_world`` does.
+        by_reference: arguments that the function changes in place for its caller; it gets the
+            caller's own object, if that is still what was decided. All others are copies.
+        result_trust: who wrote the result, by JSON pointer (``*`` for any key or position), or one
+            word for all of it: ``trusted`` for what only the application writes, ``record`` for
+            what it keeps about others (a sender, an id), ``free_text`` for what anybody may have
+            written. Where it says nothing, ``open_world`` does.
         redaction_rules: JSON pointers in the result that are redacted before anyone sees them.
         model_input_schema: JSON Schema of the arguments, where the derived one should not be used.
         output_schema: JSON Schema of structured output.
@@ -92,21 +101,25 @@ class GovernOptions(TypedDict, total=False):
         mutation_policy: who may replace the input: allow, hooks_only, approval_only or forbid.
         content_types: content classes of the result.
         max_inline_chars: characters of a result that may enter a prompt.
-        persistence: strategy, where the choice by size should not be used: inline, preview_and_persist, ref_only,
-            redact, drop_with_reason or never_persist.
-        validate: function of the arguments that raises ValueError for values the schema can't refuse.
+        persistence: strategy, where the choice by size should not be used: inline,
+            preview_and_persist, ref_only, redact, drop_with_reason or never_persist.
+        validate: function of the arguments that raises ValueError for values the schema can't
+          refuse.
         execution_kind: how it is run.
         timeout_ms: limit of one attempt, in milliseconds.
-        retry: ``max_attempts``, ``initial_delay_ms``, ``max_delay_ms``, ``multiplier``, ``jitter``, ``retry_on``.
+        retry: ``max_attempts``, ``initial_delay_ms``, ``max_delay_ms``, ``multiplier``, ``jitter``,
+          ``retry_on``.
         supports_progress: emits progress.
         supports_cancel: can be cancelled.
         interrupt_behavior: cancel or block.
-        execution_facts: further fields of the execution profile, for example ``supports_background``,
-            ``supports_artifacts``, ``supports_offline``, and of a command tool ``cwd_policy``, ``env_policy``.
-        output_facts: further fields of the output contract: ``artifact_expectations``, ``max_inline_bytes``,
-            ``rendering_boundary``, ``fallback_summary``.
+        execution_facts: further fields of the execution profile, for example
+            ``supports_background``, ``supports_artifacts``, ``supports_offline``, and of a command
+            tool ``cwd_policy``, ``env_policy``.
+        output_facts: further fields of the output contract: ``artifact_expectations``,
+            ``max_inline_bytes``, ``rendering_boundary``, ``fallback_summary``.
         argument_mode: how arguments travel: json, text, file, multipart or stream.
-        resource_locks: names of exclusive resources that a call holds while it runs, for the whole Governor.
+        resource_locks: names of exclusive resources that a call holds while it runs, for the whole
+          Governor.
         requires_exclusive_context: has its session's context for itself while it runs.
         user_facing_name: name for people where it is shown that the tool runs.
         defer: its schema is kept from models until the tool is searched for or selected.
@@ -116,7 +129,8 @@ class GovernOptions(TypedDict, total=False):
         feature_gates: names of gates that all have to be open.
         model_requirements: what the model has to support, for example ``vision``.
         starts_agent: name of the agent that it starts; the tool is left out inside that agent.
-        context_modifiers: what becomes of changes of context that it returns: allow, defer or refuse.
+        context_modifiers: what becomes of changes of context that it returns: allow, defer or
+          refuse.
         progress_schema: JSON Schema of its progress, where it is not the standard's.
         ui_summary: hint for people of what it does.
         activity_description: what is shown while it runs.
@@ -133,7 +147,9 @@ class GovernOptions(TypedDict, total=False):
     description: str
     search_hint: str
     verbs: Sequence[str]
-    lifecycle: Literal["draft", "available", "disabled", "requires_setup", "deferred", "deprecated", "retired"]
+    lifecycle: Literal[
+        "draft", "available", "disabled", "requires_setup", "deferred", "deprecated", "retired"
+    ]
     tool_kind: str
     ownership: Literal["managed", "mcp", "custom"]
     capability_refs: Sequence[str]
@@ -175,7 +191,9 @@ class GovernOptions(TypedDict, total=False):
     mutation_policy: Literal["allow", "hooks_only", "approval_only", "forbid"]
     content_types: Sequence[str]
     max_inline_chars: int
-    persistence: Literal["inline", "preview_and_persist", "ref_only", "redact", "drop_with_reason", "never_persist"]
+    persistence: Literal[
+        "inline", "preview_and_persist", "ref_only", "redact", "drop_with_reason", "never_persist"
+    ]
     validate: Callable[[Mapping[str, Any]], None]
     execution_kind: str
     timeout_ms: int

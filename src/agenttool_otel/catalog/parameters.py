@@ -1,8 +1,10 @@
-"""A callable's parameters as data: from a call to arguments by name, to what a model sees of them, and back to a call.
+"""A callable's parameters as data: from a call to arguments by name, to what a model sees of them,
+and back to a call.
 
-Binding is on the path of every call, so it is done with plain dictionaries; ``inspect.Signature.bind`` serves only the
-rare shapes and the error messages. The way back gives exactly what was bound: an argument never comes to stand for
-another one, because what stands for it was decided (``signature.py`` reads a callable into this form).
+Binding is on the path of every call, so it is done with plain dictionaries;
+``inspect.Signature.bind`` serves only the rare shapes and the error messages. The way back gives
+exactly what was bound: an argument never comes to stand for another one, because what stands for it
+was decided (``signature.py`` reads a callable into this form).
 """
 
 from __future__ import annotations
@@ -43,8 +45,10 @@ class Argument(NamedTuple):
     name: str  # its name
     kind: Any  # its ``inspect`` kind
     default: Any  # its default, or ``inspect.Parameter.empty``
-    internal: bool  # no model may produce it: injected, private, or of a type that JSON Schema can't describe
-    adapter: TypeAdapter[Any] | None  # pydantic's reader of its type; ``None`` where JSON data needs no conversion
+    # no model may produce it: injected, private, or of a type that JSON Schema can't describe
+    internal: bool
+    # pydantic's reader of its type; ``None`` where JSON data needs no conversion
+    adapter: TypeAdapter[Any] | None
 
 
 @dataclass(slots=True)
@@ -56,12 +60,16 @@ class Parameters:
     signature: inspect.Signature  # the signature without ``self``
     internal: frozenset[str]  # names that are not model-facing
     defaults: dict[str, Any]  # JSON-able defaults of model-facing parameters
-    # whether the callable's first parameter, ``self`` or ``cls``, was left out: without its instance it must
-    # not be called, because each argument would come to stand for the one before it
+    # whether the callable's first parameter, ``self`` or ``cls``, was left out: without its
+    # instance it must not be called, because each argument would come to stand for the one before
+    # it
     receiver: bool = False
-    function: Any = field(default=None, repr=False)  # the callable, whose defaults may be changed after they were read
-    reader: CallReader | None = field(default=None, repr=False)  # the callable's own reader of its arguments
-    rest: str | None = field(default=None, init=False)  # name of the ``**kwargs`` parameter, or ``None``
+    # the callable, whose defaults may be changed after they were read
+    function: Any = field(default=None, repr=False)
+    # the callable's own reader of its arguments
+    reader: CallReader | None = field(default=None, repr=False)
+    # name of the ``**kwargs`` parameter, or ``None``
+    rest: str | None = field(default=None, init=False)
     _positional: tuple[str, ...] = field(default=(), init=False, repr=False)
     _required: frozenset[str] = field(default=frozenset(), init=False, repr=False)
     _keywords: frozenset[str] = field(default=frozenset(), init=False, repr=False)
@@ -75,7 +83,9 @@ class Parameters:
     def __post_init__(self) -> None:
         values = self.arguments.values()
         self._simple = all(argument.kind in _SIMPLE for argument in values)
-        self._positional = tuple(a.name for a in values if a.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        self._positional = tuple(
+            a.name for a in values if a.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+        )
         self._positional_only = frozenset(a.name for a in values if a.kind in _BY_POSITION)
         self._required = frozenset(a.name for a in values if a.default is EMPTY)
         self._keywords = frozenset(self.arguments)
@@ -83,9 +93,13 @@ class Parameters:
         self._shown = {
             a.name: a.default
             for a in values
-            if a.default is not EMPTY and not a.internal and a.kind not in (_VAR_POSITIONAL, _VAR_KEYWORD)
+            if a.default is not EMPTY
+            and not a.internal
+            and a.kind not in (_VAR_POSITIONAL, _VAR_KEYWORD)
         }
-        self._changeable = {name: default for name, default in self._shown.items() if _can_change(default)}
+        self._changeable = {
+            name: default for name, default in self._shown.items() if _can_change(default)
+        }
         self.function = self.function if inspect.isfunction(self.function) else None
         if self.function is not None:
             self._defaults = self.function.__defaults__
@@ -102,9 +116,12 @@ class Parameters:
         return dict(self.signature.bind(*args, **kwargs).arguments)
 
     def fill(self, bound: dict[str, Any]) -> list[str]:
-        """Add the defaults that may have changed since they were read, so that what is shown of them is what runs.
+        """Add the defaults that may have changed since they were read, so that what is shown of
+        them is what runs.
 
-        A default that can't change is left to the callable, which fills in the very object that was read."""
+        A default that can't change is left to the callable, which fills in the very object that was
+        read.
+        """
         defaults = self._shown if self._replaced() else self._changeable
         if not defaults:
             return []
@@ -122,13 +139,16 @@ class Parameters:
         if not self._keyword_defaults:
             return bool(function.__kwdefaults__)
         now = function.__kwdefaults__ or {}
-        return any(now.get(name, EMPTY) is not default for name, default in self._keyword_defaults.items())
+        return any(
+            now.get(name, EMPTY) is not default for name, default in self._keyword_defaults.items()
+        )
 
     def unbind(self, bound: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Turn arguments by name back into what a call takes; the inverse of ``bind``.
 
-        What can only be given by position moves up when something before it is left out. So what was left out is then
-        filled with its default, which is what was decided."""
+        What can only be given by position moves up when something before it is left out. So what
+        was left out is then filled with its default, which is what was decided.
+        """
         args: list[Any] = []
         kwargs: dict[str, Any] = {}
         skipped: list[Argument] = []
@@ -171,18 +191,30 @@ class Parameters:
         skipped.clear()
 
     def spread(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Bring a model's argument object to the form of ``bind``: unknown keys go to ``**kwargs`` if there is one."""
+        """Bring a model's argument object to the form of ``bind``: unknown keys go to ``**kwargs``
+        if there is one.
+        """
         rest = self.rest
-        bound = {name: value for name, value in arguments.items() if name in self.arguments and name != rest}
+        bound = {
+            name: value
+            for name, value in arguments.items()
+            if name in self.arguments and name != rest
+        }
         if rest is not None:
             # a key that happens to have the name of ``**kwargs`` itself is one more of them
-            extra = {name: value for name, value in arguments.items() if name not in self.arguments or name == rest}
+            extra = {
+                name: value
+                for name, value in arguments.items()
+                if name not in self.arguments or name == rest
+            }
             if extra:
                 bound[rest] = extra
         return bound
 
     def flatten(self, bound: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the model-facing arguments of a bound call: no internal ones, ``**kwargs`` laid open."""
+        """Return the model-facing arguments of a bound call: no internal ones, ``**kwargs``
+        laid open.
+        """
         if self._simple and not self.internal:
             return dict(bound)
         flat: dict[str, Any] = {}
@@ -190,7 +222,9 @@ class Parameters:
             argument = self.arguments.get(name)
             if argument is not None and argument.kind is _VAR_KEYWORD:
                 if not self._positional_only.isdisjoint(value):
-                    raise ValueError("a keyword has the name of a parameter that is given by position")
+                    raise ValueError(
+                        "a keyword has the name of a parameter that is given by position"
+                    )
                 flat.update(value)
             elif name not in self.internal:
                 flat[name] = list(value) if argument and argument.kind is _VAR_POSITIONAL else value
@@ -199,7 +233,11 @@ class Parameters:
     def coerce(self, name: str, value: Any) -> Any:
         """Turn one JSON value into what the parameter's annotation asks for."""
         argument = self.arguments.get(name)
-        return value if argument is None or argument.adapter is None else argument.adapter.validate_python(value)
+        return (
+            value
+            if argument is None or argument.adapter is None
+            else argument.adapter.validate_python(value)
+        )
 
     def accepts(self, name: str, value: Any) -> bool:
         """Tell whether a Python value fits the annotation as it is, without conversion."""

@@ -1,8 +1,10 @@
-"""The reader of a function under pydantic's ``validate_call``: what it makes of a call is decided, and is what runs.
+"""The reader of a function under pydantic's ``validate_call``: what it makes of a call is decided,
+and is what runs.
 
-Pydantic validates and calls in one step. Here the two are apart: the arguments are read first, the decision is about
-what was read, and then the function below ``validate_call`` gets exactly that. Read a second time, a validator that
-adds, resolves or looks something up could make something else of it.
+Pydantic validates and calls in one step. Here the two are apart: the arguments are read first, the
+decision is about what was read, and then the function below ``validate_call`` gets exactly that.
+Read a second time, a validator that adds, resolves or looks something up could make something else
+of it.
 """
 
 from __future__ import annotations
@@ -27,7 +29,9 @@ class _Validated(NamedTuple):
     is_bound: bool  # whether it is bound at all
 
 
-_partials: weakref.WeakKeyDictionary[functools.partial[Any], _Validated | None] = weakref.WeakKeyDictionary()
+_partials: weakref.WeakKeyDictionary[functools.partial[Any], _Validated | None] = (
+    weakref.WeakKeyDictionary()
+)
 """What was found at a partial: its own arguments are read once, not in each call."""
 
 
@@ -36,7 +40,8 @@ class CallReader:
 
     Args:
         validator: pydantic's validator of a call; it calls something that returns the arguments.
-        by_name: whether each argument can be given by its name, so that a JSON object is a whole call.
+        by_name: whether each argument can be given by its name, so that a JSON object is a whole
+          call.
     """
 
     __slots__ = ("_validator", "by_name")
@@ -59,7 +64,8 @@ class CallReader:
         return cast(_Call, self._validator.validate_python(ArgsKwargs(args, dict(kwargs))))
 
     def read_json(self, arguments: Mapping[str, Any]) -> _Call:
-        """Return a model's arguments as the function gets them; a strict reader, too, takes a date from its JSON text.
+        """Return a model's arguments as the function gets them; a strict reader, too, takes a date
+        from its JSON text.
 
         Args:
             arguments: JSON data by name.
@@ -100,7 +106,9 @@ def _reader(found: _Validated, parameters: Sequence[inspect.Parameter]) -> CallR
         checker.function, checker.validate_return = taken, False
         checker._create_validators()
         validator = checker.__pydantic_validator__
-    except Exception:  # another pydantic, or hints that it can't resolve yet: the call itself says what is wrong
+    except (
+        Exception
+    ):  # another pydantic, or hints that it can't resolve yet: the call itself says what is wrong
         return None
     by_name = all(p.kind not in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL) for p in parameters)
     return CallReader(validator, by_name=by_name)
@@ -128,7 +136,9 @@ def below_reader(function: Any) -> Callable[..., Any]:
 
 
 def _validated(function: Any) -> _Validated | None:
-    """Look for ``validate_call`` at a callable: at a function, a method, or an object's ``__call__``."""
+    """Look for ``validate_call`` at a callable: at a function, a method, or an object's
+    ``__call__``.
+    """
     if isinstance(function, functools.partial):
         if function not in _partials:
             _partials[function] = _partly(function)
@@ -143,7 +153,9 @@ def _validated(function: Any) -> _Validated | None:
     from pydantic._internal._validate_call import ValidateCallWrapper
 
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-    checker = getattr(cells["wrapper"].cell_contents, "__self__", None) if "wrapper" in cells else None
+    checker = (
+        getattr(cells["wrapper"].cell_contents, "__self__", None) if "wrapper" in cells else None
+    )
     if not isinstance(checker, ValidateCallWrapper):
         return None
     if not checker.__pydantic_complete__:
@@ -152,7 +164,9 @@ def _validated(function: Any) -> _Validated | None:
 
 
 def _partly(function: functools.partial[Any]) -> _Validated | None:
-    """Return a partial of a validated function as a validated partial, whose own arguments are read once, here."""
+    """Return a partial of a validated function as a validated partial, whose own arguments are read
+    once, here.
+    """
     if (found := _validated(function.func)) is None:
         return None
     below = functools.partial(found.function, found.instance) if found.is_bound else found.function
@@ -170,4 +184,6 @@ def _partly(function: functools.partial[Any]) -> _Validated | None:
         return None
     by_position = [read[name] for name in list(given)[: len(function.args)]]
     by_name = {name: read[name] for name in function.keywords}
-    return found._replace(function=functools.partial(below, *by_position, **by_name), instance=None, is_bound=False)
+    return found._replace(
+        function=functools.partial(below, *by_position, **by_name), instance=None, is_bound=False
+    )

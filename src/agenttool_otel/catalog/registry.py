@@ -1,4 +1,6 @@
-"""The governed tools of one Governor: found by id, name or alias, so that a surface or a resume can resolve them."""
+"""The governed tools of one Governor: found by id, name or alias, so that a surface or a resume can
+resolve them.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +26,9 @@ T = TypeVar("T", bound=HasSpec)
 class Registry(Generic[T]):
     """Tools by id, name and alias.
 
-    Tools are held weakly: a tool made in a function and forgotten does not stay. Of one id the tool declared last wins,
-    as with Python's own names. A name that several tools have belongs to none; ``namespace.name`` and the id tell them
-    apart.
+    Tools are held weakly: a tool made in a function and forgotten does not stay. Of one id the tool
+    declared last wins, as with Python's own names. A name that several tools have belongs to none;
+    ``namespace.name`` and the id tell them apart.
 
     Attributes:
         added: how many tools were added so far.
@@ -44,7 +46,11 @@ class Registry(Generic[T]):
         with self._lock:
             self.added += 1
             self._tools[declaration.tool_id] = tool
-            for name in (declaration.name, f"{declaration.namespace}.{declaration.name}", *declaration.aliases):
+            for name in (
+                declaration.name,
+                f"{declaration.namespace}.{declaration.name}",
+                *declaration.aliases,
+            ):
                 self._names.setdefault(name, set()).add(declaration.tool_id)
 
     def resolve(self, name: str) -> T | None:

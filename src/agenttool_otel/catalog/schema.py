@@ -1,7 +1,8 @@
-"""JSON Schema checks, compiled once, and what is wrong in words that a model can act on: ``/x must be integer``.
+"""JSON Schema checks, compiled once, and what is wrong in words that a model can act on: ``/x must
+be integer``.
 
-The words say what the schema wants, never what was given: a value may be a secret. Names that only the data has are
-left out for the same reason; places are JSON pointers, as everywhere.
+The words say what the schema wants, never what was given: a value may be a secret. Names that only
+the data has are left out for the same reason; places are JSON pointers, as everywhere.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ class SchemaCheck:
 
         self.schema = dict(schema)
         try:
-            self._validator = jsonschema_rs.Draft202012Validator(self.schema, validate_formats=False)
+            self._validator = jsonschema_rs.Draft202012Validator(
+                self.schema, validate_formats=False
+            )
         except (ValueError, jsonschema_rs.ValidationError) as error:
             raise ConfigurationError(f"not a valid JSON Schema: {error}") from None
         self.is_valid = self._validator.is_valid
@@ -38,7 +41,9 @@ class SchemaCheck:
         for error in islice(self._validator.iter_errors(instance), limit):
             kind: Any = error.kind
             if kind.name == "required":
-                found.append((f"{_pointer(error)}/{escape_token(str(kind.property))}", "Field required"))
+                found.append(
+                    (f"{_pointer(error)}/{escape_token(str(kind.property))}", "Field required")
+                )
             else:
                 found.append((_pointer(error), _wanted(error.kind, error)))
         return found
@@ -49,10 +54,14 @@ class SchemaCheck:
         Args:
             problems: from ``problems``.
         """
-        return frozenset(unescape_token(pointer.split("/", 2)[1]) for pointer, _ in problems if pointer)
+        return frozenset(
+            unescape_token(pointer.split("/", 2)[1]) for pointer, _ in problems if pointer
+        )
 
     def messages(self, instance: Any, *, limit: int = 8) -> list[str]:
-        """Say what is wrong in words, for whoever has to correct it; no value of the instance is in them."""
+        """Say what is wrong in words, for whoever has to correct it; no value of the instance is in
+        them.
+        """
         errors = islice(self._validator.iter_errors(instance), limit)
         return [f"{_pointer(error) or '/'} {_wanted(error.kind, error)}" for error in errors]
 
@@ -97,7 +106,11 @@ def _wanted(kind: Any, error: Any) -> str:
             return "must not hold an entry twice"
         case "anyOf" | "oneOf":
             types = _types(value)
-            return f"must be {_or(types)}" if types else "fits none of the forms that the schema allows"
+            return (
+                f"must be {_or(types)}"
+                if types
+                else "fits none of the forms that the schema allows"
+            )
     keyword = name or (str(error.schema_path[-1]) if error.schema_path else "schema")
     return f"does not meet {keyword!r}"
 
@@ -106,7 +119,9 @@ def _types(branches: Any) -> list[str]:
     """The types that an ``anyOf`` allows, where a type is all that every branch asks for."""
     found: list[str] = []
     for branch in branches if isinstance(branches, (list, tuple)) else ():
-        kinds = [problem.kind for problem in branch if not problem.instance_path or len(branch) == 1]
+        kinds = [
+            problem.kind for problem in branch if not problem.instance_path or len(branch) == 1
+        ]
         if len(branch) != 1 or getattr(kinds[0], "name", "") != "type":
             return []
         found += kinds[0].value
@@ -122,7 +137,9 @@ def _bound(name: str) -> str:
 
 
 def _shown(options: Sequence[Any]) -> str:
-    return _cut(", ".join(json.dumps(option, ensure_ascii=False, default=str) for option in options))
+    return _cut(
+        ", ".join(json.dumps(option, ensure_ascii=False, default=str) for option in options)
+    )
 
 
 def _cut(text: str) -> str:

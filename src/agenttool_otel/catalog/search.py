@@ -1,7 +1,9 @@
-"""The index of a catalog: which tools a few words are about, best first; it knows no policy and hides nothing.
+"""The index of a catalog: which tools a few words are about, best first; it knows no policy and
+hides nothing.
 
-All that is said of a tool is one stemmed text: separate fields with weights find less. Tantivy where the extra
-``search`` is installed, else SQLite's FTS5. A word that no tool has is taken for a misspelt one.
+All that is said of a tool is one stemmed text: separate fields with weights find less. Tantivy
+where the extra ``search`` is installed, else SQLite's FTS5. A word that no tool has is taken for a
+misspelt one.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ _MAX_CORRECTIONS: Final = 3
 _MIN_CORRECTED: Final = 4
 _WRITER_BYTES: Final = 30_000_000
 _POSTINGS: Final = 6_000
-"""How many entries of common words FTS5 may go through for one query: its ranking looks at each of them."""
+"""How many entries of common words FTS5 may go through for one query: its ranking looks at each of
+them.
+"""
 
 Hits = list[tuple[int, float]]
 
@@ -63,7 +67,9 @@ class TantivyBackend:
         """Return numbers and scores of the texts that have some of the words, best first."""
         del frequency
         searcher = self._index.searcher()
-        found = searcher.search(self._index.parse_query(" ".join(words), ["text"]), limit, count=False)
+        found = searcher.search(
+            self._index.parse_query(" ".join(words), ["text"]), limit, count=False
+        )
         return [(searcher.doc(address)["number"][0], score) for score, address in found.hits]
 
 
@@ -75,7 +81,9 @@ class Fts5Backend:
 
         self._lock = new_lock()
         self._database = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
-        self._database.execute("CREATE VIRTUAL TABLE tools USING fts5(text, content='', tokenize='porter unicode61')")
+        self._database.execute(
+            "CREATE VIRTUAL TABLE tools USING fts5(text, content='', tokenize='porter unicode61')"
+        )
 
     def add(self, texts: Iterable[tuple[int, str]]) -> None:
         """Add texts under new numbers."""
@@ -87,7 +95,8 @@ class Fts5Backend:
     def search(self, words: Sequence[str], limit: int, frequency: Counter[str]) -> Hits:
         """Return numbers and scores of the texts that have some of the words, best first.
 
-        Each text that has any of the words is ranked, so the common ones are left out where they would cost too much.
+        Each text that has any of the words is ranked, so the common ones are left out where they
+        would cost too much.
         """
         chosen: list[str] = []
         postings = 0
@@ -130,7 +139,10 @@ class ToolIndex:
         known = [right for word in words for right in self._known(word)]
         if not known:
             return []
-        return [(self._ids[number], score) for number, score in self._backend.search(known, limit, self._frequency)]
+        return [
+            (self._ids[number], score)
+            for number, score in self._backend.search(known, limit, self._frequency)
+        ]
 
     def _counted(self, tools: Iterable[tuple[str, str]]) -> Iterator[tuple[int, str]]:
         for tool_id, text in tools:
@@ -140,7 +152,9 @@ class ToolIndex:
             yield len(self._ids) - 1, " ".join(words)
 
     def _known(self, word: str) -> list[str]:
-        """Return the word, or what it may be a slip of; an inflection of a known word is known, too."""
+        """Return the word, or what it may be a slip of; an inflection of a known word is
+        known, too.
+        """
         if word in self._frequency or self._backend.search([word], 1, self._frequency):
             return [word]
         if len(word) < _MIN_CORRECTED:
@@ -150,7 +164,9 @@ class ToolIndex:
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text or name in small letters: ``getUserById`` and ``get_user_by_id`` have the same."""
+    """Return the words of a text or name in small letters: ``getUserById`` and ``get_user_by_id``
+    have the same.
+    """
     return [word.lower() for word in _WORD.findall(text)]
 
 
@@ -167,7 +183,9 @@ def text_of(tool: dict[str, Any]) -> str:
 
 def _edits(word: str) -> set[str]:
     cuts = [(word[:at], word[at:]) for at in range(len(word) + 1)]
-    edits = {a + b[1:] for a, b in cuts if b} | {a + b[1] + b[0] + b[2:] for a, b in cuts if len(b) > 1}
+    edits = {a + b[1:] for a, b in cuts if b} | {
+        a + b[1] + b[0] + b[2:] for a, b in cuts if len(b) > 1
+    }
     for letter in string.ascii_lowercase:
         edits.update(a + letter + b[1:] for a, b in cuts if b)
         edits.update(a + letter + b for a, b in cuts)

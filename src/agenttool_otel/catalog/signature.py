@@ -1,4 +1,6 @@
-"""Reads a callable once, at decoration: its docstring, its parameters, and the model-facing schema of these."""
+"""Reads a callable once, at decoration: its docstring, its parameters, and the model-facing schema
+of these.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,14 @@ from collections.abc import Callable, Mapping, Sequence
 from types import CellType, SimpleNamespace
 from typing import Annotated, Any, ForwardRef, Literal, get_args, get_origin, get_type_hints
 
-from pydantic import ConfigDict, Field, PydanticSchemaGenerationError, PydanticUserError, TypeAdapter, create_model
+from pydantic import (
+    ConfigDict,
+    Field,
+    PydanticSchemaGenerationError,
+    PydanticUserError,
+    TypeAdapter,
+    create_model,
+)
 from pydantic.errors import PydanticInvalidForJsonSchema
 
 from agenttool_otel.catalog.parameters import EMPTY, Argument, Parameters
@@ -17,10 +26,12 @@ from agenttool_otel.values.tables import load_table
 
 _logger = logging.getLogger("agenttool_otel.catalog")
 
-# ``*_`` and ``**_`` take whatever a caller adds: nobody injects through them, so they are shown like any argument.
+# ``*_`` and ``**_`` take whatever a caller adds: nobody injects through them, so they are shown
+# like any argument.
 _VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
-# Types that a framework injects and no model may produce, by qualified name so that nothing is imported.
+# Types that a framework injects and no model may produce, by qualified name so that nothing is
+# imported.
 _INJECTED = frozenset(load_table(__package__, "tables.json")["injected_types"])
 
 
@@ -63,19 +74,24 @@ def read_parameters(
         if annotation is EMPTY or _is_unresolved(annotation):
             if annotation is not EMPTY:
                 _warn_of_unresolved(function, parameter.name, annotation)
-            annotation = Any  # also for a name that can't be resolved: any value, decided all the same
+            # also for a name that can't be resolved: any value, decided all the same
+            annotation = Any
         private = parameter.name.startswith("_") and parameter.kind not in _VARIABLE
         internal = parameter.name in internal_only or private or _is_injected(annotation)
         adapter = None
         if not internal:
             adapter, internal = _adapter(_declared_type(parameter, annotation))
-        arguments[parameter.name] = Argument(parameter.name, parameter.kind, _default(parameter), internal, adapter)
+        arguments[parameter.name] = Argument(
+            parameter.name, parameter.kind, _default(parameter), internal, adapter
+        )
         if internal:
             continue
         if parameter.kind is inspect.Parameter.VAR_KEYWORD:
             open_ended = True
             continue
-        fields[parameter.name] = _field(parameter, annotation, adapter, (descriptions or {}).get(parameter.name))
+        fields[parameter.name] = _field(
+            parameter, annotation, adapter, (descriptions or {}).get(parameter.name)
+        )
     schema = _schema(fields, strict=strict and not open_ended)
     defaults = {
         name: spec["default"]
@@ -127,7 +143,9 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
 
 def _hint(function: Any, annotation: Any, around: Mapping[str, Any]) -> Any:
     """Resolve one annotation of a callable of which another one can't be resolved."""
-    alone = SimpleNamespace(__annotations__={"it": annotation}, __module__=getattr(function, "__module__", None))
+    alone = SimpleNamespace(
+        __annotations__={"it": annotation}, __module__=getattr(function, "__module__", None)
+    )
     names = {**getattr(function, "__globals__", {}), **around}
     try:
         return get_type_hints(alone, globalns=names, localns=names, include_extras=True)["it"]
@@ -138,9 +156,10 @@ def _hint(function: Any, annotation: Any, around: Mapping[str, Any]) -> Any:
 def _names_around(function: Any) -> dict[str, Any]:
     """Return the names that a function's annotations may mean beside those of its module.
 
-    Under ``from __future__ import annotations`` an annotation is a text, and a class that is local to a function is in
-    no namespace that outlives it: it is looked for in the functions and class bodies that are being run around this
-    one, and among what the function itself uses of them."""
+    Under ``from __future__ import annotations`` an annotation is a text, and a class that is local
+    to a function is in no namespace that outlives it: it is looked for in the functions and class
+    bodies that are being run around this one, and among what the function itself uses of them.
+    """
     function = inspect.unwrap(function)
     code = getattr(function, "__code__", None)
     hints = getattr(function, "__annotations__", None) or {}
@@ -171,7 +190,9 @@ def _is_unresolved(annotation: Any) -> bool:
         return True
     if get_origin(annotation) is Literal:
         return False
-    parts = get_args(annotation)[:1] if get_origin(annotation) is Annotated else get_args(annotation)
+    parts = (
+        get_args(annotation)[:1] if get_origin(annotation) is Annotated else get_args(annotation)
+    )
     return any(_is_unresolved(part) for part in parts if not isinstance(part, list))
 
 
@@ -222,7 +243,10 @@ def _default(parameter: inspect.Parameter) -> Any:
 
 
 def _field(
-    parameter: inspect.Parameter, annotation: Any, adapter: TypeAdapter[Any] | None, description: str | None
+    parameter: inspect.Parameter,
+    annotation: Any,
+    adapter: TypeAdapter[Any] | None,
+    description: str | None,
 ) -> Any:
     declared = _declared_type(parameter, annotation)
     default = _default(parameter)
@@ -231,7 +255,8 @@ def _field(
             adapter.validate_python(None)
         except ValueError:
             declared = declared | None  # "x: int = None" means an optional int
-    # the alias carries the real name: "schema" or "json" as a field would shadow BaseModel's own attributes
+    # the alias carries the real name: "schema" or "json" as a field would shadow BaseModel's own
+    # attributes
     options: dict[str, Any] = {"alias": parameter.name}
     if description:
         options["description"] = description

@@ -1,4 +1,6 @@
-"""One governed tool, resolved at decoration: its records, and all that a call can look up instead of working out."""
+"""One governed tool, resolved at decoration: its records, and all that a call can look up instead
+of working out.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,12 @@ from agenttool_otel.catalog.options import Classifier
 from agenttool_otel.catalog.parameters import Parameters
 from agenttool_otel.catalog.schema import SchemaCheck
 from agenttool_otel.facts.types import ToolWords
-from agenttool_otel.records import ExecutionProfile, PermissionProfile, ToolDeclaration, ToolInterface
+from agenttool_otel.records import (
+    ExecutionProfile,
+    PermissionProfile,
+    ToolDeclaration,
+    ToolInterface,
+)
 from agenttool_otel.values.snapshot import snapshot
 
 if TYPE_CHECKING:
@@ -36,11 +43,14 @@ class ToolSpec:
     interface: ToolInterface  # the tool_interface
     execution: ExecutionProfile  # the execution profile
     permission: PermissionProfile  # the permission profile
-    parameters: Parameters | None  # the callable's parameters; ``None`` for a framework object that binds its own
+    # the callable's parameters; ``None`` for a framework object that binds its own
+    parameters: Parameters | None
     check: SchemaCheck  # compiled model-facing schema
     output_check: SchemaCheck | None  # compiled output schema, if there is one
-    facts: FactPlan | None  # how arguments become facts; ``None`` when the tool has no such arguments
-    misfit_facts: FactPlan | None  # the same for arguments that are none of the schema's, where ``facts`` is ``None``
+    # how arguments become facts; ``None`` when the tool has no such arguments
+    facts: FactPlan | None
+    # the same for arguments that are none of the schema's, where ``facts`` is ``None``
+    misfit_facts: FactPlan | None
     output_trust: OutputTrust  # how far which field of a result is trusted
     safety: Safety  # safety facts
     validate: Callable[[Mapping[str, Any]], None] | None  # the developer's value check
@@ -55,19 +65,24 @@ class ToolSpec:
     metric_attributes: dict[str, str]  # metric labels known before any call
     policy_tool: dict[str, Any]  # ``input.tool`` for a tool with static safety facts; never changed
     policy_profile: dict[str, Any]  # ``input.permission_profile``; never changed
-    exempt: bool = False  # reads persisted results itself, so that its own are never persisted (circular guard)
+    # reads persisted results itself, so that its own are never persisted (circular guard)
+    exempt: bool = False
     unknown: bool = False  # stands for a name that no tool has
     refusal: str = ""  # why the tool can't be governed, so that each call is refused
     verbs: tuple[str, ...] = ()  # words for what it does, as stated
-    by_reference: frozenset[str] = frozenset()  # arguments that are the caller's own objects when it runs
+    # arguments that are the caller's own objects when it runs
+    by_reference: frozenset[str] = frozenset()
     watched_calls: int = 0  # calls that were watched for arguments changed in place
-    told_changed: set[str] = field(default_factory=set)  # arguments of which it was said that they are changed
+    # arguments of which it was said that they are changed
+    told_changed: set[str] = field(default_factory=set)
     tool_id: str = field(init=False)
     name: str = field(init=False)  # the name that models call
     locks: frozenset[str] = field(init=False)  # names of the resources that a call holds alone
     exclusive: bool = field(init=False)  # whether a call has the context of its session for itself
-    words: ToolWords = field(init=False)  # what it is called, as the fact of the user's intent reads it
-    shapes_result: bool = field(init=False)  # whether the contract may change or keep a result of whatever size
+    # what it is called, as the fact of the user's intent reads it
+    words: ToolWords = field(init=False)
+    # whether the contract may change or keep a result of whatever size
+    shapes_result: bool = field(init=False)
 
     def __post_init__(self) -> None:
         self.tool_id = self.declaration.tool_id
@@ -84,14 +99,20 @@ class ToolSpec:
             or self.permission.data_sensitivity
         )
 
-    def safety_facts(self, arguments: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, bool]:
-        """Work out the safety facts of one call; a classifier that fails gives the dangerous answer."""
+    def safety_facts(
+        self, arguments: Mapping[str, Any], facts: Mapping[str, Any]
+    ) -> dict[str, bool]:
+        """Work out the safety facts of one call; a classifier that fails gives the
+        dangerous answer.
+        """
         read_only = _classify(self.safety.read_only, arguments, facts, unknown=False)
         destructive = _classify(self.safety.destructive, arguments, facts, unknown=True)
         return {
             "read_only": read_only and not destructive,
             "destructive": destructive,
-            "open_world": _classify(self.safety.open_world, arguments, facts, unknown=True, read_only=read_only),
+            "open_world": _classify(
+                self.safety.open_world, arguments, facts, unknown=True, read_only=read_only
+            ),
             "concurrency_safe": _classify(
                 self.safety.concurrency_safe, arguments, facts, unknown=False, read_only=read_only
             ),
@@ -99,7 +120,12 @@ class ToolSpec:
 
 
 def _classify(
-    fact: Classifier, arguments: Mapping[str, Any], facts: Mapping[str, Any], *, unknown: bool, read_only: bool = False
+    fact: Classifier,
+    arguments: Mapping[str, Any],
+    facts: Mapping[str, Any],
+    *,
+    unknown: bool,
+    read_only: bool = False,
 ) -> bool:
     if isinstance(fact, bool):
         return fact
@@ -111,7 +137,10 @@ def _classify(
             case "classifier:command_read_only":
                 return bool(commands) and all(command["read_only"] is True for command in commands)
             case "classifier:command_destructive":
-                return any(command.get("destructive", command.get("unbounded_write", True)) for command in commands)
+                return any(
+                    command.get("destructive", command.get("unbounded_write", True))
+                    for command in commands
+                )
             case _:
                 return unknown
     try:

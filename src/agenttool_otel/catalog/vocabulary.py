@@ -1,8 +1,9 @@
 """What ``govern`` is told, checked: a word misspelt here would be a fact that nobody stated.
 
-Words of a closed vocabulary are refused where they are unknown. The standard calls others *initial*: a producer may
-have its own, so an unknown one is only told in the log. The stock bundle does not take it for harmless: it asks about
-access kinds and write effects that it does not know, and gives no leave to an unknown kind of tool.
+Words of a closed vocabulary are refused where they are unknown. The standard calls others
+*initial*: a producer may have its own, so an unknown one is only told in the log. The stock bundle
+does not take it for harmless: it asks about access kinds and write effects that it does not know,
+and gives no leave to an unknown kind of tool.
 """
 
 from __future__ import annotations
@@ -17,7 +18,14 @@ from agenttool_otel.catalog.options import GovernOptions, RetryOptions
 from agenttool_otel.catalog.parameters import Parameters
 from agenttool_otel.context.validate import did_you_mean, maybe_text, one_of, texts, truth
 from agenttool_otel.errors import ConfigurationError
-from agenttool_otel.names import AccessKind, ContentType, ErrorClass, ExecutionKind, ToolKind, WriteEffect
+from agenttool_otel.names import (
+    AccessKind,
+    ContentType,
+    ErrorClass,
+    ExecutionKind,
+    ToolKind,
+    WriteEffect,
+)
 from agenttool_otel.values.tables import load_table
 
 _logger = logging.getLogger("agenttool_otel.catalog")
@@ -32,7 +40,11 @@ _OPEN: Final[Mapping[str, Iterable[str]]] = {
     "network_scope": ("none", "loopback", "internal", "internet"),
 }
 _SENSITIVITIES: Final[list[str]] = TABLES["sensitivities"]
-_CLASSIFIERS: Final = ("classifier:command_read_only", "classifier:command_destructive", "same_as:is_read_only")
+_CLASSIFIERS: Final = (
+    "classifier:command_read_only",
+    "classifier:command_destructive",
+    "same_as:is_read_only",
+)
 _SAFETY: Final = ("read_only", "destructive", "open_world", "concurrency_safe")
 
 
@@ -58,10 +70,17 @@ def check_options(options: Mapping[str, Any]) -> None:
         _check_retry(options["retry"])
 
 
-def check_fields(options: Mapping[str, Any], schema: Mapping[str, Any], internal: Iterable[str]) -> None:
-    """Check that the arguments whose values must not be shown, or not be produced by a model, exist."""
+def check_fields(
+    options: Mapping[str, Any], schema: Mapping[str, Any], internal: Iterable[str]
+) -> None:
+    """Check that the arguments whose values must not be shown, or not be produced by a
+    model, exist.
+    """
     properties = schema.get("properties")
-    if not isinstance(properties, Mapping) or schema.get("additionalProperties") not in (None, False):
+    if not isinstance(properties, Mapping) or schema.get("additionalProperties") not in (
+        None,
+        False,
+    ):
         return  # other names may come
     known = {*properties, *internal}
     for name in options.get("sensitive_fields", ()):
@@ -72,17 +91,22 @@ def check_fields(options: Mapping[str, Any], schema: Mapping[str, Any], internal
                 f" it has {', '.join(sorted(known)) or 'none'}"
             )
     for name in options.get("internal_only_fields", ()):
-        # forbidding what does not exist is harmless; forbidding the wrong one leaves the right one open
+        # forbidding what does not exist is harmless; forbidding the wrong one leaves the right one
+        # open
         near = "" if name in properties else did_you_mean(name, set(properties), cutoff=0.8)
         if near:
-            raise ConfigurationError(f"internal_only_fields: the tool has no argument {name!r}{near}")
+            raise ConfigurationError(
+                f"internal_only_fields: the tool has no argument {name!r}{near}"
+            )
 
 
 def check_references(options: Mapping[str, Any], parameters: Parameters | None) -> None:
     """Check that the arguments that are handed over by reference are parameters of the function."""
     for name in options.get("by_reference", ()):
         if parameters is None:
-            raise ConfigurationError("by_reference is for functions: this tool takes its arguments in its own way")
+            raise ConfigurationError(
+                "by_reference is for functions: this tool takes its arguments in its own way"
+            )
         if name not in parameters.arguments:
             raise ConfigurationError(
                 f"by_reference: the function has no parameter {name!r}{did_you_mean(name, set(parameters.arguments))};"
@@ -104,7 +128,9 @@ def _check_safety(name: str, value: Any) -> None:
             f"{name} can't be {value!r}{did_you_mean(value, _CLASSIFIERS)}; it is True, False, a function of the"
             f" arguments, or one of {', '.join(_CLASSIFIERS)}"
         )
-    raise ConfigurationError(f"{name} has to be True, False or a function of the arguments, not {type(value).__name__}")
+    raise ConfigurationError(
+        f"{name} has to be True, False or a function of the arguments, not {type(value).__name__}"
+    )
 
 
 def _check_type(name: str, value: Any, hint: Any) -> None:
@@ -119,11 +145,15 @@ def _check_type(name: str, value: Any, hint: Any) -> None:
         truth(name, value)
     elif hint is int:
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-            raise ConfigurationError(f"{name} has to be a whole number, not negative; it is {value!r}")
+            raise ConfigurationError(
+                f"{name} has to be a whole number, not negative; it is {value!r}"
+            )
     elif origin is Mapping or hint is RetryOptions:
         if not isinstance(value, Mapping):
             raise ConfigurationError(f"{name} has to be a dict, not {type(value).__name__}")
-    elif origin is Sequence and (isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable)):
+    elif origin is Sequence and (
+        isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable)
+    ):
         raise ConfigurationError(f"{name} has to be a list of dicts, not {type(value).__name__}")
 
 
@@ -145,7 +175,9 @@ def _warn_unknown(name: str, word: str, known: Sequence[str]) -> None:
 
 @cache
 def _hints() -> dict[str, Any]:
-    """The keywords and what each takes; where an enumeration or a text is taken, the text's words count."""
+    """The keywords and what each takes; where an enumeration or a text is taken, the text's words
+    count.
+    """
     return {name: _words(hint) for name, hint in get_type_hints(GovernOptions).items()}
 
 

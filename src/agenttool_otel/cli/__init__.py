@@ -26,4 +26,6 @@ def main() -> None:
         if extra is None:  # a module of the program that the command was pointed at
             raise
         wanted = extra if extra == "cli" else f"cli,{extra}"
-        sys.exit(f"agenttool needs the package {package} here: pip install 'agenttool-otel[{wanted}]'")
+        sys.exit(
+            f"agenttool needs the package {package} here: pip install 'agenttool-otel[{wanted}]'"
+        )

@@ -1,6 +1,7 @@
 """``agenttool approvals``: list, show, answer, watch and serve the requests of an approval store.
 
-Whoever can read the store and its key can answer; ``--as`` and ``--role`` are recorded as that person's own words.
+Whoever can read the store and its key can answer; ``--as`` and ``--role`` are recorded as that
+person's own words.
 """
 
 from __future__ import annotations
@@ -20,7 +21,13 @@ from rich.table import Table
 from rich.text import Text
 
 from agenttool_otel.approvals.console import edit_in_editor, local_identity, request_panel
-from agenttool_otel.approvals.display import editable_arguments, merge_edit, parse_edit, remaining, visible
+from agenttool_otel.approvals.display import (
+    editable_arguments,
+    merge_edit,
+    parse_edit,
+    remaining,
+    visible,
+)
 from agenttool_otel.approvals.grants import described
 from agenttool_otel.approvals.store.database import parse_url
 from agenttool_otel.approvals.store.sealing import load_or_create_key_file
@@ -29,10 +36,24 @@ from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest
 from agenttool_otel.cli.common import AsJson, failure, group, print_json
 from agenttool_otel.cli.endings import open_endings
 from agenttool_otel.cli.rendering import out
-from agenttool_otel.errors import ApprovalConflict, ApprovalError, ApprovalExpired, ApprovalNotFound, ConfigurationError
+from agenttool_otel.errors import (
+    ApprovalConflict,
+    ApprovalError,
+    ApprovalExpired,
+    ApprovalNotFound,
+    ConfigurationError,
+)
 from agenttool_otel.names import ApprovalStatus, Env
 
-EXIT_CODES: Final = {"ok": 0, "store_error": 1, "usage": 2, "not_found": 3, "conflict": 4, "expired": 5, "timeout": 6}
+EXIT_CODES: Final = {
+    "ok": 0,
+    "store_error": 1,
+    "usage": 2,
+    "not_found": 3,
+    "conflict": 4,
+    "expired": 5,
+    "timeout": 6,
+}
 """What the exit codes of these commands mean."""
 
 _fail = partial(failure, EXIT_CODES)
@@ -48,9 +69,15 @@ Url = Annotated[
         show_default=False,
     ),
 ]
-RequestId = Annotated[str, typer.Argument(metavar="REQUEST", help="Id of the request or invocation, or its start.")]
-Who = Annotated[str, typer.Option("--as", help="Who answers; the login name by default.", show_default=False)]
-Roles = Annotated[list[str] | None, typer.Option("--role", help="A role of whoever answers; may be repeated.")]
+RequestId = Annotated[
+    str, typer.Argument(metavar="REQUEST", help="Id of the request or invocation, or its start.")
+]
+Who = Annotated[
+    str, typer.Option("--as", help="Who answers; the login name by default.", show_default=False)
+]
+Roles = Annotated[
+    list[str] | None, typer.Option("--role", help="A role of whoever answers; may be repeated.")
+]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Don't ask; needed without a terminal.")]
 
 
@@ -70,7 +97,8 @@ _ENDINGS: Final[dict[type[Exception], str]] = {
 def _store(url: str, *, create: bool = False) -> Iterator[ApprovalStore]:
     """Open the store of one command, and turn its errors into a line and an exit code.
 
-    Only a command that waits for requests to come may make the file: for all others a missing one is a slip.
+    Only a command that waits for requests to come may make the file: for all others a missing one
+    is a slip.
     """
     try:
         if not url:
@@ -78,12 +106,18 @@ def _store(url: str, *, create: bool = False) -> Iterator[ApprovalStore]:
         parsed = parse_url(url)
         if not create and parsed.get_backend_name() == "sqlite":
             name = parsed.database or ""
-            if not name or name == ":memory:" or not (name.startswith("file:") or Path(name).exists()):
+            if (
+                not name
+                or name == ":memory:"
+                or not (name.startswith("file:") or Path(name).exists())
+            ):
                 raise _fail(f"There is no approval store {visible(name)}.", "store_error")
         with contextlib.closing(ApprovalStore(url)) as store:
             yield store
     except (ApprovalError, ConfigurationError) as error:
-        name = next((name for kind, name in _ENDINGS.items() if isinstance(error, kind)), "store_error")
+        name = next(
+            (name for kind, name in _ENDINGS.items() if isinstance(error, kind)), "store_error"
+        )
         raise _fail(str(error), name) from None
 
 
@@ -97,13 +131,19 @@ def _find(store: ApprovalStore, ref: str) -> ApprovalRequest:
 
 
 def _by_prefix(store: ApprovalStore, ref: str) -> ApprovalRequest | None:
-    """The one request whose id, or whose invocation's, begins so; a store too large to be sure wants the whole id."""
+    """The one request whose id, or whose invocation's, begins so; a store too large to be sure
+    wants the whole id.
+    """
     if len(ref) < _MIN_PREFIX:
         return None
     known = store.list(None, limit=_MAX_SEARCHED)
-    found = [one for one in known if one.request_id.startswith(ref) or one.invocation_id.startswith(ref)]
+    found = [
+        one for one in known if one.request_id.startswith(ref) or one.invocation_id.startswith(ref)
+    ]
     if len(found) > 1 or (found and len(known) >= _MAX_SEARCHED):
-        raise _fail(f"More than one request may begin with {visible(ref)}: give the whole id.", "usage")
+        raise _fail(
+            f"More than one request may begin with {visible(ref)}: give the whole id.", "usage"
+        )
     return found[0] if found else None
 
 
@@ -113,7 +153,9 @@ def list_requests(
     status: Annotated[
         str, typer.Option("--status", "-s", help="pending, approved, rejected ... or all.")
     ] = ApprovalStatus.PENDING.value,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=1000, help="At most so many.")] = 50,
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", min=1, max=1000, help="At most so many.")
+    ] = 50,
     as_json: AsJson = False,
 ) -> None:
     """List requests, those that expire first in front."""
@@ -128,8 +170,12 @@ def list_requests(
         rows = []
         for one in found:
             left = remaining(one, now) if one.status is ApprovalStatus.PENDING else ""
-            rows.append((one.request_id, one.tool_name, one.actor_id, one.status.value, one.message, left))
-        _print_table("Approval requests", ("Request", "Tool", "For", "State", "Reason", "Expires in"), rows)
+            rows.append(
+                (one.request_id, one.tool_name, one.actor_id, one.status.value, one.message, left)
+            )
+        _print_table(
+            "Approval requests", ("Request", "Tool", "For", "State", "Reason", "Expires in"), rows
+        )
 
 
 def _print_table(title: str, headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
@@ -160,10 +206,14 @@ def approve(
     who: Who = "",
     role: Roles = None,
     edit: Annotated[
-        str, typer.Option("--edit", help="File with edited arguments as JSON, - for standard input, or 'editor'.")
+        str,
+        typer.Option(
+            "--edit", help="File with edited arguments as JSON, - for standard input, or 'editor'."
+        ),
     ] = "",
     remember: Annotated[
-        int | None, typer.Option("--remember", min=1, help="Accept the suggested update of this number too.")
+        int | None,
+        typer.Option("--remember", min=1, help="Accept the suggested update of this number too."),
     ] = None,
     yes: Yes = False,
     as_json: AsJson = False,
@@ -198,7 +248,10 @@ def reject(
         found = _find(store, request)
         _confirm(found, "Reject it?", yes)
         answer = ApprovalAnswer(
-            approved=False, answered_by=who or local_identity(), roles=tuple(role or ()), reason=reason
+            approved=False,
+            answered_by=who or local_identity(),
+            roles=tuple(role or ()),
+            reason=reason,
         )
         answered = store.answer(found.request_id, answer)
         with open_endings(store) as endings:
@@ -216,7 +269,9 @@ def _edited(store: ApprovalStore, request: ApprovalRequest, source: str) -> dict
         try:
             text = Path(source).read_text("utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise _fail(f"The edited arguments can't be read: {type(error).__name__}.", "usage") from None
+            raise _fail(
+                f"The edited arguments can't be read: {type(error).__name__}.", "usage"
+            ) from None
     original = store.stored_call(request.request_id).original_arguments
     return merge_edit(request.arguments_preview, parse_edit(text), original)
 
@@ -236,20 +291,31 @@ def _answered(request: ApprovalRequest, as_json: bool) -> None:
     if as_json:
         print_json(request.to_json_object())
     else:
-        out().print(Text(f"{request.request_id}: {request.status.value} by {visible(request.answered_by or '')}"))
+        out().print(
+            Text(
+                f"{request.request_id}: {request.status.value} by {visible(request.answered_by or '')}"
+            )
+        )
 
 
 @app.command()
 def watch(
-    request: Annotated[str, typer.Argument(metavar="[REQUEST]", help="Wait for this one's answer.")] = "",
+    request: Annotated[
+        str, typer.Argument(metavar="[REQUEST]", help="Wait for this one's answer.")
+    ] = "",
     url: Url = "",
-    timeout: Annotated[float, typer.Option("--timeout", "-t", min=0, help="Seconds to watch; 0: without end.")] = 0,
-    interval: Annotated[float, typer.Option("--interval", min=0.05, help="Seconds between two looks.")] = 1.0,
+    timeout: Annotated[
+        float, typer.Option("--timeout", "-t", min=0, help="Seconds to watch; 0: without end.")
+    ] = 0,
+    interval: Annotated[
+        float, typer.Option("--interval", min=0.05, help="Seconds between two looks.")
+    ] = 1.0,
     as_json: AsJson = False,
 ) -> None:
     """Print what happens to requests as it happens, or wait for the answer to one.
 
-    For one request the exit code tells: 0 approved, 4 rejected or closed, 5 expired, 6 still pending at the end.
+    For one request the exit code tells: 0 approved, 4 rejected or closed, 5 expired, 6 still
+    pending at the end.
     """
     deadline = time.monotonic() + timeout if timeout else None
     with _store(url, create=not request) as store:
@@ -262,17 +328,28 @@ def watch(
                 endings.expired()
                 for entry in store.log_entries(seen):
                     seen = entry.seq
-                    line = {"seq": entry.seq, "kind": entry.kind.value, "request_id": entry.request_id, **entry.data}
+                    line = {
+                        "seq": entry.seq,
+                        "kind": entry.kind.value,
+                        "request_id": entry.request_id,
+                        **entry.data,
+                    }
                     if as_json:
                         sys.stdout.write(json.dumps(line, ensure_ascii=True) + "\n")
                         sys.stdout.flush()
                     else:
-                        facts = " ".join(f"{key}={visible(str(value))}" for key, value in entry.data.items())
-                        console.print(Text(f"{entry.seq} {entry.kind.value} {entry.request_id} {facts}"))
+                        facts = " ".join(
+                            f"{key}={visible(str(value))}" for key, value in entry.data.items()
+                        )
+                        console.print(
+                            Text(f"{entry.seq} {entry.kind.value} {entry.request_id} {facts}")
+                        )
                 time.sleep(interval)
 
 
-def _wait_for(store: ApprovalStore, ref: str, deadline: float | None, interval: float, as_json: bool) -> None:
+def _wait_for(
+    store: ApprovalStore, ref: str, deadline: float | None, interval: float, as_json: bool
+) -> None:
     while True:
         found = _find(store, ref)
         late = deadline is not None and time.monotonic() >= deadline
@@ -296,11 +373,16 @@ def _wait_for(store: ApprovalStore, ref: str, deadline: float | None, interval: 
 def serve(
     url: Url = "",
     host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", "-p", min=0, max=65535, help="Port; 0: any free one.")] = 8765,
+    port: Annotated[
+        int, typer.Option("--port", "-p", min=0, max=65535, help="Port; 0: any free one.")
+    ] = 8765,
     who: Who = "",
     role: Roles = None,
     public_url: Annotated[
-        str, typer.Option("--public-url", help="https address of the TLS proxy in front.", show_default=False)
+        str,
+        typer.Option(
+            "--public-url", help="https address of the TLS proxy in front.", show_default=False
+        ),
     ] = "",
 ) -> None:
     """Serve the approvals page on this machine, until interrupted."""
@@ -333,11 +415,17 @@ def serve(
 def verify(
     url: Url = "",
     anchor: Annotated[
-        str, typer.Option(help="ENTRIES:HEAD of an earlier check, that the log has to go on from.", show_default=False)
+        str,
+        typer.Option(
+            help="ENTRIES:HEAD of an earlier check, that the log has to go on from.",
+            show_default=False,
+        ),
     ] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Check the evidence log and all rows: every entry in order, the head, and each row against its last entry."""
+    """Check the evidence log and all rows: every entry in order, the head, and each row against its
+    last entry.
+    """
     entries, _, head = anchor.partition(":")
     if anchor and not (entries.isdecimal() and head):
         raise _fail("An anchor is ENTRIES:HEAD, as verify prints them.", "usage")
@@ -364,9 +452,13 @@ def rotate_key(
         ),
     ] = None,
 ) -> None:
-    """Seal the whole store under another key. Processes that have the old one are refused from then on."""
+    """Seal the whole store under another key. Processes that have the old one are refused from then
+    on.
+    """
     with _store(url) as store:
-        store.rotate_key(None if new_key_file is None else load_or_create_key_file(new_key_file, ""))
+        store.rotate_key(
+            None if new_key_file is None else load_or_create_key_file(new_key_file, "")
+        )
         report = store.verify_chain()
         out().print(Text(f"sealed under the new key; anchor {report.entries}:{report.head}"))
 
@@ -381,16 +473,35 @@ def grants(url: Url = "", as_json: AsJson = False) -> None:
             return
         rows = []
         for one in found:
-            of = {"session": one.session_id, "actor": one.actor_id, "tenant": one.tenant, "root": ", ".join(one.roots)}
+            of = {
+                "session": one.session_id,
+                "actor": one.actor_id,
+                "tenant": one.tenant,
+                "root": ", ".join(one.roots),
+            }
             whom = of.get(one.scope)
             until = one.expires_at.isoformat(timespec="seconds")
-            rows.append((one.grant_id, one.tool_id, described(one), one.scope, whom or "", one.granted_by, until))
-        _print_table("Grants", ("Grant", "Tool", "What", "Scope", "For", "Granted by", "Until"), rows)
+            rows.append(
+                (
+                    one.grant_id,
+                    one.tool_id,
+                    described(one),
+                    one.scope,
+                    whom or "",
+                    one.granted_by,
+                    until,
+                )
+            )
+        _print_table(
+            "Grants", ("Grant", "Tool", "What", "Scope", "For", "Granted by", "Until"), rows
+        )
 
 
 @app.command()
 def revoke(
-    grant: Annotated[str, typer.Argument(metavar="GRANT", help="Grant id.")], url: Url = "", who: Who = ""
+    grant: Annotated[str, typer.Argument(metavar="GRANT", help="Grant id.")],
+    url: Url = "",
+    who: Who = "",
 ) -> None:
     """Withdraw a remembered approval."""
     with _store(url) as store:
@@ -400,7 +511,9 @@ def revoke(
 
 @app.command("accept-clock")
 def accept_clock(url: Url = "") -> None:
-    """Believe this machine's clock where it is far ahead of the store: what expired meanwhile ends now."""
+    """Believe this machine's clock where it is far ahead of the store: what expired meanwhile ends
+    now.
+    """
     with _store(url) as store:
         ahead = store.accept_clock()
         out().print(Text(f"the store's time was moved ahead by {ahead}"))

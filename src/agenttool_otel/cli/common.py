@@ -20,11 +20,15 @@ def print_json(value: Any) -> None:
 
 
 def failure(codes: Mapping[str, int], message: str, code: str) -> typer.Exit:
-    """Print a message for people, and return what ends the command with the exit code of that name."""
+    """Print a message for people, and return what ends the command with the exit code of
+    that name.
+    """
     Console(stderr=True, soft_wrap=True).print(Text(message, style="red"))
     return typer.Exit(codes[code])
 
 
 def group(name: str, about: str) -> typer.Typer:
     """Return a group of commands."""
-    return typer.Typer(name=name, help=about, no_args_is_help=True, pretty_exceptions_show_locals=False)
+    return typer.Typer(
+        name=name, help=about, no_args_is_help=True, pretty_exceptions_show_locals=False
+    )

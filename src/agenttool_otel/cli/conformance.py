@@ -1,4 +1,6 @@
-"""``agenttool conformance``: the standard's acceptance scenarios against this package, or another module."""
+"""``agenttool conformance``: the standard's acceptance scenarios against this package, or another
+module.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +23,21 @@ app = typer.Typer(add_completion=False)
 @app.command("conformance")
 def conformance(
     module: Annotated[
-        str, typer.Argument(help="Module with declare, surface, invoke and records; this package if not given.")
+        str,
+        typer.Argument(
+            help="Module with declare, surface, invoke and records; this package if not given."
+        ),
     ] = "",
-    report: Annotated[Path | None, typer.Option("--report", dir_okay=False, help="Write a JSON report here.")] = None,
-    only: Annotated[list[int] | None, typer.Option("--scenario", help="Run this scenario alone; repeatable.")] = None,
+    report: Annotated[
+        Path | None, typer.Option("--report", dir_okay=False, help="Write a JSON report here.")
+    ] = None,
+    only: Annotated[
+        list[int] | None, typer.Option("--scenario", help="Run this scenario alone; repeatable.")
+    ] = None,
 ) -> None:
-    """Run the 17 acceptance scenarios of the standard and validate every record by its JSON Schema."""
+    """Run the 17 acceptance scenarios of the standard and validate every record by its JSON
+    Schema.
+    """
     from agenttool_otel.conformance.checking import examine
     from agenttool_otel.conformance.scenarios import SCENARIOS
     from agenttool_otel.conformance.subject import load_subject

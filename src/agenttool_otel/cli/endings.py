@@ -1,7 +1,7 @@
 """The ends that this command causes or finds: a rejected or expired call leaves its span from here.
 
-The process that asked may be gone. Spans go where ``OTEL_EXPORTER_OTLP_ENDPOINT`` says; without it, to the tracer
-provider of the process, if it has one. What fails here never undoes an answer.
+The process that asked may be gone. Spans go where ``OTEL_EXPORTER_OTLP_ENDPOINT`` says; without it,
+to the tracer provider of the process, if it has one. What fails here never undoes an answer.
 """
 
 from __future__ import annotations
@@ -74,7 +74,9 @@ def open_endings(store: ApprovalStore) -> Iterator[Endings]:
         provider = TracerProvider(resource=Resource.create({"service.name": "agenttool-approvals"}))
         provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     engine = RefusingEngine(PolicyUnavailable("this command decides nothing"))
-    governor = Governor(engine, approvals=store, telemetry=TelemetrySettings(tracer_provider=provider))
+    governor = Governor(
+        engine, approvals=store, telemetry=TelemetrySettings(tracer_provider=provider)
+    )
     try:
         yield Endings(governor)
     finally:

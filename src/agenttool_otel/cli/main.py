@@ -13,12 +13,23 @@ from typer.main import get_command
 
 import agenttool_otel
 
-_COMMANDS: Final = ("approvals", "conformance", "permissions", "policy", "records", "tools", "trace")
-"""The modules of commands, each imported when it is used: one needs a database, another an HTTP client."""
+_COMMANDS: Final = (
+    "approvals",
+    "conformance",
+    "permissions",
+    "policy",
+    "records",
+    "tools",
+    "trace",
+)
+"""The modules of commands, each imported when it is used: one needs a database, another an HTTP
+client.
+"""
 
 
 class _LazyGroup(TyperGroup):
-    # typer has brought its own click for some versions, and asked for it in others: its types are left open
+    # typer has brought its own click for some versions, and asked for it in others: its types are
+    # left open
 
     def list_commands(self, ctx: Any) -> list[str]:
         return [*_COMMANDS, *super().list_commands(ctx)]
@@ -44,16 +55,26 @@ def agenttool() -> None:
 
 @app.command()
 def demo(
-    interactive: Annotated[bool, typer.Option("--interactive", "-i", help="Answer the questions yourself.")] = False,
+    interactive: Annotated[
+        bool, typer.Option("--interactive", "-i", help="Answer the questions yourself.")
+    ] = False,
     save: Annotated[
-        Path | None, typer.Option("--save", dir_okay=False, help="Write the trace to this file, for agenttool trace.")
+        Path | None,
+        typer.Option(
+            "--save", dir_okay=False, help="Write the trace to this file, for agenttool trace."
+        ),
     ] = None,
 ) -> None:
-    """Watch a scripted agent's tool calls being decided and traced; needs no key, no server and no network."""
+    """Watch a scripted agent's tool calls being decided and traced; needs no key, no server and no
+    network.
+    """
     from rich.console import Console
 
-    package = Path(agenttool_otel.__file__).parent  # a wheel has the demo inside, a clone beside the package
-    folder = next(filter(Path.is_dir, (package / "_demo", package.parent.parent / "examples" / "demo")))
+    # a wheel has the demo inside, a clone beside the package
+    package = Path(agenttool_otel.__file__).parent
+    folder = next(
+        filter(Path.is_dir, (package / "_demo", package.parent.parent / "examples" / "demo"))
+    )
     run_demo = runpy.run_path(str(folder))["run_demo"]
     console = Console()
     if not console.is_terminal:

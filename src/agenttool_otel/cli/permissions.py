@@ -1,4 +1,5 @@
-"""``agenttool permissions``: what would the policy say to a call, and how do all tools stand. Runs no tool.
+"""``agenttool permissions``: what would the policy say to a call, and how do all tools stand. Runs
+no tool.
 
 Importing ``--module`` runs that module's own top level, as every import does.
 """
@@ -37,20 +38,35 @@ _UNKNOWN: Final = (
 
 _fail = partial(failure, EXIT_CODES)
 app = group("permissions", "Ask the policy what it would say, without running anything.")
-Module = Annotated[str, typer.Option("--module", "-m", help="Module of tools, or module:governor.", show_default=False)]
+Module = Annotated[
+    str,
+    typer.Option("--module", "-m", help="Module of tools, or module:governor.", show_default=False),
+]
 Actor = Annotated[str | None, typer.Option("--actor", help="Who would call.", show_default=False)]
-Tenant = Annotated[str | None, typer.Option("--tenant", help="For which tenant.", show_default=False)]
-Roles = Annotated[list[str] | None, typer.Option("--role", help="A role of the actor; may be repeated.")]
-SessionId = Annotated[str | None, typer.Option("--session", help="In which session.", show_default=False)]
-Roots = Annotated[list[str] | None, typer.Option("--root", help="A directory of file tools; may be repeated.")]
-Evaluation = Annotated[str, typer.Option("--evaluation", help="Verdict of an evaluator as JSON.", show_default=False)]
+Tenant = Annotated[
+    str | None, typer.Option("--tenant", help="For which tenant.", show_default=False)
+]
+Roles = Annotated[
+    list[str] | None, typer.Option("--role", help="A role of the actor; may be repeated.")
+]
+SessionId = Annotated[
+    str | None, typer.Option("--session", help="In which session.", show_default=False)
+]
+Roots = Annotated[
+    list[str] | None, typer.Option("--root", help="A directory of file tools; may be repeated.")
+]
+Evaluation = Annotated[
+    str, typer.Option("--evaluation", help="Verdict of an evaluator as JSON.", show_default=False)
+]
 
 
 @app.command()
 def check(
     tool: Annotated[str, typer.Argument(help="Id, name or alias of the tool.")],
     module: Module,
-    args: Annotated[str, typer.Option("--args", "-a", help="Planned arguments as a JSON object.")] = "",
+    args: Annotated[
+        str, typer.Option("--args", "-a", help="Planned arguments as a JSON object.")
+    ] = "",
     actor: Actor = None,
     tenant: Tenant = None,
     role: Roles = None,
@@ -59,12 +75,19 @@ def check(
     evaluation: Evaluation = "",
     as_json: AsJson = False,
     show_input: Annotated[
-        bool, typer.Option("--show-input", help="Print what the policy is given, for agenttool policy explain.")
+        bool,
+        typer.Option(
+            "--show-input", help="Print what the policy is given, for agenttool policy explain."
+        ),
     ] = False,
 ) -> None:
-    """Tell whether a call would be allowed (exit 0), asked about (3) or denied (4), by which rule, and what instead."""
+    """Tell whether a call would be allowed (exit 0), asked about (3) or denied (4), by which rule,
+    and what instead.
+    """
     arguments = _object(args, "--args") if args else None
-    with _asked(module, evaluation, actor=actor, tenant=tenant, roles=role, session_id=session, roots=root) as governor:
+    with _asked(
+        module, evaluation, actor=actor, tenant=tenant, roles=role, session_id=session, roots=root
+    ) as governor:
         told = check_tool(governor, tool, arguments)
         known = governor.find(tool) is not None
         told |= {} if known else {"next_step": _UNKNOWN}
@@ -91,8 +114,12 @@ def describe(
     evaluation: Evaluation = "",
     as_json: AsJson = False,
 ) -> None:
-    """Show what waits, which tools are always asked about, gated or blocked, and what to do next."""
-    with _asked(module, evaluation, actor=actor, tenant=tenant, roles=role, session_id=session, roots=root) as governor:
+    """Show what waits, which tools are always asked about, gated or blocked, and what to do
+    next.
+    """
+    with _asked(
+        module, evaluation, actor=actor, tenant=tenant, roles=role, session_id=session, roots=root
+    ) as governor:
         posture = governor.describe()
     if as_json:
         print_json(posture.to_json_object())
@@ -111,8 +138,12 @@ def write(
     root: Roots = None,
     evaluation: Evaluation = "",
 ) -> None:
-    """Write permission-posture.json, permission-posture.md and managed-tools.json for agents that read files."""
-    with _asked(module, evaluation, actor=actor, tenant=tenant, roles=role, session_id=session, roots=root) as governor:
+    """Write permission-posture.json, permission-posture.md and managed-tools.json for agents that
+    read files.
+    """
+    with _asked(
+        module, evaluation, actor=actor, tenant=tenant, roles=role, session_id=session, roots=root
+    ) as governor:
         files = governor.write_posture(folder)
     for file in files:
         typer.echo(str(file))
@@ -120,7 +151,9 @@ def write(
 
 @contextmanager
 def _asked(module: str, evaluation: str, **who: Any) -> Iterator[Governor]:
-    """Give the module's Governor for questions in a context, and turn the package's errors into an exit code."""
+    """Give the module's Governor for questions in a context, and turn the package's errors into an
+    exit code.
+    """
     verdict = _object(evaluation, "--evaluation") if evaluation else None
     with agent_context(evaluation=verdict, **{name: value or None for name, value in who.items()}):
         governor = governor_of(module)
@@ -131,7 +164,9 @@ def _asked(module: str, evaluation: str, **who: Any) -> Iterator[Governor]:
 
 
 def governor_of(module: str) -> Governor:
-    """Import the module that governs the tools, from where the command is run as ``python -m`` would."""
+    """Import the module that governs the tools, from where the command is run as ``python
+    -m`` would.
+    """
     name, _, attribute = module.partition(":")
     if "" not in sys.path:
         sys.path.insert(0, "")
@@ -159,14 +194,20 @@ def _show(told: dict[str, Any]) -> None:
     table = Table(show_header=False, box=None, pad_edge=False)
     colours = {"allow": "green", "ask": "yellow", "deny": "red"}
     table.add_row("tool", Text(str(told["tool"])))
-    table.add_row("behavior", Text(told["behavior"], style=f"bold {colours.get(told['behavior'], '')}"))
+    table.add_row(
+        "behavior", Text(told["behavior"], style=f"bold {colours.get(told['behavior'], '')}")
+    )
     for name in ("rule", "reason", "permission_policy"):
         if told.get(name):
             table.add_row(name.replace("_", " "), Text(str(told[name])))
     if told.get("evaluator_gated"):
-        table.add_row("evaluator", Text("stops it now" if told["evaluator_blocked"] else "lets it pass now"))
+        table.add_row(
+            "evaluator", Text("stops it now" if told["evaluator_blocked"] else "lets it pass now")
+        )
     for alternative in told.get("alternatives", ()):
         shown = json.dumps(alternative.get("arguments"), ensure_ascii=True)
-        table.add_row("instead", Text(f"{alternative.get('tool')} {shown}: {alternative.get('reason', '')}"))
+        table.add_row(
+            "instead", Text(f"{alternative.get('tool')} {shown}: {alternative.get('reason', '')}")
+        )
     table.add_row("next step", Text(str(told["next_step"])))
     out().print(table)

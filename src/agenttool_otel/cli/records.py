@@ -1,4 +1,6 @@
-"""``agenttool records``: the calls that a sink's file tells of, how each was decided and how it ended."""
+"""``agenttool records``: the calls that a sink's file tells of, how each was decided and
+how it ended.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ app = typer.Typer(add_completion=False, no_args_is_help=True)
 
 @dataclass(slots=True)
 class CallView:
-    """What the records say of one call; later ones replace earlier ones, as a paused call ends twice."""
+    """What the records say of one call; later ones replace earlier ones, as a paused call
+    ends twice.
+    """
 
     invocation: dict[str, Any] = field(default_factory=dict)
     result: dict[str, Any] = field(default_factory=dict)
@@ -48,8 +52,12 @@ class RecordsView:
 
 @app.command("records")
 def records(
-    source: Annotated[str, typer.Argument(help="File of a JsonlSink or CloudEventsSink, or - for standard input.")],
-    invocation: Annotated[str, typer.Option("--invocation", help="Print all records of this call, one a line.")] = "",
+    source: Annotated[
+        str, typer.Argument(help="File of a JsonlSink or CloudEventsSink, or - for standard input.")
+    ],
+    invocation: Annotated[
+        str, typer.Option("--invocation", help="Print all records of this call, one a line.")
+    ] = "",
     tool: Annotated[str, typer.Option(help="Only calls of this tool.")] = "",
     status: Annotated[str, typer.Option(help="Only calls whose result has this status.")] = "",
 ) -> None:
@@ -74,7 +82,8 @@ def records(
     shown = {
         key: call
         for key, call in view.calls.items()
-        if (not tool or call.invocation.get("tool_id") == tool) and (not status or call.result.get("status") == status)
+        if (not tool or call.invocation.get("tool_id") == tool)
+        and (not status or call.result.get("status") == status)
     }
     console.print(_table(shown))
     counted = ", ".join(f"{count:,} {clean(kind)}" for kind, count in sorted(view.kinds.items()))
@@ -141,8 +150,12 @@ def _cells(key: str, call: CallView) -> Iterator[Text]:
     yield Text(clean(ended))
     yield Text(clean(call.invocation.get("tool_id") or ""), style="bold")
     yield Text(clean(behavior), style=BEHAVIOR_STYLE.get(behavior, ("", ""))[1])
-    yield Text(clean(reason.get("rule_ref") or "") if isinstance(reason, dict) else "", style="cyan")
+    yield Text(
+        clean(reason.get("rule_ref") or "") if isinstance(reason, dict) else "", style="cyan"
+    )
     yield Text(clean(call.invocation.get("status") or ""))
     yield Text(clean(call.result.get("status") or ""))
-    yield Text(clean(error.get("error_class") or "") if isinstance(error, dict) else "", style="red")
+    yield Text(
+        clean(error.get("error_class") or "") if isinstance(error, dict) else "", style="red"
+    )
     yield Text(clean(key), style="dim")

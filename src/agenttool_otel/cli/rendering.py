@@ -1,7 +1,8 @@
-"""Traces of governed tool calls as a Rich tree, a summary table, and the story of one decision in plain sentences.
+"""Traces of governed tool calls as a Rich tree, a summary table, and the story of one decision in
+plain sentences.
 
-Text from a trace is foreign: control and direction characters are shown, never sent to the terminal, and nothing is
-read as Rich markup.
+Text from a trace is foreign: control and direction characters are shown, never sent to the
+terminal, and nothing is read as Rich markup.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ BEHAVIOR_STYLE: Final = {
 
 
 def out() -> Console:
-    """Return a console for standard output; without a terminal it is as wide as ``COLUMNS``, or wide enough."""
+    """Return a console for standard output; without a terminal it is as wide as ``COLUMNS``, or
+    wide enough.
+    """
     console = Console()
     if not console.is_terminal and not os.environ.get("COLUMNS"):
         return Console(width=_PIPE_WIDTH_CHARS)
@@ -42,13 +45,17 @@ def render_tree(spans: Sequence[SpanView], *, events: bool = False) -> Tree:
     known = {span.span_id for span in spans}
     children: dict[str | None, list[SpanView]] = {}
     for span in sorted(spans, key=lambda item: (item.start_ns, item.span_id)):
-        parent = span.parent_id if span.parent_id in known and span.parent_id != span.span_id else None
+        parent = (
+            span.parent_id if span.parent_id in known and span.parent_id != span.span_id else None
+        )
         children.setdefault(parent, []).append(span)
 
     traces: dict[str, list[SpanView]] = {}
     for span in children.get(None, []):
         traces.setdefault(span.trace_id, []).append(span)
-    root = Tree(Text(f"{len(traces)} trace{'' if len(traces) == 1 else 's'}", style="dim"), hide_root=True)
+    root = Tree(
+        Text(f"{len(traces)} trace{'' if len(traces) == 1 else 's'}", style="dim"), hide_root=True
+    )
     drawn: set[str] = set()
     for trace_id, tops in traces.items():
         branch = root.add(_trace_title(trace_id, tops[0]))
@@ -61,7 +68,11 @@ def render_tree(spans: Sequence[SpanView], *, events: bool = False) -> Tree:
 
 
 def _grow(
-    branch: Tree, tops: Sequence[SpanView], children: dict[str | None, list[SpanView]], events: bool, drawn: set[str]
+    branch: Tree,
+    tops: Sequence[SpanView],
+    children: dict[str | None, list[SpanView]],
+    events: bool,
+    drawn: set[str],
 ) -> None:
     """Add spans below a branch, without recursion: a trace may be deeper than Python's stack."""
     stack = [(branch, span) for span in reversed(tops)]
@@ -83,13 +94,17 @@ def _trace_title(trace_id: str, span: SpanView) -> Text:
 
 
 def render_span(span: SpanView, *, events: bool = False) -> Group:
-    """Draw one span: a headline and, for a tool call, what was decided, waited for, redacted and kept."""
+    """Draw one span: a headline and, for a tool call, what was decided, waited for,
+    redacted and kept.
+    """
     lines = [_headline(span)]
     lines.extend(Text("  ").append_text(line) for line in _details(span))
     if events:
         for event in span.events:
             offset = duration_text(max(0, event.time_ns - span.start_ns) / 1e9)
-            line = Text().append(f"  +{offset} ", style="dim").append(clean(event.name), style="cyan")
+            line = (
+                Text().append(f"  +{offset} ", style="dim").append(clean(event.name), style="cyan")
+            )
             for key, value in sorted(event.attributes.items()):
                 line.append(f" {clean(key)}=", style="dim").append(clean(value, limit=80))
             lines.append(line)
@@ -104,13 +119,19 @@ def _headline(span: SpanView) -> Text:
     if behavior:
         line.append(f"  {clean(behavior)}", style=style)
     if outcome := span.get(Attr.PERMISSION_OUTCOME):
-        effect = {Outcome.EXECUTED: "ran", Outcome.NOT_EXECUTED: "did not run", Outcome.PENDING: "waits"}
+        effect = {
+            Outcome.EXECUTED: "ran",
+            Outcome.NOT_EXECUTED: "did not run",
+            Outcome.PENDING: "waits",
+        }
         line.append(f" · {clean(effect.get(outcome, outcome))}")
     if rule := span.get(Attr.PERMISSION_RULE):
         line.append("  rule ", style="dim").append(clean(rule), style="cyan")
     if span.get(Attr.POLICY_CACHED) is True:
         line.append(" (cached)", style="dim")
-    line.append("  open" if span.seconds is None else f"  {duration_text(span.seconds)}", style="dim")
+    line.append(
+        "  open" if span.seconds is None else f"  {duration_text(span.seconds)}", style="dim"
+    )
     error = span.attributes.get(GenAI.ERROR_TYPE)
     if span.status == "error":
         line.append(f"  {clean(error or 'error')}", style="red")
@@ -125,13 +146,17 @@ def _details(span: SpanView) -> Iterator[Text]:
         yield Text().append("fail-closed: ", style="bold red").append(clean(cause))
     shadow = span.get(Attr.PERMISSION_SHADOW_BEHAVIOR)
     if shadow and shadow != span.get(Attr.PERMISSION_BEHAVIOR):
-        line = Text().append("shadow would say ", style="dim").append(clean(shadow), style="magenta")
+        line = (
+            Text().append("shadow would say ", style="dim").append(clean(shadow), style="magenta")
+        )
         rule = span.get(Attr.PERMISSION_SHADOW_RULE)
         yield line.append(f" (rule {clean(rule)})", style="dim") if rule else line
     if approval := span.get(Attr.APPROVAL_STATUS):
         line = Text().append("approval: ", style="dim").append(clean(approval), style="yellow")
         wait = waited(span)
-        yield line.append(f" after {duration_text(wait)}", style="dim") if wait is not None else line
+        yield (
+            line.append(f" after {duration_text(wait)}", style="dim") if wait is not None else line
+        )
     state = span.get(Attr.REDACTION_STATE)
     if state and state != RedactionState.NONE:
         line = Text().append("redaction: ", style="dim").append(clean(state), style="magenta")
@@ -147,7 +172,9 @@ def _details(span: SpanView) -> Iterator[Text]:
 
 
 def render_summary(spans: Sequence[SpanView]) -> Table:
-    """Count the tool calls per tool: decisions, waits, redactions, bytes and the time of the slowest call."""
+    """Count the tool calls per tool: decisions, waits, redactions, bytes and the time of the
+    slowest call.
+    """
     table = Table(title="Tool calls", title_justify="left", header_style="bold")
     table.add_column("tool")
     for name in ("calls", "allow", "ask", "deny", "errors", "redacted", "result bytes", "slowest"):
@@ -170,7 +197,10 @@ def _figures(group: Sequence[SpanView]) -> list[Text]:
     size = sum(_number(span.get(Attr.RESULT_SIZE_BYTES)) for span in group)
     slowest = max((span.seconds or 0.0 for span in group), default=0.0)
     # a denial has status ERROR too; counted here is what went wrong otherwise
-    errors = sum(span.status == "error" and span.get(Attr.PERMISSION_BEHAVIOR) != Behavior.DENY for span in group)
+    errors = sum(
+        span.status == "error" and span.get(Attr.PERMISSION_BEHAVIOR) != Behavior.DENY
+        for span in group
+    )
     cells = [Text(str(len(group)))]
     for behavior in (Behavior.ALLOW, Behavior.ASK, Behavior.DENY):
         count = behaviors[behavior.value]

@@ -1,7 +1,8 @@
-"""A neutral view of spans, and readers for what the world hands out: SDK spans, OTLP JSON, Jaeger's and Tempo's API.
+"""A neutral view of spans, and readers for what the world hands out: SDK spans, OTLP JSON, Jaeger's
+and Tempo's API.
 
-Traces come from files and servers, so nothing in them is trusted: unknown shapes are refused with ``TraceFormatError``,
-and the renderer (not this module) makes text safe for a terminal.
+Traces come from files and servers, so nothing in them is trusted: unknown shapes are refused with
+``TraceFormatError``, and the renderer (not this module) makes text safe for a terminal.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ class SpanView:
     attributes: Mapping[str, Any] = field(default_factory=dict)  # span attributes
     events: tuple[EventView, ...] = ()  # events in the order of time
     status: Status = "unset"  # unset, ok or error
-    resource: Mapping[str, Any] = field(default_factory=dict)  # resource attributes, such as ``service.name``
+    # resource attributes, such as ``service.name``
+    resource: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def from_sdk(cls, span: ReadableSpan) -> SpanView:
@@ -68,7 +70,9 @@ class SpanView:
             start_ns=span.start_time or 0,
             end_ns=span.end_time,
             attributes=dict(span.attributes or {}),
-            events=_in_order(EventView(e.name, e.timestamp, dict(e.attributes or {})) for e in span.events),
+            events=_in_order(
+                EventView(e.name, e.timestamp, dict(e.attributes or {})) for e in span.events
+            ),
             status=_STATUS[span.status.status_code.value],
             resource=dict(span.resource.attributes),
         )
@@ -87,7 +91,9 @@ class SpanView:
         return None if self.end_ns is None else max(0, self.end_ns - self.start_ns) / 1e9
 
     def get(self, name: str) -> Any:
-        """Value of an attribute: the span's own, else that of the newest event that has it, else ``None``."""
+        """Value of an attribute: the span's own, else that of the newest event that has it, else
+        ``None``.
+        """
         if name in self.attributes:
             return self.attributes[name]
         for event in reversed(self.events):
@@ -101,7 +107,9 @@ class SpanView:
 
 
 def spans_from_document(document: object) -> list[SpanView]:
-    """Read spans from parsed JSON: OTLP (one export or a list of them), Jaeger's query API, or Tempo's trace API."""
+    """Read spans from parsed JSON: OTLP (one export or a list of them), Jaeger's query API, or
+    Tempo's trace API.
+    """
     if isinstance(document, list):
         return [span for part in document for span in spans_from_document(part)]
     if not isinstance(document, dict):
@@ -111,7 +119,8 @@ def spans_from_document(document: object) -> list[SpanView]:
             return spans_from_document(document["trace"])
         if "result" in document and isinstance(document["result"], dict):  # Jaeger, /api/v3/traces
             return spans_from_document(document["result"])
-        for key in ("resourceSpans", "resource_spans", "batches"):  # OTLP; Tempo's first API says batches
+        # OTLP; Tempo's first API says batches
+        for key in ("resourceSpans", "resource_spans", "batches"):
             if key in document:
                 return list(_otlp(document[key]))
         if "data" in document:
@@ -132,7 +141,12 @@ def _in_order(events: Iterable[EventView]) -> tuple[EventView, ...]:
 def _otlp(batches: Sequence[Mapping[str, Any]]) -> Iterator[SpanView]:
     for batch in batches:
         resource = _attributes((batch.get("resource") or {}).get("attributes"))
-        scopes = batch.get("scopeSpans") or batch.get("scope_spans") or batch.get("instrumentationLibrarySpans") or []
+        scopes = (
+            batch.get("scopeSpans")
+            or batch.get("scope_spans")
+            or batch.get("instrumentationLibrarySpans")
+            or []
+        )
         for scope in scopes:
             for span in scope.get("spans") or []:
                 yield _otlp_span(span, resource)
@@ -149,7 +163,11 @@ def _otlp_span(span: Mapping[str, Any], resource: Mapping[str, Any]) -> SpanView
         end_ns=end or None,
         attributes=_attributes(span.get("attributes")),
         events=_in_order(
-            EventView(str(e.get("name", "")), int(e.get("timeUnixNano") or 0), _attributes(e.get("attributes")))
+            EventView(
+                str(e.get("name", "")),
+                int(e.get("timeUnixNano") or 0),
+                _attributes(e.get("attributes")),
+            )
             for e in span.get("events") or []
         ),
         status=_OTLP_STATUS.get((span.get("status") or {}).get("code", 0), "unset"),
@@ -158,7 +176,9 @@ def _otlp_span(span: Mapping[str, Any], resource: Mapping[str, Any]) -> SpanView
 
 
 def _hex_id(text: str, digits: int) -> str:
-    """OTLP JSON writes ids in hexadecimal; protobuf's own JSON, which Tempo's API uses, in base64."""
+    """OTLP JSON writes ids in hexadecimal; protobuf's own JSON, which Tempo's API uses, in
+    base64.
+    """
     if len(text) == digits and all(char in "0123456789abcdefABCDEF" for char in text):
         return text.lower()
     try:
@@ -194,13 +214,25 @@ def _jaeger(trace: Mapping[str, Any]) -> Iterator[SpanView]:
     for span in trace["spans"]:
         process = processes.get(span.get("processID"), {})
         tags = _tags(span.get("tags"))
-        parent = next((r["spanID"] for r in span.get("references") or [] if r.get("refType") == "CHILD_OF"), None)
+        parent = next(
+            (r["spanID"] for r in span.get("references") or [] if r.get("refType") == "CHILD_OF"),
+            None,
+        )
         start = int(span["startTime"]) * 1_000
         events = []
         for log in span.get("logs") or []:
             fields = _tags(log.get("fields"))
-            events.append(EventView(str(fields.pop("event", fields.pop("name", ""))), log["timestamp"] * 1_000, fields))
-        code = str(tags.pop("otel.status_code", "") or ("ERROR" if tags.get("error") in (True, "true") else ""))
+            events.append(
+                EventView(
+                    str(fields.pop("event", fields.pop("name", ""))),
+                    log["timestamp"] * 1_000,
+                    fields,
+                )
+            )
+        code = str(
+            tags.pop("otel.status_code", "")
+            or ("ERROR" if tags.get("error") in (True, "true") else "")
+        )
         tags.pop("error", None)
         yield SpanView(
             name=str(span["operationName"]),

@@ -20,12 +20,20 @@ def words() -> dict[str, dict[str, str]]:
 
 
 def clean(value: Any, *, limit: int = 400) -> str:
-    """Make foreign text safe to print: control, format and surrogate characters become visible escapes."""
+    """Make foreign text safe to print: control, format and surrogate characters become visible
+    escapes.
+    """
     text = ", ".join(str(item) for item in value) if isinstance(value, list | tuple) else str(value)
     if len(text) > limit:
         text = text[: limit - 1] + "…"
-    hidden = {char for char in text if unicodedata.category(char) in {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}}
-    return "".join(char.encode("unicode_escape").decode("ascii") if char in hidden else char for char in text)
+    hidden = {
+        char
+        for char in text
+        if unicodedata.category(char) in {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+    }
+    return "".join(
+        char.encode("unicode_escape").decode("ascii") if char in hidden else char for char in text
+    )
 
 
 def duration_text(seconds: float) -> str:
@@ -51,15 +59,26 @@ def size_text(size: int) -> str:
 
 
 def waited(span: SpanView) -> float | None:
-    """Seconds between the question and its answer, ``None`` when there was no answer within this span."""
+    """Seconds between the question and its answer, ``None`` when there was no answer within
+    this span.
+    """
     if (stated := _seconds(span, Attr.APPROVAL_WAIT)) is not None:
         return stated
-    asked, answered = span.first_event(Event.APPROVAL_REQUESTED), span.first_event(Event.APPROVAL_ANSWERED)
-    return None if asked is None or answered is None else max(0, answered.time_ns - asked.time_ns) / 1e9
+    asked, answered = (
+        span.first_event(Event.APPROVAL_REQUESTED),
+        span.first_event(Event.APPROVAL_ANSWERED),
+    )
+    return (
+        None
+        if asked is None or answered is None
+        else max(0, answered.time_ns - asked.time_ns) / 1e9
+    )
 
 
 def why(span: SpanView) -> str:
-    """Tell the story of one decision: who called what, who decided, why, what happened, what would help."""
+    """Tell the story of one decision: who called what, who decided, why, what happened, what would
+    help.
+    """
     if not span.is_tool_call:
         return f"The span {clean(span.span_id)} ({clean(span.name)}) is not a governed tool call: nothing was decided."
     return "\n".join(sentence for part in _STORY for sentence in part(span))
@@ -69,7 +88,11 @@ def _call(span: SpanView) -> Iterator[str]:
     who = clean(span.get(Attr.ACTOR_ID) or span.get(GenAI.AGENT_NAME) or "An unnamed actor")
     tool = clean(span.get(GenAI.TOOL_NAME) or span.name)
     facts = []
-    for label, name in (("", Attr.TOOL_NAMESPACE), ("", Attr.TOOL_KIND), ("risk ", Attr.TOOL_RISK_LEVEL)):
+    for label, name in (
+        ("", Attr.TOOL_NAMESPACE),
+        ("", Attr.TOOL_KIND),
+        ("risk ", Attr.TOOL_RISK_LEVEL),
+    ):
         if span.get(name):
             facts.append(label + clean(span.get(name)))
     described = f" ({', '.join(facts)})" if facts else ""
@@ -84,7 +107,11 @@ def _call(span: SpanView) -> Iterator[str]:
 def _decision(span: SpanView) -> Iterator[str]:
     if (behavior := span.get(Attr.PERMISSION_BEHAVIOR)) is None:
         error = span.get(GenAI.ERROR_TYPE)
-        yield f"It ended before anything was decided: {clean(error)}." if error else "No decision is recorded."
+        yield (
+            f"It ended before anything was decided: {clean(error)}."
+            if error
+            else "No decision is recorded."
+        )
         return
     verb = words()["verbs"].get(str(behavior), f"answered {clean(behavior)}")
     subject = _decider(span)
@@ -94,12 +121,21 @@ def _decision(span: SpanView) -> Iterator[str]:
     yield f"{subject} {verb}{time}{cached}."
     rule, message = span.get(Attr.PERMISSION_RULE), span.get(Attr.PERMISSION_REASON_MESSAGE)
     if rule:
-        yield f"The deciding rule was {clean(rule)}" + (f": {clean(message)}" if message else "") + _stop(message)
+        yield (
+            f"The deciding rule was {clean(rule)}"
+            + (f": {clean(message)}" if message else "")
+            + _stop(message)
+        )
     elif message:
         yield f"The reason given: {clean(message)}" + _stop(message)
-    argument, path = span.get(Attr.PERMISSION_BLOCKED_ARGUMENT), span.get(Attr.PERMISSION_BLOCKED_PATH)
+    argument, path = (
+        span.get(Attr.PERMISSION_BLOCKED_ARGUMENT),
+        span.get(Attr.PERMISSION_BLOCKED_PATH),
+    )
     if argument:
-        yield f"It is about the argument {clean(argument)}" + (f", which names {clean(path)}." if path else ".")
+        yield f"It is about the argument {clean(argument)}" + (
+            f", which names {clean(path)}." if path else "."
+        )
     others = [item for item in _listed(span.get(Attr.PERMISSION_RULES)) if item != rule]
     if others:
         yield f"These rules said something too: {clean(others)}."
@@ -120,7 +156,12 @@ def _decider(span: SpanView) -> str:
         return decider
     engine, revision = span.get(Attr.POLICY_ENGINE), span.get(Attr.POLICY_REVISION)
     known = [
-        part for part in (engine and f"engine {clean(engine)}", revision and f"revision {clean(revision)}") if part
+        part
+        for part in (
+            engine and f"engine {clean(engine)}",
+            revision and f"revision {clean(revision)}",
+        )
+        if part
     ]
     return "The policy" + (f" ({', '.join(known)})" if known else "")
 
@@ -141,7 +182,11 @@ def _effect(span: SpanView) -> Iterator[str]:
     outcome = span.get(Attr.PERMISSION_OUTCOME)
     ran = _seconds(span, Attr.INVOCATION_RUN_SECONDS)
     time = f" for {duration_text(ran)}" if ran is not None else ""
-    status = f" with status {clean(span.get(Attr.INVOCATION_STATUS))}" if span.get(Attr.INVOCATION_STATUS) else ""
+    status = (
+        f" with status {clean(span.get(Attr.INVOCATION_STATUS))}"
+        if span.get(Attr.INVOCATION_STATUS)
+        else ""
+    )
     if outcome == Outcome.EXECUTED:
         yield f"The tool ran{time}{status and ', ending' + status}."
         yield from _times(span, ran)
@@ -162,10 +207,13 @@ def _times(span: SpanView, ran: float | None) -> Iterator[str]:
         return
     parts = [
         (_seconds(span, Attr.PERMISSION_DURATION), "for the decision"),
-        (None if span.get(Attr.INVOCATION_RESUMED) is True else waited(span), "for the answer"),  # else before it
+        # else before it
+        (None if span.get(Attr.INVOCATION_RESUMED) is True else waited(span), "for the answer"),
         (ran, "for the tool"),
     ]
-    known = ", ".join(f"{duration_text(seconds)} {what}" for seconds, what in parts if seconds is not None)
+    known = ", ".join(
+        f"{duration_text(seconds)} {what}" for seconds, what in parts if seconds is not None
+    )
     yield f"The whole call took {duration_text(span.seconds)}" + (f": {known}." if known else ".")
 
 
@@ -184,7 +232,9 @@ def _result(span: SpanView) -> Iterator[str]:
     if state == RedactionState.FAILED:
         yield "Redaction failed, so what it could not clear was withheld."
     elif state and state != RedactionState.NONE:
-        what = f"{clean(count)} finding{'' if count == 1 else 's'}" if count else "Sensitive content"
+        what = (
+            f"{clean(count)} finding{'' if count == 1 else 's'}" if count else "Sensitive content"
+        )
         yield f"{what} {'was' if count in (None, 1) else 'were'} {clean(state)} before anything left the process."
 
 

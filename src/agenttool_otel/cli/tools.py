@@ -24,18 +24,24 @@ def tools() -> None:
 
 @app.command()
 def suggest(module: Module) -> None:
-    """Print a skeleton of facts for the tools that state none; each fact is a guess to be checked."""
+    """Print a skeleton of facts for the tools that state none; each fact is a guess to be
+    checked.
+    """
     governor = governor_of(module)
     found = {spec.name: spec for spec in _of_langchain(module)}
     found |= {tool.spec.name: tool.spec for tool in described_tools(governor)}
     lacking = {name: spec for name, spec in sorted(found.items()) if undeclared(spec)}
-    Console(stderr=True).print(f"{len(lacking)} of {len(found)} tools state no facts", highlight=False)
+    Console(stderr=True).print(
+        f"{len(lacking)} of {len(found)} tools state no facts", highlight=False
+    )
     if lacking:
         sys.stdout.write(skeleton(lacking) + "\n")
 
 
 def _of_langchain(module: str) -> Iterator[ToolSpec]:
-    """Declare the LangChain tools that lie in the module itself, alone or in a list, and that nobody governs yet."""
+    """Declare the LangChain tools that lie in the module itself, alone or in a list, and that
+    nobody governs yet.
+    """
     if "langchain_core" not in sys.modules:
         return
     from langchain_core.tools import BaseTool

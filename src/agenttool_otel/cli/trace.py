@@ -1,4 +1,6 @@
-"""``agenttool trace``: what was decided, waited for, redacted and returned, drawn in the terminal."""
+"""``agenttool trace``: what was decided, waited for, redacted and returned, drawn in the
+terminal.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,13 @@ from rich.console import Console
 from agenttool_otel.cli.rendering import out, render_summary, render_tree
 from agenttool_otel.cli.spans import SpanView, TraceFormatError
 from agenttool_otel.cli.story import clean, why
-from agenttool_otel.cli.trace_sources import Backend, Question, TraceUnavailable, read_file, read_url
+from agenttool_otel.cli.trace_sources import (
+    Backend,
+    Question,
+    TraceUnavailable,
+    read_file,
+    read_url,
+)
 from agenttool_otel.cli.would_have import render_would_have
 from agenttool_otel.names import Attr, Behavior, GenAI
 
@@ -21,9 +29,13 @@ app = typer.Typer(add_completion=False, no_args_is_help=True)
 
 @app.command("trace")
 def trace(
-    source: Annotated[str, typer.Argument(help="OTLP JSON file, - for standard input, or URL of Jaeger or Tempo.")],
+    source: Annotated[
+        str, typer.Argument(help="OTLP JSON file, - for standard input, or URL of Jaeger or Tempo.")
+    ],
     trace_id: Annotated[str, typer.Option("--trace", help="Show one trace.")] = "",
-    story: Annotated[str, typer.Option("--why", metavar="SPAN", help="One call's story: span or invocation id.")] = "",
+    story: Annotated[
+        str, typer.Option("--why", metavar="SPAN", help="One call's story: span or invocation id.")
+    ] = "",
     service: Annotated[str, typer.Option(help="Service to search in.")] = "",
     session: Annotated[str, typer.Option(help="Only calls of this session.")] = "",
     tool: Annotated[str, typer.Option(help="Only calls of this tool.")] = "",
@@ -33,13 +45,19 @@ def trace(
     hours: Annotated[float, typer.Option(min=0.01, help="How far back to search.")] = 24.0,
     limit: Annotated[int, typer.Option(min=1, max=1500, help="Most traces to fetch.")] = 20,
     backend: Annotated[Backend, typer.Option(help="API that the URL speaks.")] = "auto",
-    header: Annotated[list[str] | None, typer.Option(help="HTTP header, NAME:VALUE; may be repeated.")] = None,
+    header: Annotated[
+        list[str] | None, typer.Option(help="HTTP header, NAME:VALUE; may be repeated.")
+    ] = None,
     events: Annotated[bool, typer.Option("--events", help="List each span's events.")] = False,
-    whole: Annotated[bool, typer.Option("--whole", help="Show the other calls of the traces found, too.")] = False,
+    whole: Annotated[
+        bool, typer.Option("--whole", help="Show the other calls of the traces found, too.")
+    ] = False,
     would_have: Annotated[
         bool, typer.Option("--would-have", help="What shadow mode would have asked or denied.")
     ] = False,
-    summary: Annotated[bool, typer.Option("--summary", help="Count calls per tool instead of drawing trees.")] = False,
+    summary: Annotated[
+        bool, typer.Option("--summary", help="Count calls per tool instead of drawing trees.")
+    ] = False,
 ) -> None:
     """Show traces of governed tool calls: decisions, waits, sizes, redactions."""
     console, errors = out(), Console(stderr=True)
@@ -90,7 +108,9 @@ def _spans(source: str, question: Question, backend: Backend) -> list[SpanView]:
 
 
 def _selected(spans: list[SpanView], question: Question, *, whole: bool) -> list[SpanView]:
-    """What meets the filters and what leads to it, or the whole traces; a server has filtered traces, never calls."""
+    """What meets the filters and what leads to it, or the whole traces; a server has filtered
+    traces, never calls.
+    """
 
     def wanted(span: SpanView) -> bool:
         if question.trace_id and span.trace_id != question.trace_id.zfill(32):
@@ -120,7 +140,11 @@ def _one(spans: list[SpanView], wanted: str, errors: Console) -> SpanView:
         of_invocation = [span for span in spans if span.get(Attr.INVOCATION_ID) == wanted]
         found = sorted(of_invocation, key=lambda span: span.start_ns)[-1:]
     if len(found) != 1:
-        problem = f"{len(found)} spans begin with {clean(wanted)}" if found else f"no span or call {clean(wanted)}"
+        problem = (
+            f"{len(found)} spans begin with {clean(wanted)}"
+            if found
+            else f"no span or call {clean(wanted)}"
+        )
         errors.print(problem, style="red", markup=False, highlight=False)
         raise typer.Exit(2)
     return found[0]

@@ -1,4 +1,6 @@
-"""Where ``agenttool trace`` gets its spans: an OTLP JSON file, Jaeger's query API, or Tempo's API."""
+"""Where ``agenttool trace`` gets its spans: an OTLP JSON file, Jaeger's query API, or
+Tempo's API.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,8 @@ class Question:
     """Which traces are wanted."""
 
     trace_id: str = ""  # one trace, or an empty string for a search
-    service: str = ""  # service to search in; Jaeger needs one, and the only one there is taken where none is given
+    # service to search in; Jaeger needs one, and the only one there is taken where none is given
+    service: str = ""
     # span attributes that a tool call must have, with their exact values
     tags: Mapping[str, str] = field(default_factory=dict)
     hours: float = 24.0  # how far back to search
@@ -49,9 +52,15 @@ def read_file(source: Path | TextIO) -> list[SpanView]:
     try:
         return spans_from_document(_parsed(text))
     except json.JSONDecodeError:
-        documents = [_parsed_line(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+        documents = [
+            _parsed_line(number, line)
+            for number, line in enumerate(text.splitlines(), 1)
+            if line.strip()
+        ]
     # a Collector that exports metrics and logs to the same file is no reason to refuse its traces
-    return spans_from_document([item for item in documents if not {"resourceMetrics", "resourceLogs"} & _keys(item)])
+    return spans_from_document(
+        [item for item in documents if not {"resourceMetrics", "resourceLogs"} & _keys(item)]
+    )
 
 
 def _keys(document: Any) -> set[str]:
@@ -145,7 +154,11 @@ def _tempo(base: str, question: Question) -> list[SpanView]:
     if any(not set(item) <= _HEX for item in ids):
         raise TraceFormatError("the server named a trace by something that is no id")
     # Tempo drops leading zeros in search answers, and pads them itself when asked for a trace
-    return [span for item in ids for span in spans_from_document(_get(f"{base}/api/v2/traces/{item}", question))]
+    return [
+        span
+        for item in ids
+        for span in spans_from_document(_get(f"{base}/api/v2/traces/{item}", question))
+    ]
 
 
 def _quoted(value: str) -> str:
@@ -154,9 +167,13 @@ def _quoted(value: str) -> str:
 
 
 class _SameOrigin(urllib.request.HTTPRedirectHandler):
-    """Follows redirects on the same origin only: headers that name the asker must not travel elsewhere."""
+    """Follows redirects on the same origin only: headers that name the asker must not travel
+    elsewhere.
+    """
 
-    def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
+    def redirect_request(
+        self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str
+    ) -> Any:
         old, new = urllib.parse.urlsplit(req.full_url), urllib.parse.urlsplit(newurl)
         if (old.scheme, old.netloc) != (new.scheme, new.netloc):
             raise TraceUnavailable("the server redirects to another origin")
@@ -164,19 +181,29 @@ class _SameOrigin(urllib.request.HTTPRedirectHandler):
 
 
 def _get(url: str, question: Question) -> Any:
-    opener = urllib.request.build_opener(_SameOrigin())  # the scheme was checked, and a redirect keeps its own
-    request = urllib.request.Request(url, headers={"Accept": "application/json", **question.headers})  # noqa: S310
+    # the scheme was checked, and a redirect keeps its own
+    opener = urllib.request.build_opener(_SameOrigin())
+    headers = {"Accept": "application/json", **question.headers}
+    request = urllib.request.Request(url, headers=headers)  # noqa: S310
     try:
         with opener.open(request, timeout=_TIMEOUT) as answer:
             body = answer.read(MAX_BYTES + 1)
     except urllib.error.HTTPError as error:
         error.close()
-        known = {404: "there is no such trace", 401: "the server wants --header", 403: "the server refuses"}
-        raise TraceUnavailable(known.get(error.code, f"the server answered {error.code}")) from error
+        known = {
+            404: "there is no such trace",
+            401: "the server wants --header",
+            403: "the server refuses",
+        }
+        raise TraceUnavailable(
+            known.get(error.code, f"the server answered {error.code}")
+        ) from error
     except (OSError, ValueError) as error:
         raise TraceUnavailable(f"the server can't be reached: {type(error).__name__}") from error
     if len(body) > MAX_BYTES:
-        raise TraceUnavailable("the answer is larger than 256 MB: ask for fewer traces with --limit")
+        raise TraceUnavailable(
+            "the answer is larger than 256 MB: ask for fewer traces with --limit"
+        )
     try:
         return _parsed(body.decode("utf-8"))
     except (UnicodeDecodeError, json.JSONDecodeError) as error:

@@ -1,4 +1,6 @@
-"""What shadow mode would have asked about and denied, by tool and rule, with what to declare or set."""
+"""What shadow mode would have asked about and denied, by tool and rule, with what to
+declare or set.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,11 @@ def render_would_have(spans: Sequence[SpanView]) -> Table:
     """Count what a shadow decision would have stopped, the most frequent first."""
     calls = [span for span in spans if span.get(Attr.PERMISSION_SHADOW_BEHAVIOR)]
     stopped = Counter(
-        (str(span.get(GenAI.TOOL_NAME) or span.name), str(span.get(Attr.PERMISSION_SHADOW_RULE) or ""), behavior)
+        (
+            str(span.get(GenAI.TOOL_NAME) or span.name),
+            str(span.get(Attr.PERMISSION_SHADOW_RULE) or ""),
+            behavior,
+        )
         for span in calls
         if (behavior := str(span.get(Attr.PERMISSION_SHADOW_BEHAVIOR))) != Behavior.ALLOW
     )
@@ -39,7 +45,11 @@ def render_would_have(spans: Sequence[SpanView]) -> Table:
         style = BEHAVIOR_STYLE.get(behavior, ("", ""))[1]
         told = {Behavior.ASK: "asked about", Behavior.DENY: "denied"}.get(behavior, behavior)  # type: ignore[call-overload]
         table.add_row(
-            Text(clean(tool)), Text(clean(told), style=style), str(number), Text(clean(rule)), Text(_advice(rule))
+            Text(clean(tool)),
+            Text(clean(told), style=style),
+            str(number),
+            Text(clean(rule)),
+            Text(_advice(rule)),
         )
     return table
 
@@ -47,6 +57,10 @@ def render_would_have(spans: Sequence[SpanView]) -> Table:
 def _advice(rule: str) -> str:
     name = rule.removeprefix(_RULES)
     return next(
-        (text for start, text in words()["would_have"].items() if rule != name and name.startswith(start)),
+        (
+            text
+            for start, text in words()["would_have"].items()
+            if rule != name and name.startswith(start)
+        ),
         "what that rule says",
     )

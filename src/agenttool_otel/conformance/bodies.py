@@ -98,4 +98,11 @@ class Bodies:
 
     def draw(self) -> list[dict[str, Any]]:
         """Make an image."""
-        return [{"type": "artifact_ref", "artifact_id": "img-1", "uri": "artifact://img-1", "media_type": "image/png"}]
+        return [
+            {
+                "type": "artifact_ref",
+                "artifact_id": "img-1",
+                "uri": "artifact://img-1",
+                "media_type": "image/png",
+            }
+        ]

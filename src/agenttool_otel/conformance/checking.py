@@ -1,4 +1,6 @@
-"""Runs the scenarios, and looks at every record with a validator of another make than the one this package runs on."""
+"""Runs the scenarios, and looks at every record with a validator of another make than the one this
+package runs on.
+"""
 
 from __future__ import annotations
 
@@ -67,14 +69,21 @@ def examine(subject: Subject, scenarios: Sequence[Scenario], *, name: str, stand
         standard: version of the standard.
     """
     report = Report(standard, name)
-    seen: dict[str, set[str]] = {"events": set(), "error_classes": set(), "invocation_states": set(), "results": set()}
+    seen: dict[str, set[str]] = {
+        "events": set(),
+        "error_classes": set(),
+        "invocation_states": set(),
+        "results": set(),
+    }
     for scenario in scenarios:
         outcome = Outcome(scenario.number, scenario.title)
         report.outcomes.append(outcome)
         try:
             scenario.run(subject)
             outcome.passed = True
-        except Exception as error:  # a foreign module may raise anything; what it raises is the finding
+        except (
+            Exception
+        ) as error:  # a foreign module may raise anything; what it raises is the finding
             outcome.failure = f"{type(error).__name__}: {error}"[:500]
         try:
             lines = list(subject.records())
@@ -82,7 +91,10 @@ def examine(subject: Subject, scenarios: Sequence[Scenario], *, name: str, stand
             outcome.records = len(lines)
             _note(seen, lines)
         except Exception as error:
-            outcome.failure = outcome.failure or f"the records can't be had: {type(error).__name__}: {error}"[:500]
+            outcome.failure = (
+                outcome.failure
+                or f"the records can't be had: {type(error).__name__}: {error}"[:500]
+            )
         outcome.passed = outcome.passed and not outcome.problems and not outcome.failure
     report.seen = {what: sorted(words) for what, words in seen.items()}
     return report
@@ -108,7 +120,9 @@ def _validator(name: str) -> Any:
     try:
         from jsonschema import Draft202012Validator
     except ImportError as error:
-        raise ConfigurationError("conformance needs the extra agenttool-otel[conformance]") from error
+        raise ConfigurationError(
+            "conformance needs the extra agenttool-otel[conformance]"
+        ) from error
     return Draft202012Validator(load_table(__package__, f"schemas/agenttool-{name}.schema.json"))
 
 
@@ -119,8 +133,12 @@ def _note(seen: dict[str, set[str]], lines: Iterable[JsonObject]) -> None:
             case "tool_event":
                 seen["events"].add(record["event_type"])
             case "tool_invocation":
-                seen["invocation_states"].update(step["status"] for step in record.get("status_transitions", []))
+                seen["invocation_states"].update(
+                    step["status"] for step in record.get("status_transitions", [])
+                )
                 seen["invocation_states"].add(record["status"])
             case "tool_result":
                 seen["results"].add(record["status"])
-                seen["error_classes"].update(filter(None, [(record.get("error") or {}).get("error_class")]))
+                seen["error_classes"].update(
+                    filter(None, [(record.get("error") or {}).get("error_class")])
+                )

@@ -62,10 +62,14 @@ class _World:
 
     def begin(self, setup: Data) -> None:
         """Make a Governor with the tools of a scenario."""
-        answers: dict[str, Any] = {tool["name"]: decision(Behavior.ALLOW) for tool in setup["tools"]}
+        answers: dict[str, Any] = {
+            tool["name"]: decision(Behavior.ALLOW) for tool in setup["tools"]
+        }
         for name, stated in setup.get("decisions", {}).items():
             reason = {"type": "rule", "rule_ref": stated["rule_ref"], "message": stated["message"]}
-            answers[name] = decision(stated["behavior"], reason=reason, rule_refs=[stated["rule_ref"]])
+            answers[name] = decision(
+                stated["behavior"], reason=reason, rule_refs=[stated["rule_ref"]]
+            )
         hooks = Hooks()
         for name, change in setup.get("input_hooks", {}).items():
             hooks.add(_updater(change), "pre_tool_use", tool=name, hook_id=f"{name}_hook")
@@ -88,8 +92,14 @@ class _World:
             arguments = signature.replace(parameters=visible).bind(*args, **kwargs).arguments
             if (call := current_call()) is not None and self.stop is not None:
                 # from here on: on a busy machine a body may begin long after the call was made
-                threading.Timer(self.stop, self.governor.cancel, (call.invocation_id, "the scenario stops it")).start()
-            return run(call=Call(), **arguments) if len(visible) < len(signature.parameters) else run(**arguments)
+                threading.Timer(
+                    self.stop, self.governor.cancel, (call.invocation_id, "the scenario stops it")
+                ).start()
+            return (
+                run(call=Call(), **arguments)
+                if len(visible) < len(signature.parameters)
+                else run(**arguments)
+            )
 
         body.__signature__ = signature.replace(parameters=visible)  # type: ignore[attr-defined]
         body.__annotations__ = {parameter.name: parameter.annotation for parameter in visible}
@@ -135,7 +145,9 @@ def invoke(request: Data) -> Sequence[JsonObject]:
     governor, world.stop = world.governor, request.get("cancel_after")
     policy = None
     if "scheduler_policy" in request:
-        policy = SchedulerPolicy.from_json_object({"scheduler_policy_id": "conformance", **request["scheduler_policy"]})
+        policy = SchedulerPolicy.from_json_object(
+            {"scheduler_policy_id": "conformance", **request["scheduler_policy"]}
+        )
     calls = [
         BatchCall(
             world.tools[call["tool"]],

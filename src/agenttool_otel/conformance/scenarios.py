@@ -1,7 +1,7 @@
 """The 17 acceptance scenarios of the standard, each with its own words as the title.
 
-``scenarios.toml`` has what each declares and asks, and what is to hold then: Rego over what the four functions returned
-and recorded, and nothing else.
+``scenarios.toml`` has what each declares and asks, and what is to hold then: Rego over what the
+four functions returned and recorded, and nothing else.
 """
 
 from __future__ import annotations
@@ -39,17 +39,28 @@ def _run(script: Mapping[str, Any], rules: str, subject: Subject) -> None:
         else:
             seen["calls"] += request["calls"]
             seen["results"] += subject.invoke(request)
-    _expect(script["expect"], rules, {**seen, "ran": bodies.ran, "records": list(subject.records())})
+    _expect(
+        script["expect"], rules, {**seen, "ran": bodies.ran, "records": list(subject.records())}
+    )
 
 
 def _setup(request: Mapping[str, Any], bodies: Bodies) -> dict[str, Any]:
     tools = []
     for stated in request["tools"]:
         run = getattr(bodies, stated["run"])
-        tool = {"name": stated["run"], "namespace": "conformance", "description": run.__doc__, **stated}
+        tool = {
+            "name": stated["run"],
+            "namespace": "conformance",
+            "description": run.__doc__,
+            **stated,
+        }
         tool |= {field: getattr(bodies, stated[field]) for field in _FUNCTIONS if field in stated}
         count = tool.pop("count", 0)
-        tools += [{**tool, "name": f"{tool['name']}_{number}"} for number in range(count)] if count else [tool]
+        tools += (
+            [{**tool, "name": f"{tool['name']}_{number}"} for number in range(count)]
+            if count
+            else [tool]
+        )
     hooks = {name: getattr(bodies, hook) for name, hook in request.get("input_hooks", {}).items()}
     return {**request, "tools": tools, "input_hooks": hooks}
 
@@ -57,7 +68,9 @@ def _setup(request: Mapping[str, Any], bodies: Bodies) -> dict[str, Any]:
 def _expect(expected: Mapping[str, str], rules: str, seen: Mapping[str, Any]) -> None:
     """Fail at the first expectation that does not hold; what is undefined does not hold."""
     engine = new_engine()
-    held = [f"holds contains {json.dumps(words)} if {{ {rule} }}" for words, rule in expected.items()]
+    held = [
+        f"holds contains {json.dumps(words)} if {{ {rule} }}" for words, rule in expected.items()
+    ]
     engine.add_policy("scenario.rego", "\n".join([rules, *held]))
     engine.set_input_json(json.dumps(seen))
     holds = json.loads(engine.eval_rule_as_json("data.scenario.holds"))

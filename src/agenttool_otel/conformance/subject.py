@@ -1,4 +1,6 @@
-"""What is examined: a module with four functions. All that passes is plain JSON data, and the bodies of tools."""
+"""What is examined: a module with four functions. All that passes is plain JSON data, and the
+bodies of tools.
+"""
 
 from __future__ import annotations
 
@@ -16,23 +18,25 @@ FUNCTIONS = ("declare", "surface", "invoke", "records")
 class Subject(Protocol):
     """An implementation of the standard.
 
-    A tool is given as ``name``, ``description``, ``run`` and the standard's fields (``namespace``, ``read_only``,
-    ``concurrency_safe``, ``open_world``, ``supports_progress``, ``supports_cancel``, ``max_inline_chars``,
-    ``sensitive_fields``, ``external_mappings``, ``defer``, ``validate``). ``run`` has typed keyword arguments; one that
-    is called ``call`` is no argument of the tool: it gets an object with ``progress(percent, message)`` and
-    ``canceled``.
+    A tool is given as ``name``, ``description``, ``run`` and the standard's fields (``namespace``,
+    ``read_only``, ``concurrency_safe``, ``open_world``, ``supports_progress``, ``supports_cancel``,
+    ``max_inline_chars``, ``sensitive_fields``, ``external_mappings``, ``defer``, ``validate``).
+    ``run`` has typed keyword arguments; one that is called ``call`` is no argument of the tool: it
+    gets an object with ``progress(percent, message)`` and ``canceled``.
     """
 
     def declare(self, setup: Data) -> Sequence[JsonObject]:
         """Begin anew, and return the tool_declaration records.
 
         Args:
-            setup: ``tools``; ``decisions``, by tool ``behavior``, ``rule_ref``, ``message`` (allow if none is given);
-                ``input_hooks``, by tool a function from arguments to arguments, or ``None`` for no change.
+            setup: ``tools``; ``decisions``, by tool ``behavior``, ``rule_ref``, ``message`` (allow
+                if none is given); ``input_hooks``, by tool a function from arguments to arguments,
+                or ``None`` for no change.
         """
 
     def surface(self, request: Data) -> JsonObject:
-        """Return the tool_surface record; with a ``query``, search and load, and return the tool_search_result.
+        """Return the tool_surface record; with a ``query``, search and load, and return the
+        tool_search_result.
 
         Args:
             request: ``scope`` and maybe ``query``: words, or ``select:`` and names.
@@ -42,13 +46,16 @@ class Subject(Protocol):
         """Run calls and return the tool_result records in the order of the calls.
 
         Args:
-            request: ``calls`` with ``tool``, ``arguments``, and maybe ``native_call_id``, ``external_mappings`` and
-                ``depends_on`` (places of earlier calls); ``scheduler_policy``; ``answer`` to the question of a call
-                (``approved``, ``reason``, ``arguments``); ``cancel_after`` seconds.
+            request: ``calls`` with ``tool``, ``arguments``, and maybe ``native_call_id``,
+                ``external_mappings`` and ``depends_on`` (places of earlier calls);
+                ``scheduler_policy``; ``answer`` to the question of a call (``approved``,
+                ``reason``, ``arguments``); ``cancel_after`` seconds.
         """
 
     def records(self) -> Iterable[JsonObject]:
-        """Return all records since ``declare``, oldest first, each as ``{"object": its name, "record": it}``."""
+        """Return all records since ``declare``, oldest first, each as ``{"object": its name,
+        "record": it}``.
+        """
 
 
 def load_subject(module: str) -> Subject:

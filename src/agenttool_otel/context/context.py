@@ -1,7 +1,7 @@
 """Who is calling, for whom and in which session: the facts of a call that are not in its arguments.
 
-They live in a context variable, so they follow asyncio tasks by themselves; ``carry_context`` takes them (and the
-current span) into a thread pool, which copies no context of its own.
+They live in a context variable, so they follow asyncio tasks by themselves; ``carry_context`` takes
+them (and the current span) into a thread pool, which copies no context of its own.
 """
 
 from __future__ import annotations
@@ -54,15 +54,17 @@ class AgentContext:
         interactive: whether somebody can answer an ask now.
         roots: directories that file tools should stay in.
         cwd: directory that the tools' relative paths start from; the process's own where not given.
-        user_text: what the user said in this context; provenance knows its tokens as the user's own.
+        user_text: what the user said in this context; provenance knows its tokens as the user's
+          own.
         surface: id of the tool surface that the call is selected from.
         surface_in_force: that surface, where it refuses calls of other tools.
         within: the agents that this context's own is inside of, the outermost first.
         labels: short, low-cardinality facts for policies.
         evaluation: verdict of an evaluator (``status``, ``trend``, ``next_step``).
-        resources: the application's state that calls are about, by name, as JSON data (``input.resources``).
-        host: what the host says of itself for postures, and no policy sees: ``shell`` (``busy``, ``open``,
-            ``currentCommand``, ``busyPlan``, ``recoveryPlan``) and ``contextPressure``.
+        resources: the application's state that calls are about, by name, as JSON data
+          (``input.resources``).
+        host: what the host says of itself for postures, and no policy sees: ``shell`` (``busy``,
+            ``open``, ``currentCommand``, ``busyPlan``, ``recoveryPlan``) and ``contextPressure``.
         origin: whether somebody stated it, nobody did, or it was lost on the way into a thread.
     """
 
@@ -88,7 +90,11 @@ class AgentContext:
     @cached_property
     def agents(self) -> tuple[str, ...]:
         """The agents that run now, one inside the other, this context's own last."""
-        return self.within if not self.agent or self.agent in self.within else (*self.within, self.agent)
+        return (
+            self.within
+            if not self.agent or self.agent in self.within
+            else (*self.within, self.agent)
+        )
 
     @cached_property
     def identity(self) -> tuple[Any, ...]:
@@ -113,17 +119,26 @@ class AgentContext:
 
     @cached_property
     def session_key(self) -> tuple[str, str, str]:
-        """What tells this session from others; calls without a session id share one by tenant and actor."""
+        """What tells this session from others; calls without a session id share one by tenant and
+        actor.
+        """
         return self.tenant or "", self.session_id or "", "" if self.session_id else self.actor
 
     @cached_property
     def policy_actor(self) -> dict[str, Any]:
         """``input.actor`` of a policy query."""
-        return {"id": self.actor, "kind": self.actor_kind, "roles": list(self.roles), "tenant": self.tenant}
+        return {
+            "id": self.actor,
+            "kind": self.actor_kind,
+            "roles": list(self.roles),
+            "tenant": self.tenant,
+        }
 
     @cached_property
     def policy_evaluation(self) -> dict[str, Any] | None:
-        """``input.evaluation`` of a policy query: what an evaluator leaves out is not passing, and no next step."""
+        """``input.evaluation`` of a policy query: what an evaluator leaves out is not passing, and
+        no next step.
+        """
         if self.evaluation is None:
             return None
         return {"status": "error", "trend": "regressing", "next_step": None, **self.evaluation}
@@ -131,7 +146,8 @@ class AgentContext:
     @cached_property
     def span_attributes(self) -> dict[str, str]:
         """What a span says of the context: ids without what looks like a token."""
-        from agenttool_otel.redaction.ids import shown_id  # the tables are read when there is something to look at
+        # the tables are read when there is something to look at
+        from agenttool_otel.redaction.ids import shown_id
 
         pairs = (
             (GenAI.AGENT_NAME, self.agent),
@@ -148,16 +164,22 @@ _FIELDS = tuple(AgentContext.__dataclass_fields__)
 _EMPTY = AgentContext(origin=ContextOrigin.NONE)
 _LOST = AgentContext(origin=ContextOrigin.LOST)
 _stated = False  # whether this program states contexts at all
-_current: contextvars.ContextVar[AgentContext] = contextvars.ContextVar("agenttool_context", default=_EMPTY)
-_native_call: contextvars.ContextVar[str | None] = contextvars.ContextVar("agenttool_native_call", default=None)
-_mappings: contextvars.ContextVar[tuple[ExternalMapping, ...]] = contextvars.ContextVar("agenttool_maps", default=())
+_current: contextvars.ContextVar[AgentContext] = contextvars.ContextVar(
+    "agenttool_context", default=_EMPTY
+)
+_native_call: contextvars.ContextVar[str | None] = contextvars.ContextVar(
+    "agenttool_native_call", default=None
+)
+_mappings: contextvars.ContextVar[tuple[ExternalMapping, ...]] = contextvars.ContextVar(
+    "agenttool_maps", default=()
+)
 
 
 def current_context() -> AgentContext:
     """Return the context in force; an empty one where nobody set any.
 
-    In a thread other than the main one, of a program that states contexts, an empty one is *lost* (``origin``): most
-    likely nobody carried it there (``carry_context``).
+    In a thread other than the main one, of a program that states contexts, an empty one is *lost*
+    (``origin``): most likely nobody carried it there (``carry_context``).
     """
     context = _current.get()
     if context is _EMPTY and _stated and threading.current_thread() is not threading.main_thread():
@@ -184,13 +206,17 @@ def agent_context(
     resources: Mapping[str, Any] | None = None,
     host: Mapping[str, Any] | None = None,
 ) -> Iterator[AgentContext]:
-    """Set the facts of the calls made inside the ``with`` block; what is not given is inherited from outside.
+    """Set the facts of the calls made inside the ``with`` block; what is not given is inherited
+    from outside.
 
     Args:
-        actor, tenant, session_id, agent_name, mode, roles, interactive, cwd, evaluation, host: see AgentContext.
-        roots: list of directories; relative ones are taken from the process's own directory as it is now.
+        actor, tenant, session_id, agent_name, mode, roles, interactive, cwd, evaluation, host: see
+        AgentContext.
+        roots: list of directories; relative ones are taken from the process's own directory as it
+          is now.
         user_text: the user's words; added to those of the outer context.
-        surface: from ``Governor.surface``: other tools are refused. A text is a label alone; an empty one lifts it.
+        surface: from ``Governor.surface``: other tools are refused. A text is a label alone; an
+          empty one lifts it.
         labels: merged over the outer ones.
         resources: merged over the outer ones, name by name; copied as JSON data now.
 
@@ -198,24 +224,40 @@ def agent_context(
         The context in force.
 
     Raises:
-        ConfigurationError: an argument is of another type, for example a text for ``roots`` or ``roles``.
+        ConfigurationError: an argument is of another type, for example a text for ``roots`` or
+          ``roles``.
     """
     global _stated
     outer = _current.get()
     stated = (
-        *(("actor", actor, maybe_text), ("tenant", tenant, maybe_text), ("session_id", session_id, maybe_text)),
-        *(("surface", getattr(surface, "surface_id", surface), maybe_text), ("agent_name", agent_name, maybe_text)),
+        *(
+            ("actor", actor, maybe_text),
+            ("tenant", tenant, maybe_text),
+            ("session_id", session_id, maybe_text),
+        ),
+        *(
+            ("surface", getattr(surface, "surface_id", surface), maybe_text),
+            ("agent_name", agent_name, maybe_text),
+        ),
         *(("mode", mode, maybe_text), ("interactive", interactive, truth), ("roles", roles, texts)),
-        *(("roots", roots, _roots), ("cwd", cwd, _place), ("labels", labels, _mapping), ("host", host, _mapping)),
+        *(
+            ("roots", roots, _roots),
+            ("cwd", cwd, _place),
+            ("labels", labels, _mapping),
+            ("host", host, _mapping),
+        ),
         *(("evaluation", evaluation, _mapping), ("resources", resources, _mapping)),
     )
     given = {name: read(name, value) for name, value, read in stated if value is not None}
-    inner, known = object.__new__(AgentContext), vars(outer)  # ``replace`` sets each field by a call, which takes long
+    # ``replace`` sets each field by a call, which takes long
+    inner, known = object.__new__(AgentContext), vars(outer)
     vars(inner).update(
         {name: known[name] for name in _FIELDS} | given,
         user_text=outer.user_text + _said(user_text),
         labels={**outer.labels, **labels} if labels else outer.labels,
-        resources={**outer.resources, **whole_object("resources", resources)} if resources else outer.resources,
+        resources={**outer.resources, **whole_object("resources", resources)}
+        if resources
+        else outer.resources,
         surface_in_force=_in_force(outer, surface),
         within=outer.agents,
         origin=ContextOrigin.STATED,
@@ -248,7 +290,9 @@ def _mapping(name: str, value: Any) -> Mapping[str, Any]:
 
 def _roots(name: str, roots: Any) -> tuple[str, ...]:
     if isinstance(roots, os.PathLike):
-        raise ConfigurationError(f'roots has to be a list of directories: write roots=["{os.fspath(roots)}"]')
+        raise ConfigurationError(
+            f'roots has to be a list of directories: write roots=["{os.fspath(roots)}"]'
+        )
     if isinstance(roots, (str, bytes, Mapping)) or not isinstance(roots, Iterable):
         texts(name, roots)  # refuses it, and says what to write
     return tuple(os.path.abspath(_place(name, root)) for root in roots)
@@ -292,8 +336,9 @@ def current_native_call() -> str | None:
 def carry_context(function: Callable[P, R]) -> Callable[P, R]:
     """Bind a function to the present context, for ``executor.submit`` and other threads.
 
-    Executors don't copy context variables, so a governed call in a worker thread would lose its actor, session and
-    parent span. The returned function may be called many times and from many threads at once.
+    Executors don't copy context variables, so a governed call in a worker thread would lose its
+    actor, session and parent span. The returned function may be called many times and from many
+    threads at once.
 
     Args:
         function: what the worker will call.
@@ -306,7 +351,9 @@ def carry_context(function: Callable[P, R]) -> Callable[P, R]:
     return carried
 
 
-def run_in_context(context: AgentContext, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+def run_in_context(
+    context: AgentContext, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs
+) -> R:
     """Call a function under a context that came from elsewhere.
 
     Args:
@@ -330,7 +377,9 @@ class ContextDefaults:
     def fill(self, context: AgentContext) -> AgentContext:
         """Return the context with nothing left open that a setting states."""
         settings = self._settings
-        if (context.roots or not settings.roots) and (context.actor or not (settings.actor or settings.roles)):
+        if (context.roots or not settings.roots) and (
+            context.actor or not (settings.actor or settings.roles)
+        ):
             return context
         known = self._filled.get(id(context))
         if known is not None and known[0] is context:

@@ -1,9 +1,9 @@
 """Where sessions are shared that several processes serve: in a database or in Redis.
 
-Each change is one atomic step that gives back the counters after it, so a budget holds over all processes; with it goes
-what the other processes are told, in one order for all. The counters are sealed and each change has an id
-(``session_totals``), so a change is added once whatever replies are lost, and a store that forgot is noticed. Sessions
-unused for ``KEPT_SECONDS`` are forgotten.
+Each change is one atomic step that gives back the counters after it, so a budget holds over all
+processes; with it goes what the other processes are told, in one order for all. The counters are
+sealed and each change has an id (``session_totals``), so a change is added once whatever replies
+are lost, and a store that forgot is noticed. Sessions unused for ``KEPT_SECONDS`` are forgotten.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from agenttool_otel.errors import ConfigurationError, SessionStoreError
 from agenttool_otel.values.known_file import connect_to, make_private_file, watch_database
 
 KEPT_RECORDS: Final = 1_024
-"""Of one session; whoever comes later and would need an older one knows that something is missing."""
+"""Of one session; whoever comes later and would need an older one knows that something is missing.
+"""
 
 _FORGET_ONE_IN: Final = 2_000
 _WAIT_SECONDS: Final = 30
@@ -43,10 +44,12 @@ class SessionStore(Protocol):
     key: bytes
 
     def add(self, session: str, change: Change, told: Sequence[bytes] = ()) -> dict[str, int]:
-        """Add to counters of a session and to what is told of it, all at once; return the counters as they are then.
+        """Add to counters of a session and to what is told of it, all at once; return the counters
+        as they are then.
 
-        A change that the store has is not added again. The counter ``told`` counts the records, ``lost`` is 1 where the
-        store forgot something of the session."""
+        A change that the store has is not added again. The counter ``told`` counts the records,
+        ``lost`` is 1 where the store forgot something of the session.
+        """
 
     def told(self, session: str, since: int, until: int) -> list[bytes]:
         """Return the records after one number, up to another; fewer where some were forgotten."""
@@ -61,7 +64,9 @@ def open_store(url: Any, key: bytes) -> SessionStore:
         return _Redis(url, key) if isinstance(url, str) else _Database(url, key)
     except ModuleNotFoundError as error:
         extra = "redis" if error.name == "redis" else "postgres"
-        raise ConfigurationError(f"shared sessions need: pip install 'agenttool-otel[{extra}]'") from None
+        raise ConfigurationError(
+            f"shared sessions need: pip install 'agenttool-otel[{extra}]'"
+        ) from None
 
 
 def _with_told(change: Change, told: Sequence[bytes]) -> Change:
@@ -86,7 +91,9 @@ return {}
 
 
 class _Redis:
-    """Totals and records in two hashes of a session; the totals are replaced where they are as they were read."""
+    """Totals and records in two hashes of a session; the totals are replaced where they are as they
+    were read.
+    """
 
     def __init__(self, url: str, key: bytes) -> None:
         import redis
@@ -96,11 +103,16 @@ class _Redis:
         self._client: Any = redis.Redis.from_url(url, socket_timeout=_WAIT_SECONDS)
         self._read: Any = self._client.register_script(_READ)
         self._swap: Any = self._client.register_script(_SWAP)
-        self._states: dict[str, bytes] = {}  # the totals as they were last time, which saves reading them
+        # the totals as they were last time, which saves reading them
+        self._states: dict[str, bytes] = {}
 
     def add(self, session: str, change: Change, told: Sequence[bytes] = ()) -> dict[str, int]:
         sealed, seen = Sealed(self.key, session), self._seen.get(session)
-        change, keys, ends = _with_told(change, told), _redis_keys(session), time.monotonic() + _WAIT_SECONDS
+        change, keys, ends = (
+            _with_told(change, told),
+            _redis_keys(session),
+            time.monotonic() + _WAIT_SECONDS,
+        )
         known = self._states.get(session)
         found: list[Any] = [known, 1] if known is not None else self._read(keys)
         while time.monotonic() < ends:
@@ -108,7 +120,9 @@ class _Redis:
             done = changed(sealed, Stored(value or None, remains), change, seen)
             if done.written:
                 new = sealed.seal(done.totals)
-                found = self._swap(keys, [value, new, KEPT_SECONDS, KEPT_RECORDS, *_records(done, told)])
+                found = self._swap(
+                    keys, [value, new, KEPT_SECONDS, KEPT_RECORDS, *_records(done, told)]
+                )
             else:
                 new, found = value, []
             if not found:
@@ -155,7 +169,9 @@ _LOCK: Final = (
     "INSERT INTO agenttool_session (session, name, n, used_at) VALUES (:session, 'totals', 0, {now}) "
     "ON CONFLICT (session, name) DO UPDATE SET used_at = excluded.used_at RETURNING n, record"
 )
-_OTHERS: Final = "SELECT 1 FROM agenttool_session WHERE session = :session AND name <> 'totals' LIMIT 1"
+_OTHERS: Final = (
+    "SELECT 1 FROM agenttool_session WHERE session = :session AND name <> 'totals' LIMIT 1"
+)
 _WRITE: Final = "UPDATE agenttool_session SET n = :n, record = :record WHERE session = :session AND name = 'totals'"
 _TELL: Final = (
     "INSERT INTO agenttool_session (session, name, n, used_at, record) VALUES (:session, :name, :n, {now}, :record) "
@@ -165,7 +181,8 @@ _FORGET: Final = "DELETE FROM agenttool_session WHERE session = :session AND nam
 _FORGET_OLD: Final = "DELETE FROM agenttool_session WHERE used_at < {now} - :kept"
 _NOW: Final = {
     "sqlite": "CAST(strftime('%s', 'now') AS INTEGER)",
-    "postgresql": "CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS BIGINT)",  # no process dates for the others
+    # no process dates for the others
+    "postgresql": "CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS BIGINT)",
 }
 
 
@@ -179,10 +196,14 @@ class _Database:
         self._seen = seen_totals(url.render_as_string(hide_password=False))
         self._sqlite = url.get_backend_name() == "sqlite"
         if self._sqlite and url.database in {None, "", ":memory:"}:
-            raise ConfigurationError("sessions in memory are shared with nobody: state a file, or no sessions_url")
+            raise ConfigurationError(
+                "sessions in memory are shared with nobody: state a file, or no sessions_url"
+            )
         self._engine = self._sqlite_engine(url) if self._sqlite else _postgres_engine(url)
         now = _NOW[url.get_backend_name()]
-        self._lock, self._tell, self._forget = (sa.text(t.format(now=now)) for t in (_LOCK, _TELL, _FORGET_OLD))
+        self._lock, self._tell, self._forget = (
+            sa.text(t.format(now=now)) for t in (_LOCK, _TELL, _FORGET_OLD)
+        )
         columns = (
             sa.Column("session", sa.String(64), primary_key=True),
             sa.Column("name", sa.String(80), primary_key=True),
@@ -200,7 +221,9 @@ class _Database:
         make_private_file(path)
         engine = sa.create_engine(url, creator=partial(connect_to, path, _WAIT_SECONDS))
         sa.event.listen(engine, "connect", _prepare_sqlite)
-        sa.event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+        sa.event.listen(
+            engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE")
+        )
         watch_database(engine)
         return engine
 
@@ -212,8 +235,12 @@ class _Database:
         change, row = _with_told(change, told), {"session": session}
         with self._engine.begin() as connection:
             number, value = connection.execute(self._lock, row).one()
-            remains = value is None and (number > 0 or connection.execute(sa.text(_OTHERS), row).first() is not None)
-            done = changed(sealed, Stored(value if value is None else bytes(value), remains), change, seen)
+            remains = value is None and (
+                number > 0 or connection.execute(sa.text(_OTHERS), row).first() is not None
+            )
+            done = changed(
+                sealed, Stored(value if value is None else bytes(value), remains), change, seen
+            )
             if done.written:
                 new = {**row, "n": done.totals.number, "record": sealed.seal(done.totals)}
                 connection.execute(sa.text(_WRITE), new)
@@ -221,10 +248,12 @@ class _Database:
             if records:  # whoever holds the row of the totals gives the numbers
                 numbered = list(enumerate(records, before + 1))
                 connection.execute(
-                    self._tell, [{**row, "name": _record(at), "n": at, "record": one} for at, one in numbered]
+                    self._tell,
+                    [{**row, "name": _record(at), "n": at, "record": one} for at, one in numbered],
                 )
                 connection.execute(
-                    sa.text(_FORGET), [{**row, "name": _record(at - KEPT_RECORDS)} for at, _ in numbered]
+                    sa.text(_FORGET),
+                    [{**row, "name": _record(at - KEPT_RECORDS)} for at, _ in numbered],
                 )
         self._seen.note(session, done.totals)
         if random.randrange(_FORGET_ONE_IN) == 0:  # noqa: S311 - nothing secret about it
@@ -235,13 +264,18 @@ class _Database:
     def told(self, session: str, since: int, until: int) -> list[bytes]:
         self._prepare()
         table, names = self._table.c, list(map(_record, _numbers(since, until)))
-        asked = self._table.select().where(table.session == session, table.name.in_(names)).order_by(table.n)
+        asked = (
+            self._table.select()
+            .where(table.session == session, table.name.in_(names))
+            .order_by(table.n)
+        )
         with self._engine.connect() as connection:
             return [bytes(row.record) for row in connection.execute(asked)]
 
     def _prepare(self) -> None:
         """Make the table, where another process does not make them first."""
-        if self._pid != os.getpid():  # a child must not use its parent's connections, nor close them
+        # a child must not use its parent's connections, nor close them
+        if self._pid != os.getpid():
             self._engine.dispose(close=False)
             self._pid = os.getpid()
         if self._ready:
@@ -262,7 +296,9 @@ class _Database:
 def _postgres_engine(url: Any) -> Any:
     import sqlalchemy as sa
 
-    return sa.create_engine(url, connect_args={"connect_timeout": _WAIT_SECONDS}, pool_pre_ping=True)
+    return sa.create_engine(
+        url, connect_args={"connect_timeout": _WAIT_SECONDS}, pool_pre_ping=True
+    )
 
 
 def _prepare_sqlite(connection: Any, record: Any) -> None:

@@ -1,9 +1,10 @@
 """A session's counters as a store keeps them: sealed, numbered, and changed once by each change.
 
-A store may forget: it is emptied, an old copy is put back, it is edited, or a replica that lags becomes the server. So
-the counters stand in one sealed value with the number of the write that made it and an epoch, which is drawn when
-the session begins. Whoever finds another epoch or a lower number than it has seen, or none where one was, knows that
-something was lost: the counter ``lost`` is set, and stays set for every process.
+A store may forget: it is emptied, an old copy is put back, it is edited, or a replica that lags
+becomes the server. So the counters stand in one sealed value with the number of the write that made
+it and an epoch, which is drawn when the session begins. Whoever finds another epoch or a lower
+number than it has seen, or none where one was, knows that something was lost: the counter ``lost``
+is set, and stays set for every process.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ class Change(dict[str, int]):
 
     Args:
         added: what is added, by counter.
-        writer: names the process that adds; its changes are numbered 1, 2, 3 ..., the next after the last is stored.
+        writer: names the process that adds; its changes are numbered 1, 2, 3 ..., the next after
+          the last is stored.
         number: the number of this one.
     """
 
@@ -53,7 +55,8 @@ class Totals(NamedTuple):
     epoch: str  # drawn when the session began
     number: int  # of the write
     counts: dict[str, int]  # the counters
-    writers: dict[str, int]  # the number of each writer's last change, whoever wrote last at the end
+    # the number of each writer's last change, whoever wrote last at the end
+    writers: dict[str, int]
 
 
 class Seen(NamedTuple):
@@ -65,7 +68,9 @@ class Seen(NamedTuple):
 
 
 class SeenTotals:
-    """What this process has seen of the sessions of one store; the longest unused are forgotten first."""
+    """What this process has seen of the sessions of one store; the longest unused are
+    forgotten first.
+    """
 
     def __init__(self) -> None:
         self._seen: dict[str, Seen] = {}
@@ -109,7 +114,9 @@ class Sealed:
         return self._mac(body) + body
 
     def open(self, stored: bytes) -> Totals | None:
-        """Return the totals of a stored value, ``None`` where it is not as one of these processes wrote it."""
+        """Return the totals of a stored value, ``None`` where it is not as one of these processes
+        wrote it.
+        """
         body = stored[_MAC_BYTES:]
         if not hmac.compare_digest(self._mac(body), stored[:_MAC_BYTES]):
             return None
@@ -172,7 +179,9 @@ def _is_lost(found: Totals | None, stored: Stored, change: Change, seen: Seen | 
 
 def _add(totals: Totals, change: Change) -> None:
     # of a writer that is not known any more the change may be there already: then it only counts up
-    known = change.number == 1 or change.writer in totals.writers or len(totals.writers) < _MAX_WRITERS
+    known = (
+        change.number == 1 or change.writer in totals.writers or len(totals.writers) < _MAX_WRITERS
+    )
     for name, n in change.items():
         totals.counts[name] = totals.counts.get(name, 0) + (n if known else max(n, 0))
     totals.writers.pop(change.writer, None)
@@ -189,4 +198,6 @@ def counters(totals: Totals, change: Change) -> dict[str, int]:
 def digest(key: bytes, parts: tuple[str, ...]) -> bytes:
     """Return a keyed digest of some texts."""
     text = "\0".join(f"{len(part)}:{part}" for part in parts)
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=32, key=key, person=b"session").digest()
+    return hashlib.blake2b(
+        text.encode("utf-8", "surrogatepass"), digest_size=32, key=key, person=b"session"
+    ).digest()

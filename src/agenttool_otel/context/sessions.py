@@ -1,4 +1,6 @@
-"""What a session has done so far: counters for budgets, and the ledger that provenance is read from."""
+"""What a session has done so far: counters for budgets, and the ledger that provenance is
+read from.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +74,8 @@ class Session:
         self.result_bytes = 0
         self.ledger: ProvenanceLedger | None = None
         self._ledger_options: dict[str, Any] = {}
-        self.loaded: frozenset[str] = frozenset()  # ids of the deferred tools that were loaded in it
+        # ids of the deferred tools that were loaded in it
+        self.loaded: frozenset[str] = frozenset()
 
     def counters(self, tool_id: str) -> dict[str, int]:
         """Return ``input.session.counters`` for a call of a tool."""
@@ -89,10 +92,14 @@ class Session:
         with self._lock:
             self._forgot |= happened is None or len(self.history) == _MAX_HISTORY
             if happened is not None:
-                self._past += happened.weight - (self.history[0].weight if len(self.history) == _MAX_HISTORY else 0)
+                self._past += happened.weight - (
+                    self.history[0].weight if len(self.history) == _MAX_HISTORY else 0
+                )
                 self.history.append(happened)
 
-    def told(self, arguments: Mapping[str, Any], *, but: Happened | None) -> tuple[list[dict[str, Any]], bool]:
+    def told(
+        self, arguments: Mapping[str, Any], *, but: Happened | None
+    ) -> tuple[list[dict[str, Any]], bool]:
         """Return ``input.session.history`` for a call, and whether nothing is missing in it."""
         mine: dict[bytes, list[str]] = {}
         for pointer, digest in target_digests("", arguments, self.key):
@@ -101,11 +108,14 @@ class Session:
             earlier, complete = [one for one in self.history if one is not but], not self._forgot
         return [one.entry(mine) for one in earlier], complete
 
-    def admit(self, tool_id: str, call_id: str = "", happened: Happened | None = None) -> dict[str, int]:
+    def admit(
+        self, tool_id: str, call_id: str = "", happened: Happened | None = None
+    ) -> dict[str, int]:
         """Count a call that is about to be decided, and return the counters as they were before it.
 
-        Both at once: of calls that a model makes in parallel each sees the ones before it, so that together they can't
-        spend more than is left. A call that is not let through is given back."""
+        Both at once: of calls that a model makes in parallel each sees the ones before it, so that
+        together they can't spend more than is left. A call that is not let through is given back.
+        """
         with self._lock:
             seen = self.counters(tool_id)
             if tool_id not in self.exempt:
@@ -145,7 +155,8 @@ class Session:
     def record_user_text(self, texts: tuple[str, ...]) -> None:
         """Remember the user's words, each text once."""
         for text in texts:
-            heard = hash(text)  # of this process; two texts that share it make for a question more, not for one less
+            # of this process; two texts that share it make for a question more, not for one less
+            heard = hash(text)
             if heard in self._heard:
                 continue
             with self._lock:
@@ -172,9 +183,11 @@ class Session:
             self._said = (self._said or Said(self.key)).with_more(asked, named)
 
     def intent(self, tool: ToolWords, texts: tuple[str, ...]) -> IntentFact | None:
-        """Return whether the user asked for what a tool does; ``None`` where no words of the user are known.
+        """Return whether the user asked for what a tool does; ``None`` where no words of the user
+        are known.
 
-        Texts that were not recorded, as in a preflight, count for this one answer."""
+        Texts that were not recorded, as in a preflight, count for this one answer.
+        """
         said = self._said
         for text in texts:
             if hash(text) not in self._heard:
@@ -200,14 +213,20 @@ class Session:
         """Return the JSON pointers of the values that a person approved as targets earlier."""
         if not (known := self._approved):
             return []
-        return sorted(pointer for pointer, digest in target_digests(tool_id, arguments, self.key) if digest in known)
+        return sorted(
+            pointer
+            for pointer, digest in target_digests(tool_id, arguments, self.key)
+            if digest in known
+        )
 
     @property
     def memory(self) -> int:
         """Bytes that it remembers, about."""
         kept = len(self.ledger) if self.ledger is not None else 0
         said = len(self._said) if self._said is not None else 0
-        return _TOKEN_BYTES * (kept + len(self._heard) + 2 * len(self._approved) + said + self._past)
+        return _TOKEN_BYTES * (
+            kept + len(self._heard) + 2 * len(self._approved) + said + self._past
+        )
 
     def forget(self) -> None:
         """Let go of all but the counters; what is asked for later is uncertain."""
@@ -225,7 +244,9 @@ class Session:
         self.open_ledger().doubt()
 
     def ledger_with(self, texts: tuple[str, ...]) -> ProvenanceLedger | None:
-        """Return the ledger; with texts of the user's that were not recorded, as in a preflight, for this answer."""
+        """Return the ledger; with texts of the user's that were not recorded, as in a preflight,
+        for this answer.
+        """
         unheard = [text for text in texts if hash(text) not in self._heard]
         if not unheard:
             return self.ledger
@@ -244,9 +265,13 @@ class Session:
 
 
 class SessionBook:
-    """The sessions of one Governor; of those that were not used for longest the memory, then all is forgotten first."""
+    """The sessions of one Governor; of those that were not used for longest the memory, then all is
+    forgotten first.
+    """
 
-    def __init__(self, limit: int = 10_000, *, max_bytes: int = 64 * 2**20, store: SessionStore | None = None) -> None:
+    def __init__(
+        self, limit: int = 10_000, *, max_bytes: int = 64 * 2**20, store: SessionStore | None = None
+    ) -> None:
         self.exempt: set[str] = set()
         self._sessions: OrderedDict[tuple[str, str, str], Session] = OrderedDict()
         self._remembering: OrderedDict[tuple[str, str, str], int] = OrderedDict()
@@ -257,7 +282,9 @@ class SessionBook:
         self._lock = new_lock()
 
     def of(self, context: AgentContext) -> Session:
-        """Return the session of a context; calls without a session id share one by tenant and actor."""
+        """Return the session of a context; calls without a session id share one by tenant
+        and actor.
+        """
         key = context.session_key
         with self._lock:
             if (session := self._sessions.get(key)) is None:
@@ -278,7 +305,9 @@ class SessionBook:
         return SharedSession(self.exempt, self._store, key)
 
     def _weigh(self, key: tuple[str, str, str], session: Session) -> None:
-        """Note how much a session remembers by now, and let the longest unused forget where it is too much in all."""
+        """Note how much a session remembers by now, and let the longest unused forget where it is
+        too much in all.
+        """
         size = session.memory
         self._bytes += size - self._remembering.pop(key, 0)
         if size:

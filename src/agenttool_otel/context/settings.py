@@ -1,8 +1,10 @@
-"""Settings: what code says wins over the environment, which wins over the default. Every variable is documented here.
+"""Settings: what code says wins over the environment, which wins over the default. Every variable
+is documented here.
 
-An unusable value in the environment never weakens anything. Where the default is at least as safe as whatever was meant
-it is used, and the variable is named in a warning. Where it need not be (another engine, a stricter preset), nothing is
-decided: ``Settings.problems`` tells it, and a Governor can't be made of such settings.
+An unusable value in the environment never weakens anything. Where the default is at least as safe
+as whatever was meant it is used, and the variable is named in a warning. Where it need not be
+(another engine, a stricter preset), nothing is decided: ``Settings.problems`` tells it, and a
+Governor can't be made of such settings.
 """
 
 from __future__ import annotations
@@ -45,7 +47,8 @@ def _name(text: str) -> str:
 
 def _mode(text: str) -> PolicyMode:
     if text not in set(PolicyMode):
-        raise ValueError(f"one of {', '.join(PolicyMode)}")  # to the letter: one of them lets every call run
+        # to the letter: one of them lets every call run
+        raise ValueError(f"one of {', '.join(PolicyMode)}")
     return PolicyMode(text)
 
 
@@ -63,7 +66,8 @@ def _number(wanted: str, fits: Callable[[float], bool]) -> Callable[[str], float
         try:
             value = float(text)
         except ValueError:
-            value = math.nan  # the error would quote the value, which may be a secret in the wrong place
+            # the error would quote the value, which may be a secret in the wrong place
+            value = math.nan
         if not (math.isfinite(value) and fits(value)):
             raise ValueError(wanted)
         return value
@@ -94,8 +98,12 @@ def _sink(text: str) -> str:
     return text
 
 
-def _setting(default: Any, variable: str, read: Callable[[str], Any] = str, *, guards: bool = False) -> Any:
-    """Describe a setting; ``guards`` where the default may be weaker than what an unusable value was meant to be."""
+def _setting(
+    default: Any, variable: str, read: Callable[[str], Any] = str, *, guards: bool = False
+) -> Any:
+    """Describe a setting; ``guards`` where the default may be weaker than what an unusable value
+    was meant to be.
+    """
     name = variable if variable.startswith("OTEL_") else Env.PREFIX + variable
     return field(default=default, metadata={"env": name, "read": read, "guards": guards})
 
@@ -105,30 +113,35 @@ class Settings:
     """Everything that can be configured without code.
 
     Attributes:
-        policy_bundle: directory, ``.tar.gz`` or URL of the bundle (``AGENTTOOL_POLICY_BUNDLE``); the stock bundle
-            where empty.
+        policy_bundle: directory, ``.tar.gz`` or URL of the bundle (``AGENTTOOL_POLICY_BUNDLE``);
+            the stock bundle where empty.
         policy_engine: ``embedded`` or ``opa_server`` (``AGENTTOOL_POLICY_ENGINE``).
         policy_mode: ``enforce`` or ``shadow`` (``AGENTTOOL_POLICY_MODE``).
-        shadow_tools: globs of tool ids or full names whose decisions are recorded and block nothing; the last that
-            matches counts, and one that begins with ``!`` takes tools out (``AGENTTOOL_SHADOW_TOOLS``,
-            comma-separated).
+        shadow_tools: globs of tool ids or full names whose decisions are recorded and block
+            nothing; the last that matches counts, and one that begins with ``!`` takes tools out
+            (``AGENTTOOL_SHADOW_TOOLS``, comma-separated).
         policy_timeout: seconds that one decision may take (``AGENTTOOL_POLICY_TIMEOUT``).
         policy_cache: decisions that the cache keeps, 0 for no cache (``AGENTTOOL_POLICY_CACHE``).
-        policy_preset: any preset of the loaded bundle or of its settings, of the stock one for example ``strict`` or
-            ``coding``; with another name no policy can be used (``AGENTTOOL_POLICY_PRESET``).
+        policy_preset: any preset of the loaded bundle or of its settings, of the stock one for
+            example ``strict`` or ``coding``; with another name no policy can be used
+            (``AGENTTOOL_POLICY_PRESET``).
         policy_data: JSON or YAML file merged over the bundle's data (``AGENTTOOL_POLICY_DATA``).
-        policy_reload: seconds between looks for a changed bundle, 0 for never (``AGENTTOOL_POLICY_RELOAD``).
-        tools_file: JSON file with facts of tools by name or glob, for instrumented programs (``AGENTTOOL_TOOLS``).
+        policy_reload: seconds between looks for a changed bundle, 0 for never
+          (``AGENTTOOL_POLICY_RELOAD``).
+        tools_file: JSON file with facts of tools by name or glob, for instrumented programs
+          (``AGENTTOOL_TOOLS``).
         opa_url: base URL of an OPA server (``AGENTTOOL_OPA_URL``).
         opa_token_file: file with OPA's bearer token (``AGENTTOOL_OPA_TOKEN_FILE``).
         opa_ca_file: CA bundle for OPA (``AGENTTOOL_OPA_CA_FILE``).
         events: ``span``, ``log`` or ``both`` (``AGENTTOOL_EVENTS``).
-        detail: ``lean`` or ``full``: whether a span's events leave out what the span says (``AGENTTOOL_DETAIL``).
+        detail: ``lean`` or ``full``: whether a span's events leave out what the span says
+          (``AGENTTOOL_DETAIL``).
         verbose: also the event classes that every call has (``AGENTTOOL_EVENTS_VERBOSE``).
-        span_mode: ``auto`` (another instrumentation's current span of this very tool is enriched, else it is our own),
-            ``child`` (always our own) or ``enrich`` (any current tool span) (``AGENTTOOL_SPAN_MODE``).
-        sink: where records go: ``file:PATH`` for JSON lines, or an ``http(s)://`` URL that takes CloudEvents
-            (``AGENTTOOL_SINK``).
+        span_mode: ``auto`` (another instrumentation's current span of this very tool is enriched,
+            else it is our own), ``child`` (always our own) or ``enrich`` (any current tool span)
+            (``AGENTTOOL_SPAN_MODE``).
+        sink: where records go: ``file:PATH`` for JSON lines, or an ``http(s)://`` URL that takes
+            CloudEvents (``AGENTTOOL_SINK``).
         capture: ``NO_CONTENT``, ``SPAN_ONLY``, ``EVENT_ONLY`` or ``SPAN_AND_EVENT``
             (``OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT``).
         redact_pii: redact personal data beside secrets (``AGENTTOOL_REDACT_PII``).
@@ -136,29 +149,39 @@ class Settings:
             (``AGENTTOOL_ROOTS``, separated like PATH).
         actor: actor of calls without a context of their own (``AGENTTOOL_ACTOR``).
         roles: that actor's roles, comma-separated (``AGENTTOOL_ROLES``).
-        require_context: deny every call outside an ``agent_context`` block (``AGENTTOOL_REQUIRE_CONTEXT``).
-        allowed_hosts: hosts that URL lookalikes are compared with (``AGENTTOOL_ALLOWED_HOSTS``, comma-separated).
+        require_context: deny every call outside an ``agent_context`` block
+          (``AGENTTOOL_REQUIRE_CONTEXT``).
+        allowed_hosts: hosts that URL lookalikes are compared with (``AGENTTOOL_ALLOWED_HOSTS``,
+          comma-separated).
         resolve_dns: resolve host names for URL facts (``AGENTTOOL_RESOLVE_DNS``).
-        approvals_url: SQLAlchemy URL of the approval store; in memory where empty (``AGENTTOOL_APPROVALS_URL``).
+        approvals_url: SQLAlchemy URL of the approval store; in memory where empty
+          (``AGENTTOOL_APPROVALS_URL``).
         approvals_ttl: seconds that an approval request stays open (``AGENTTOOL_APPROVALS_TTL``).
         approvals_max_pending: approval requests that may wait for an answer at once, 0 for no limit
             (``AGENTTOOL_APPROVALS_MAX_PENDING``).
         approvals_max_pending_per_session: how many of one session may
             (``AGENTTOOL_APPROVALS_MAX_PENDING_PER_SESSION``).
-        sessions_url: where sessions are shared that several processes serve: a SQLAlchemy URL (SQLite, PostgreSQL), a
-            ``redis://`` URL, or ``approvals`` for the approval store's database; in memory where empty
-            (``AGENTTOOL_SESSIONS_URL``).
-        sessions_memory_mb: megabytes that sessions may remember in all; the longest unused forget first
-            (``AGENTTOOL_SESSIONS_MEMORY_MB``).
-        results_dir: directory of persisted results; a private temporary one where empty (``AGENTTOOL_RESULTS_DIR``).
-        lock_timeout: seconds that a call waits at most for the locks that its tool states (``AGENTTOOL_LOCK_TIMEOUT``).
-        max_inline_chars: characters of a result that reach a model inline (``AGENTTOOL_MAX_INLINE_CHARS``).
-        problems: what of the environment can't be used and must not be guessed; never a variable's value.
+        sessions_url: where sessions are shared that several processes serve: a SQLAlchemy URL
+            (SQLite, PostgreSQL), a ``redis://`` URL, or ``approvals`` for the approval store's
+            database; in memory where empty (``AGENTTOOL_SESSIONS_URL``).
+        sessions_memory_mb: megabytes that sessions may remember in all; the longest unused forget
+            first (``AGENTTOOL_SESSIONS_MEMORY_MB``).
+        results_dir: directory of persisted results; a private temporary one where empty
+          (``AGENTTOOL_RESULTS_DIR``).
+        lock_timeout: seconds that a call waits at most for the locks that its tool states
+          (``AGENTTOOL_LOCK_TIMEOUT``).
+        max_inline_chars: characters of a result that reach a model inline
+          (``AGENTTOOL_MAX_INLINE_CHARS``).
+        problems: what of the environment can't be used and must not be guessed; never a variable's
+          value.
     """
 
     policy_bundle: str = _setting("", "POLICY_BUNDLE")
     policy_engine: str = _setting(
-        EngineName.EMBEDDED.value, "POLICY_ENGINE", _words(EngineName.EMBEDDED, EngineName.OPA_SERVER), guards=True
+        EngineName.EMBEDDED.value,
+        "POLICY_ENGINE",
+        _words(EngineName.EMBEDDED, EngineName.OPA_SERVER),
+        guards=True,
     )
     policy_mode: PolicyMode = _setting(PolicyMode.ENFORCE, "POLICY_MODE", _mode)
     shadow_tools: tuple[str, ...] = _setting((), "SHADOW_TOOLS", _list)
@@ -177,7 +200,9 @@ class Settings:
     span_mode: SpanMode = _setting("auto", "SPAN_MODE", _words("auto", "child", "enrich"))
     sink: str = _setting("", "SINK", _sink)
     capture: CaptureMode = _setting(
-        "NO_CONTENT", Env.CAPTURE_CONTENT, _words("NO_CONTENT", "SPAN_ONLY", "EVENT_ONLY", "SPAN_AND_EVENT")
+        "NO_CONTENT",
+        Env.CAPTURE_CONTENT,
+        _words("NO_CONTENT", "SPAN_ONLY", "EVENT_ONLY", "SPAN_AND_EVENT"),
     )
     redact_pii: bool = _setting(True, "REDACT_PII", _truth)
     roots: tuple[str, ...] = _setting((), "ROOTS", _paths)
@@ -189,7 +214,9 @@ class Settings:
     approvals_url: str = _setting("", "APPROVALS_URL")
     approvals_ttl: float = _setting(86_400.0, "APPROVALS_TTL", _positive, guards=True)
     approvals_max_pending: int = _setting(10_000, "APPROVALS_MAX_PENDING", _count)
-    approvals_max_pending_per_session: int = _setting(100, "APPROVALS_MAX_PENDING_PER_SESSION", _count)
+    approvals_max_pending_per_session: int = _setting(
+        100, "APPROVALS_MAX_PENDING_PER_SESSION", _count
+    )
     sessions_url: str = _setting("", "SESSIONS_URL")
     sessions_memory_mb: int = _setting(64, "SESSIONS_MEMORY_MB", _count)
     results_dir: str = _setting("", "RESULTS_DIR")
@@ -206,7 +233,8 @@ class Settings:
             code: values by setting name.
 
         Raises:
-            ConfigurationError: a name in ``code`` is no setting, or a text stands where a list belongs.
+            ConfigurationError: a name in ``code`` is no setting, or a text stands where a list
+              belongs.
         """
         variables = os.environ if environ is None else environ
         known = {spec.name: spec for spec in fields(cls) if spec.metadata}
@@ -228,7 +256,13 @@ class Settings:
         for name, value in code.items():
             if isinstance(known[name].default, tuple) and isinstance(value, (str, bytes)):
                 texts(name, value)  # refuses it: letter by letter, "/" would be a root
-            values[name] = tuple(value) if isinstance(value, list) else str(value) if isinstance(value, Path) else value
+            values[name] = (
+                tuple(value)
+                if isinstance(value, list)
+                else str(value)
+                if isinstance(value, Path)
+                else value
+            )
         return cls(**values, problems=tuple(problems))
 
     @classmethod

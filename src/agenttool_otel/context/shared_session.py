@@ -1,8 +1,10 @@
-"""A session that several processes serve: what one of them counts, hears, sees and decides, each takes up.
+"""A session that several processes serve: what one of them counts, hears, sees and decides, each
+takes up.
 
-A process tells of it when a call ends, before the caller has what it gave, and takes up what others told when its next
-call begins. Told are keyed digests, ids of tools and words of closed vocabularies, sealed under the key that the
-processes share. A call whose end was not told yet makes the others uncertain of what they do not know.
+A process tells of it when a call ends, before the caller has what it gave, and takes up what others
+told when its next call begins. Told are keyed digests, ids of tools and words of closed
+vocabularies, sealed under the key that the processes share. A call whose end was not told yet makes
+the others uncertain of what they do not know.
 """
 
 from __future__ import annotations
@@ -39,7 +41,9 @@ class SharedSession(Session):
 
     shared = True
 
-    def __init__(self, exempt: Container[str], store: SessionStore, session_key: tuple[str, ...]) -> None:
+    def __init__(
+        self, exempt: Container[str], store: SessionStore, session_key: tuple[str, ...]
+    ) -> None:
         super().__init__(exempt)
         self.key = digest(store.key, ("digests",))
         self._ledger_options = {"key": self.key, "tell": self._tell_seen}
@@ -48,7 +52,8 @@ class SharedSession(Session):
         self._name = self._named(*session_key)
         self._gate = new_lock()  # one change at a time, so that each is told once
         self._me = secrets.token_hex(8)
-        self._open: dict[int, set[str]] = {}  # calls by process, for a child runs none of its parent's
+        # calls by process, for a child runs none of its parent's
+        self._open: dict[int, set[str]] = {}
         self._taken = 0
         self._past_told = False
         self._lost = False
@@ -63,8 +68,12 @@ class SharedSession(Session):
         self._news: list[bytes] = []
         self._unsure: tuple[Change, list[bytes]] | None = None  # was sent, and may have been added
 
-    def admit(self, tool_id: str, call_id: str = "", happened: Happened | None = None) -> dict[str, int]:
-        """Count a call in all processes at once, and take up what they told; raises where that can't be done."""
+    def admit(
+        self, tool_id: str, call_id: str = "", happened: Happened | None = None
+    ) -> dict[str, int]:
+        """Count a call in all processes at once, and take up what they told; raises where that
+        can't be done.
+        """
         spent, tool = 0 if tool_id in self.exempt else 1, self._named("tool", tool_id)
         began: tuple[Any, ...] = () if self._past_told or not spent else ("unkept",)
         if happened is not None:
@@ -95,7 +104,11 @@ class SharedSession(Session):
             seen = dict.fromkeys(seen, USED_UP)
         with self._lock:
             self.calls, self._tools[tool_id] = seen["calls"], seen["tool_calls"]
-            self.asks, self.denials, self.result_bytes = seen["asks"], seen["denials"], seen["result_bytes"]
+            self.asks, self.denials, self.result_bytes = (
+                seen["asks"],
+                seen["denials"],
+                seen["result_bytes"],
+            )
         return seen
 
     def _know_lost(self) -> None:
@@ -103,7 +116,9 @@ class SharedSession(Session):
         self.doubt()
         if not self._lost:
             self._lost = True
-            _logger.warning("the session store lost what it knew of a session; the session's budgets count as used up")
+            _logger.warning(
+                "the session store lost what it knew of a session; the session's budgets count as used up"
+            )
 
     def give_back(self, tool_id: str) -> None:
         """Take back the count of a call that does not run."""
@@ -122,21 +137,27 @@ class SharedSession(Session):
             self._try()
 
     def count(self, name: str, n: int = 1) -> None:
-        """Count at the end of the call; an ask at once, for somebody may take a day to answer it."""
+        """Count at the end of the call; an ask at once, for somebody may take a day to
+        answer it.
+        """
         with self._gate:
             self._owed[name] += n
             if name == "asks":
                 self._try()
 
     def _try(self) -> None:
-        """Send what is owed; what can't be sent now goes with the next call, which needs the store anyway."""
+        """Send what is owed; what can't be sent now goes with the next call, which needs the store
+        anyway.
+        """
         try:
             if self._unsure is not None or self._news or any(self._owed.values()):
                 self._send(Counter())
         except Exception:
             return
 
-    def _send(self, changes: Counter[str], read: tuple[str, ...] = (), began: tuple[Any, ...] = ()) -> dict[str, int]:
+    def _send(
+        self, changes: Counter[str], read: tuple[str, ...] = (), began: tuple[Any, ...] = ()
+    ) -> dict[str, int]:
         """Add to the counters and tell what is new, in one step; the gate is held."""
         if self._writer_pid != os.getpid():
             self._begin_writing()
@@ -145,7 +166,9 @@ class SharedSession(Session):
         count, records = len(self._news), []
         for news in _grouped(self._news[:count] + [orjson.dumps(began)] * bool(began)):
             nonce = secrets.token_bytes(_NONCE)
-            plain = orjson.dumps([f"{self._me}.{os.getpid()}", [orjson.Fragment(one) for one in news]])
+            plain = orjson.dumps(
+                [f"{self._me}.{os.getpid()}", [orjson.Fragment(one) for one in news]]
+            )
             records.append(nonce + self._cipher.encrypt(nonce, plain, self._name.encode()))
         added = {name: changes[name] + self._owed[name] for name in {*changes, *self._owed, *read}}
         self._number += 1
@@ -187,11 +210,16 @@ class SharedSession(Session):
         self._news.append(orjson.dumps([name, *told]))
 
     def _tell_seen(self, name: str, *told: Any) -> None:
-        packed = (base64.b64encode(array("q", one)).decode() if isinstance(one, list) else one for one in told)
+        packed = (
+            base64.b64encode(array("q", one)).decode() if isinstance(one, list) else one
+            for one in told
+        )
         self._tell(name, *packed)
 
     def _take_kept(self, tool_id: str, trust: str, private: bool, digests: str) -> None:
-        self.open_ledger().take(tool_id, trust, private, array("q", base64.b64decode(digests)).tolist())
+        self.open_ledger().take(
+            tool_id, trust, private, array("q", base64.b64decode(digests)).tolist()
+        )
 
     def _take_fed(self, family: str, tool: str) -> None:
         self.open_ledger().take_fed(family, tool)
@@ -226,7 +254,9 @@ def _failing() -> Iterator[None]:
     except SessionStoreError:
         raise
     except Exception as error:
-        raise SessionStoreError(f"the session's counters can't be reached: {short_name(error)}") from error
+        raise SessionStoreError(
+            f"the session's counters can't be reached: {short_name(error)}"
+        ) from error
 
 
 def _grouped(news: list[bytes]) -> list[list[bytes]]:

@@ -1,7 +1,7 @@
 """What a program states, checked where it states it: the message says what to write.
 
-A text where a list belongs is the worst of them: it is a list of its letters, so that the roots of ``"/srv/ws"`` would
-hold ``/``, and everything would lie inside.
+A text where a list belongs is the worst of them: it is a list of its letters, so that the roots of
+``"/srv/ws"`` would hold ``/``, and everything would lie inside.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ def texts(name: str, value: Any) -> tuple[str, ...]:
         written = f"{name}=[{value!r}]" if isinstance(value, str) else f'{name}=["..."]'
         raise ConfigurationError(f"{name} has to be a list of texts: write {written}")
     if isinstance(value, Mapping) or not isinstance(value, Iterable):
-        raise ConfigurationError(f'{name} has to be a list of texts such as ["..."], not {type(value).__name__}')
+        raise ConfigurationError(
+            f'{name} has to be a list of texts such as ["..."], not {type(value).__name__}'
+        )
     found = tuple(value)
     for entry in found:
         if not isinstance(entry, str):
@@ -47,11 +49,15 @@ def one_of(name: str, value: Any, known: Iterable[str]) -> str:
     words = [str(word) for word in known]
     if isinstance(value, str) and str(value) in words:
         return str(value)
-    raise ConfigurationError(f"{name} can't be {value!r}{did_you_mean(value, words)}; it is one of {', '.join(words)}")
+    raise ConfigurationError(
+        f"{name} can't be {value!r}{did_you_mean(value, words)}; it is one of {', '.join(words)}"
+    )
 
 
 def whole_object(name: str, value: Any) -> dict[str, Any]:
-    """Take an object whose JSON form tells all that it holds; a rule must not be shown a part of it."""
+    """Take an object whose JSON form tells all that it holds; a rule must not be shown a
+    part of it.
+    """
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
         raise ConfigurationError(f"{name} has to be a dict by name, not {_kind(value)}")
     data, whole = to_whole_json(dict(value), make=NumberConverter)

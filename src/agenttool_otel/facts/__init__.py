@@ -1,7 +1,9 @@
-"""What an input means: paths, URLs, shell commands, SQL and provenance, established once before policy.
+"""What an input means: paths, URLs, shell commands, SQL and provenance, established once before
+policy.
 
 Facts say what is; they never decide. What could not be established says so, and is to be treated as
-dangerous. The parts are imported when first used: a tool without such arguments should not pay for their parsers.
+dangerous. The parts are imported when first used: a tool without such arguments should not pay for
+their parsers.
 """
 
 from __future__ import annotations
@@ -17,13 +19,27 @@ if TYPE_CHECKING:
     from agenttool_otel.facts.provenance import ProvenanceLedger
     from agenttool_otel.facts.urls import AddressChanged, connect_pinned
 
-_HOMES = {"AddressChanged": "urls", "FactPlan": "plan", "PathChanged": "paths", "ProvenanceLedger": "provenance"}
+_HOMES = {
+    "AddressChanged": "urls",
+    "FactPlan": "plan",
+    "PathChanged": "paths",
+    "ProvenanceLedger": "provenance",
+}
 _HOMES |= {"connect_pinned": "urls", "open_checked": "paths", "plan_facts": "plan"}
 
 __all__ = [
-    "EMPTY_FACTS", "AddressChanged", "FactEnvironment", "FactPlan", "Facts", "PathChanged", "ProvenanceLedger",
-    "Resolver", "connect_pinned", "open_checked", "plan_facts",
-]  # fmt: skip
+    "EMPTY_FACTS",
+    "AddressChanged",
+    "FactEnvironment",
+    "FactPlan",
+    "Facts",
+    "PathChanged",
+    "ProvenanceLedger",
+    "Resolver",
+    "connect_pinned",
+    "open_checked",
+    "plan_facts",
+]
 
 
 def __getattr__(name: str) -> Any:

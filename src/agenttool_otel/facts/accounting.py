@@ -1,9 +1,11 @@
-"""What the other arguments of a call do to its command: a command is only proven where every text beside it is known.
+"""What the other arguments of a call do to its command: a command is only proven where every text
+beside it is known.
 
-Words that are given beside a command (``args``, ``flags``, ``options``) are read as part of it. Any other text is
-accounted for when it is a command, path, SQL or URL by declaration, format or name, when it is declared inert
-(``inert_args``), or when it is one of a closed set of words. Numbers and booleans carry no text. What is guessed from a
-value alone accounts for nothing: a guess is no proof.
+Words that are given beside a command (``args``, ``flags``, ``options``) are read as part of it. Any
+other text is accounted for when it is a command, path, SQL or URL by declaration, format or name,
+when it is declared inert (``inert_args``), or when it is one of a closed set of words. Numbers and
+booleans carry no text. What is guessed from a value alone accounts for nothing: a guess is no
+proof.
 """
 
 from __future__ import annotations
@@ -12,7 +14,12 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from agenttool_otel.facts.argument_names import is_command_word, names_identity, role_of_name, tier_of_name
+from agenttool_otel.facts.argument_names import (
+    is_command_word,
+    names_identity,
+    role_of_name,
+    tier_of_name,
+)
 from agenttool_otel.facts.collect import Collector
 from agenttool_otel.facts.schema_nodes import resolved, types_of
 from agenttool_otel.facts.types import ShellFact
@@ -30,14 +37,20 @@ def words_of_command(siblings: Mapping[str, Any], command: str) -> list[str]:
 
 
 def join_words(pointer: str, arguments: Mapping[str, Any], collector: Collector) -> None:
-    """Read a command and the words that are given beside it as one, both as an argument list and as shell text."""
+    """Read a command and the words that are given beside it as one, both as an argument list and as
+    shell text.
+    """
     *parents, key = pointer_tokens(pointer) or ("",)
     siblings: Any = arguments
     for token in parents:
         if isinstance(siblings, Mapping):
             siblings = siblings.get(token)
         else:
-            siblings = siblings[int(token)] if isinstance(siblings, (list, tuple)) and token.isdecimal() else None
+            siblings = (
+                siblings[int(token)]
+                if isinstance(siblings, (list, tuple)) and token.isdecimal()
+                else None
+            )
     command = siblings.get(key) if isinstance(siblings, Mapping) else None
     if not isinstance(command, str):
         return
@@ -45,7 +58,9 @@ def join_words(pointer: str, arguments: Mapping[str, Any], collector: Collector)
     if len(given) != 1:
         return  # in which order several are appended is not known: they stay unread
     words = [siblings[given[0]]] if isinstance(siblings[given[0]], str) else siblings[given[0]]
-    if not isinstance(words, (list, tuple)) or not all(isinstance(word, (str, int, float)) for word in words):
+    if not isinstance(words, (list, tuple)) or not all(
+        isinstance(word, (str, int, float)) for word in words
+    ):
         return
     texts = [str(word) for word in words]
     beside = "/".join((*(escape_token(token) for token in ("", *parents)), escape_token(given[0])))
@@ -54,10 +69,16 @@ def join_words(pointer: str, arguments: Mapping[str, Any], collector: Collector)
 
 
 def pointer_tokens(name: str) -> tuple[str, ...]:
-    """Return keys and list positions of a name, a dotted name or a JSON pointer; ``*`` stands for each element."""
+    """Return keys and list positions of a name, a dotted name or a JSON pointer; ``*`` stands for
+    each element.
+    """
     if name.startswith("/"):
         return _tokens(name)
-    return tuple(part for part in name.replace("[]", ".*").replace("[", ".").replace("]", "").split(".") if part)
+    return tuple(
+        part
+        for part in name.replace("[]", ".*").replace("[", ".").replace("]", "").split(".")
+        if part
+    )
 
 
 class TextAccounting:
@@ -81,12 +102,16 @@ class TextAccounting:
         self._closed = {tokens: words for tokens, words in listed.items() if words is not None}
 
     def unread_arguments(self) -> list[str]:
-        """Return the arguments beside a command that may carry a text which nothing accounts for."""
+        """Return the arguments beside a command that may carry a text which nothing
+        accounts for.
+        """
         if not self._commands:
             return []
         properties = self._schema.get("properties")
         properties = properties if isinstance(properties, Mapping) else {}
-        words = {name for tokens in self._commands for name in words_of_command(properties, tokens[-1])}
+        words = {
+            name for tokens in self._commands for name in words_of_command(properties, tokens[-1])
+        }
         return [
             name
             for name, node in properties.items()
@@ -98,15 +123,21 @@ class TextAccounting:
         ]
 
     def is_listed_word(self, pointer: str, value: Any) -> bool:
-        """Return whether a value is one of the words that the schema lists there: the developer wrote it."""
+        """Return whether a value is one of the words that the schema lists there: the developer
+        wrote it.
+        """
         if not self._closed or not isinstance(value, str):
             return False
         tokens = _tokens(pointer)
-        return any(value in words for pattern, words in self._closed.items() if _is(pattern, tokens))
+        return any(
+            value in words for pattern, words in self._closed.items() if _is(pattern, tokens)
+        )
 
     def is_inert(self, pointer: str) -> bool:
         """Return whether the declaration says that a value decides nothing."""
-        return bool(self._inert) and any(_covers(pattern, _tokens(pointer)) for pattern in self._inert)
+        return bool(self._inert) and any(
+            _covers(pattern, _tokens(pointer)) for pattern in self._inert
+        )
 
     def role(self, pointer: str, name: str) -> ArgumentRole:
         """Return what a value does in a call, as the declaration or else its name tells."""
@@ -121,7 +152,9 @@ class TextAccounting:
         return 1 if self.is_listed_word(pointer, value) else tier_of_name(name)
 
     def is_chosen_key(self, pointer: str, name: str, key: str) -> bool:
-        """Return whether a key is a value rather than a field's name: an address, or a member of ``users``."""
+        """Return whether a key is a value rather than a field's name: an address, or a member of
+        ``users``.
+        """
         if self._is_listed(_tokens(pointer), []):
             return False
         return not key.isidentifier() or names_identity(name)
@@ -137,7 +170,10 @@ class TextAccounting:
 
     def _has_unread(self, arguments: Mapping[str, Any], commands: Sequence[ShellFact]) -> bool:
         # words that are given beside a command are read as part of it: its fact names them
-        known = [*self._known, *(_tokens(fact["argument"]) for fact in commands if fact["argument"])]
+        known = [
+            *self._known,
+            *(_tokens(fact["argument"]) for fact in commands if fact["argument"]),
+        ]
         stack: list[tuple[_Tokens, Any]] = [((), arguments)]
         while stack:
             tokens, value = stack.pop()
@@ -151,12 +187,17 @@ class TextAccounting:
                 stack += children
             elif isinstance(value, (list, tuple)):
                 stack += [((*tokens, str(index)), child) for index, child in enumerate(value)]
-            elif not (isinstance(value, str) and any(value in w for p, w in self._closed.items() if _is(p, tokens))):
+            elif not (
+                isinstance(value, str)
+                and any(value in w for p, w in self._closed.items() if _is(p, tokens))
+            ):
                 return True
         return False
 
     def _is_listed(self, place: _Tokens, known: Sequence[_Tokens]) -> bool:
-        return any(_is(name, place) for name in self._names) or any(_covers(pattern, place) for pattern in known)
+        return any(_is(name, place) for name in self._names) or any(
+            _covers(pattern, place) for pattern in known
+        )
 
 
 def _tokens(pointer: str) -> _Tokens:
@@ -164,7 +205,9 @@ def _tokens(pointer: str) -> _Tokens:
 
 
 def _covers(pattern: _Tokens, tokens: _Tokens) -> bool:
-    """Tell whether a place is what a pattern names or below it; positions in a list need not be named."""
+    """Tell whether a place is what a pattern names or below it; positions in a list need
+    not be named.
+    """
     if not pattern or not tokens:
         return not pattern
     if pattern[0] in ("*", tokens[0]) and _covers(pattern[1:], tokens[1:]):
@@ -173,11 +216,15 @@ def _covers(pattern: _Tokens, tokens: _Tokens) -> bool:
 
 
 def _is(pattern: _Tokens, tokens: _Tokens) -> bool:
-    return len(pattern) == len(tokens) and all(p in ("*", t) for p, t in zip(pattern, tokens, strict=True))
+    return len(pattern) == len(tokens) and all(
+        p in ("*", t) for p, t in zip(pattern, tokens, strict=True)
+    )
 
 
 def _forms(node: Any, schema: Mapping[str, Any], depth: int) -> list[Mapping[str, Any]]:
-    """Return the forms that a schema node allows; an unreadable one is ``{}``, which allows anything."""
+    """Return the forms that a schema node allows; an unreadable one is ``{}``, which allows
+    anything.
+    """
     if not isinstance(node, Mapping) or depth > _MAX_SCHEMA_DEPTH:
         return [{}]
     if isinstance(node.get("$ref"), str):
@@ -192,13 +239,24 @@ def _forms(node: Any, schema: Mapping[str, Any], depth: int) -> list[Mapping[str
 
 def _words(form: Mapping[str, Any]) -> list[Any] | None:
     """Return the values that a form lists, if it lists them all."""
-    return form["enum"] if isinstance(form.get("enum"), list) else [form["const"]] if "const" in form else None
+    return (
+        form["enum"]
+        if isinstance(form.get("enum"), list)
+        else [form["const"]]
+        if "const" in form
+        else None
+    )
 
 
 def _may_carry_text(node: Any, schema: Mapping[str, Any], depth: int) -> bool:
     for form in _forms(node, schema, depth):
         kinds = types_of(form)
-        if kinds == {"array"} and "items" in form and "prefixItems" not in form and depth < _MAX_SCHEMA_DEPTH:
+        if (
+            kinds == {"array"}
+            and "items" in form
+            and "prefixItems" not in form
+            and depth < _MAX_SCHEMA_DEPTH
+        ):
             if _may_carry_text(form["items"], schema, depth + 1):
                 return True
         elif _words(form) is None and not (kinds and kinds <= _TEXTLESS):
@@ -210,10 +268,17 @@ def _listed_arguments(
     node: Any, schema: Mapping[str, Any], tokens: _Tokens, depth: int
 ) -> Iterator[tuple[_Tokens, frozenset[str] | None]]:
     """Find the arguments that a schema lists, each with its words where it may have these alone."""
-    forms = [form for form in _forms(node, schema, depth) if not types_of(form) or types_of(form) - _TEXTLESS]
+    forms = [
+        form
+        for form in _forms(node, schema, depth)
+        if not types_of(form) or types_of(form) - _TEXTLESS
+    ]
     listed = [_words(form) for form in forms]
     if forms and None not in listed:
-        yield tokens, frozenset(word for words in listed for word in words or () if isinstance(word, str))
+        yield (
+            tokens,
+            frozenset(word for words in listed for word in words or () if isinstance(word, str)),
+        )
         return
     yield tokens, None
     if len(forms) != 1 or depth > _MAX_SCHEMA_DEPTH:

@@ -1,8 +1,9 @@
 """Safer calls in place of a shell command (openboa, "permissions_check": read-first alternatives).
 
-A command that only reads a file, a range of it, a listing, a find or a grep is answered with the governed tool that
-does just that; a command that writes only by one of its words is answered with the form that reads. A suggestion is
-never a permission: the suggested call is decided like any other. Read-only forms are proven before they are offered.
+A command that only reads a file, a range of it, a listing, a find or a grep is answered with the
+governed tool that does just that; a command that writes only by one of its words is answered with
+the form that reads. A suggestion is never a permission: the suggested call is decided like any
+other. Read-only forms are proven before they are offered.
 """
 
 from __future__ import annotations
@@ -43,21 +44,36 @@ class _Tool:
         self.name = name
         self.kind = str(described.get("kind") or "")
         access = described.get("access_kinds") or ()
-        self.access = {str(item) for item in access} if isinstance(access, (Sequence, set, frozenset)) else {"unknown"}
+        self.access = (
+            {str(item) for item in access}
+            if isinstance(access, (Sequence, set, frozenset))
+            else {"unknown"}
+        )
         names = described.get("argument_names") or ()
-        self.arguments = {_plain(str(item)): str(item) for item in names} if not isinstance(names, str) else {}
+        self.arguments = (
+            {_plain(str(item)): str(item) for item in names} if not isinstance(names, str) else {}
+        )
         self.words = [word.lower() for word in _WORD.findall(re.split(r"__|[./:]", name)[-1])]
 
     def argument(self, *roles: str, besides: str | None = None) -> str | None:
         """The tool's name for an argument: the most usual one that it has."""
         wanted = (name for role in roles for name in _table()["arguments"][role])
-        return next((found for name in wanted if (found := self.arguments.get(name)) not in (None, besides)), None)
+        return next(
+            (
+                found
+                for name in wanted
+                if (found := self.arguments.get(name)) not in (None, besides)
+            ),
+            None,
+        )
 
     @property
     def reads_only(self) -> bool:
         if self.access & _UNSAFE_ACCESS or "unknown" in self.access:
             return False
-        return AccessKind.FILE_READ in self.access or (not self.access and self.kind in _READING_KINDS)
+        return AccessKind.FILE_READ in self.access or (
+            not self.access and self.kind in _READING_KINDS
+        )
 
     def does(self, job: str) -> int | None:
         """How well the name fits a job (smaller is better), or None."""
@@ -66,7 +82,9 @@ class _Tool:
         listing = job == "grep" and {"search", "files"} <= words
         if runs or listing or not self.reads_only or words & set(_table()["other_jobs"]):
             return None
-        rank = next((i for i, wanted in enumerate(_table()["tools"][job]) if words.issuperset(wanted)), None)
+        rank = next(
+            (i for i, wanted in enumerate(_table()["tools"][job]) if words.issuperset(wanted)), None
+        )
         return None if rank is None else rank * 10 + len(self.words)
 
 
@@ -74,11 +92,19 @@ def _plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
-def shell_alternatives(fact: ShellFact, *, available: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Names governed calls that do what a shell command does, with less power. Pure, never raises."""
+def shell_alternatives(
+    fact: ShellFact, *, available: Mapping[str, Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Names governed calls that do what a shell command does, with less power. Pure, never
+    raises.
+    """
     try:
-        return _alternatives(fact, [_Tool(name, described) for name, described in available.items()])
-    except Exception:  # a suggestion is a courtesy; a malformed fact or tool description just has none
+        return _alternatives(
+            fact, [_Tool(name, described) for name, described in available.items()]
+        )
+    except (
+        Exception
+    ):  # a suggestion is a courtesy; a malformed fact or tool description just has none
         return []
 
 
@@ -94,7 +120,11 @@ def _alternatives(fact: ShellFact, tools: list[_Tool]) -> list[dict[str, Any]]:
     shell = _shell_tool(fact, tools, weaker=fact["read_only"])
     if form and shell is not None:
         name, argument = shell
-        reason = "this form of the command only reads" if not fact["read_only"] else "this shell only reads"
+        reason = (
+            "this form of the command only reads"
+            if not fact["read_only"]
+            else "this shell only reads"
+        )
         found.append({"tool": name, "arguments": {argument: form}, "reason": reason})
     return found
 
@@ -104,13 +134,17 @@ def _dedicated(name: str, words: list[str], tools: list[_Tool]) -> list[dict[str
     if name == "wc" and words[:1] not in (["-l"], ["--lines"]):
         return []
     job, answer = _JOBS.get(name, ("", _read))
-    ranked = [(rank, tool.name, tool) for tool in tools if job and (rank := tool.does(job)) is not None]
+    ranked = [
+        (rank, tool.name, tool) for tool in tools if job and (rank := tool.does(job)) is not None
+    ]
     read = _options(name, words) if ranked else None
     return [] if read is None else answer(name, *read, min(ranked)[2])
 
 
 def _options(name: str, words: list[str]) -> tuple[_Options, list[str]] | None:
-    """Read a command's words: options with their values, and operands; ``None`` at an option that says more."""
+    """Read a command's words: options with their values, and operands; ``None`` at an option that
+    says more.
+    """
     flags, values = _table()["options"][name]
     options: _Options = []
     operands: list[str] = []
@@ -153,7 +187,11 @@ def _read(name: str, options: _Options, files: list[str], tool: _Tool) -> list[d
                 first = max(1, int(number))
             else:
                 tail = int(number)
-    if not files or len(files) > _MAX_FILES or any(_GLOB.search(item) or item[0] in "~-" for item in files if item):
+    if (
+        not files
+        or len(files) > _MAX_FILES
+        or any(_GLOB.search(item) or item[0] in "~-" for item in files if item)
+    ):
         return []
     span, text = _span(tool, first, last, tail)
     several, single = tool.argument("paths"), tool.argument("path")
@@ -161,14 +199,23 @@ def _read(name: str, options: _Options, files: list[str], tool: _Tool) -> list[d
         return [_call(tool, {several: files, **span}, f"reads {text} with the file tool")]
     if single is None:
         return []
-    return [_call(tool, {single: item, **span}, f"reads {text} of {item[:200]} with the file tool") for item in files]
+    return [
+        _call(tool, {single: item, **span}, f"reads {text} of {item[:200]} with the file tool")
+        for item in files
+    ]
 
 
-def _span(tool: _Tool, first: int | None, last: int | None, tail: int | None) -> tuple[dict[str, Any], str]:
+def _span(
+    tool: _Tool, first: int | None, last: int | None, tail: int | None
+) -> tuple[dict[str, Any], str]:
     start, end, limit = tool.argument("start"), tool.argument("end"), tool.argument("limit")
     if tail is not None:
         name = tool.argument("tail")
-        return ({name: tail}, f"the last {tail} lines") if name else ({}, f"the text (last {tail} lines asked)")
+        return (
+            ({name: tail}, f"the last {tail} lines")
+            if name
+            else ({}, f"the text (last {tail} lines asked)")
+        )
     if first is None:
         return {}, "the text"
     if last is None:
@@ -199,17 +246,26 @@ def _list(_name: str, options: _Options, operands: list[str], tool: _Tool) -> li
 def _find(_name: str, options: _Options, starts: list[str], tool: _Tool) -> list[dict[str, Any]]:
     wanted = dict(options)
     kind, name = wanted.get("-type"), wanted.get("-name")
-    if len(wanted) < len(options) or len(starts) > 1 or kind not in (None, "f", "d") or not (starts or kind or name):
+    if (
+        len(wanted) < len(options)
+        or len(starts) > 1
+        or kind not in (None, "f", "d")
+        or not (starts or kind or name)
+    ):
         return []
     if wanted.get("-maxdepth", "1") != "1":
         return []
     depth_one = "-maxdepth" in wanted
     pattern = (name or "*") if depth_one else f"**/{name or '*'}"
     words = {"f": "file", "d": "directory"}
-    return _glob_call(tool, starts[0] if starts else ".", pattern, kind and words[kind], recursive=not depth_one)
+    return _glob_call(
+        tool, starts[0] if starts else ".", pattern, kind and words[kind], recursive=not depth_one
+    )
 
 
-def _glob_call(tool: _Tool, where: str, pattern: str, kind: str | None, *, recursive: bool) -> list[dict[str, Any]]:
+def _glob_call(
+    tool: _Tool, where: str, pattern: str, kind: str | None, *, recursive: bool
+) -> list[dict[str, Any]]:
     directory, matches = tool.argument("directory"), tool.argument("pattern")
     if where.startswith("~"):
         return []
@@ -238,7 +294,12 @@ def _glob_call(tool: _Tool, where: str, pattern: str, kind: str | None, *, recur
 def _grep(_name: str, options: _Options, operands: list[str], tool: _Tool) -> list[dict[str, Any]]:
     query = tool.argument("query")
     where = operands[1] if len(operands) == 2 else "."
-    if query is None or not 1 <= len(operands) <= 2 or _GLOB.search(where) or where.startswith(("~", "-")):
+    if (
+        query is None
+        or not 1 <= len(operands) <= 2
+        or _GLOB.search(where)
+        or where.startswith(("~", "-"))
+    ):
         return []
     arguments: dict[str, Any] = {query: operands[0]}
     directory = tool.argument("directory", "path")
@@ -246,12 +307,16 @@ def _grep(_name: str, options: _Options, operands: list[str], tool: _Tool) -> li
         arguments[directory] = where
     elif where not in (".", "./"):
         return []
-    if any(option == "--ignore-case" or (option[1] != "-" and "i" in option) for option, _ in options):
+    if any(
+        option == "--ignore-case" or (option[1] != "-" and "i" in option) for option, _ in options
+    ):
         insensitive, sensitive = tool.argument("ignore_case"), tool.argument("case")
         if insensitive is None and sensitive is None:
             return []
         arguments[insensitive or str(sensitive)] = insensitive is not None
-    for value in [value for option, value in options if option.startswith(("--include=", "-g", "--glob"))][-1:]:
+    for value in [
+        value for option, value in options if option.startswith(("--include=", "-g", "--glob"))
+    ][-1:]:
         if (key := tool.argument("include", besides=query)) is None:
             return []
         arguments[key] = value
@@ -267,15 +332,22 @@ _JOBS = {
 
 
 def _read_only_form(fact: ShellFact, command: ShellCommand) -> str | None:
-    """The command without the words that write, when that is all that keeps it from being proven to only read."""
+    """The command without the words that write, when that is all that keeps it from being proven to
+    only read.
+    """
     argv = command["argv"]
     if not argv or command["assignments"] or any(char in word for word in argv for char in "$`"):
         return None
     words = _without_writing(command["name"], argv)
     fed = any(row["operator"].endswith(("<", "<<", "<<<")) for row in command["redirects"])
-    if fed or not words or (words == argv and not any(row["writes"] for row in command["redirects"])):
+    if (
+        fed
+        or not words
+        or (words == argv and not any(row["writes"] for row in command["redirects"]))
+    ):
         return None
-    # A glob lost its quotes' absence in argv: quoting it again would ask for a file of that very name.
+    # A glob lost its quotes' absence in argv: quoting it again would ask for a file of that very
+    # name.
     if command["name"] != "find" and any(_GLOB.search(word) for word in words):
         return None
     form = shlex.join(words)
@@ -301,11 +373,18 @@ def _without_writing(name: str, argv: list[str]) -> list[str]:
 
 
 def _shell_tool(fact: ShellFact, tools: list[_Tool], *, weaker: bool) -> tuple[str, str] | None:
-    """The shell tool for the form: the one that was asked, or, for a command that reads, one that can only read."""
+    """The shell tool for the form: the one that was asked, or, for a command that reads, one that
+    can only read.
+    """
     asked = _plain(fact["argument"].rsplit("/", 1)[-1])
     for wanted in (asked, *_table()["arguments"]["command"]):
         for tool in tools:
             strong = weaker and (tool.access - {str(AccessKind.FILE_READ)} or not tool.access)
-            if tool.kind == ToolKind.SHELL_COMMAND and wanted and wanted in tool.arguments and not strong:
+            if (
+                tool.kind == ToolKind.SHELL_COMMAND
+                and wanted
+                and wanted in tool.arguments
+                and not strong
+            ):
                 return tool.name, tool.arguments[wanted]
     return None

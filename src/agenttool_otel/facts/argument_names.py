@@ -39,7 +39,11 @@ class _Names(NamedTuple):
 def _names() -> _Names:
     data = load_table("agenttool_otel.facts", "data/argument_names.json")
     suffixes = tuple(_by_entry(data["suffixes"]).items())
-    kinds = {"formats": _by_entry(data["formats"]), "names": _by_entry(data["names"]), "suffixes": suffixes}
+    kinds = {
+        "formats": _by_entry(data["formats"]),
+        "names": _by_entry(data["names"]),
+        "suffixes": suffixes,
+    }
     words = {name: entries for name, entries in data.items() if isinstance(entries, list)}
     return row_of(_Names, {**kinds, "words": words})
 
@@ -50,8 +54,16 @@ def _by_entry(groups: Mapping[str, list[str]]) -> dict[str, FactKind]:
 
 @lru_cache(maxsize=4096)
 def snake(name: str) -> str:
-    """Return an argument's name in snake case, without trailing digits: ``sourceFile2`` as ``source_file``."""
-    text = _HUMPS.sub("_", name[:_MAX_NAME]).replace("-", "_").replace(" ", "_").replace(".", "_").lower()
+    """Return an argument's name in snake case, without trailing digits: ``sourceFile2`` as
+    ``source_file``.
+    """
+    text = (
+        _HUMPS.sub("_", name[:_MAX_NAME])
+        .replace("-", "_")
+        .replace(" ", "_")
+        .replace(".", "_")
+        .lower()
+    )
     return text.rstrip("0123456789_").lstrip("_")
 
 
@@ -62,7 +74,9 @@ def kind_of_format(schema: Mapping[str, Any]) -> FactKind | None:
 
 
 def is_content(schema: Mapping[str, Any]) -> bool:
-    """Return whether a schema says that its text is encoded content rather than a name of something."""
+    """Return whether a schema says that its text is encoded content rather than a name of
+    something.
+    """
     found = schema.get("format")
     return "contentEncoding" in schema or (
         isinstance(found, str) and found.lower() in _names().words["content_formats"]
@@ -82,14 +96,18 @@ def kind_of_name(name: str, *, sql: bool) -> FactKind | None:
 
 @lru_cache(maxsize=4096)
 def names_content(name: str) -> bool:
-    """Return whether an argument's name says that its text is content and names nothing: ``body``, ``new_text``."""
+    """Return whether an argument's name says that its text is content and names nothing: ``body``,
+    ``new_text``.
+    """
     words = snake(name).split("_")
     return words[-1] in _names().words["content_names"]
 
 
 @lru_cache(maxsize=4096)
 def role_of_name(name: str) -> ArgumentRole:
-    """Return what a value of this name does in a call: it decides what is reached, unless its name is known not to."""
+    """Return what a value of this name does in a call: it decides what is reached, unless its name
+    is known not to.
+    """
     word = snake(name).split("_")[-1]
     if names_content(name) or word in _names().words["shown_names"]:
         return ArgumentRole.CONTENT
@@ -98,18 +116,26 @@ def role_of_name(name: str) -> ArgumentRole:
 
 @lru_cache(maxsize=4096)
 def tier_of_name(name: str) -> int:
-    """Return when a value that is no target becomes one, for lack of any: the lowest of a call's tiers does.
+    """Return when a value that is no target becomes one, for lack of any: the lowest of a call's
+    tiers does.
 
-    A title names what is meant before a date or an amount does, and these before a text."""
+    A title names what is meant before a date or an amount does, and these before a text.
+    """
     word = snake(name).split("_")[-1]
     words = _names().words
     if word in words["naming_names"]:
         return 0
-    return 1 if word in words["shown_names"] or word in words["bounded_names"] or not names_content(name) else 2
+    return (
+        1
+        if word in words["shown_names"] or word in words["bounded_names"] or not names_content(name)
+        else 2
+    )
 
 
 def is_paging(name: str, value: Any) -> bool:
-    """Return whether an argument only says which part of an answer is wanted: a small number called ``limit``."""
+    """Return whether an argument only says which part of an answer is wanted: a small number called
+    ``limit``.
+    """
     if isinstance(value, bool) or not isinstance(value, int) or abs(value) > 99:
         return False
     words = _names().words
@@ -119,7 +145,9 @@ def is_paging(name: str, value: Any) -> bool:
 
 @lru_cache(maxsize=4096)
 def is_one_line(name: str) -> bool:
-    """Return whether an argument's name says that its text is one line: a title, an address, a path, an id, a time."""
+    """Return whether an argument's name says that its text is one line: a title, an address, a
+    path, an id, a time.
+    """
     folded = snake(name)
     words = _names().words
     lists = ("line_names", "shown_names", "identity_names")
@@ -136,7 +164,9 @@ def is_command_word(name: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def names_identity(name: str) -> bool:
-    """Return whether a field of a record says by its name that it identifies: ``sender``, ``file_id``."""
+    """Return whether a field of a record says by its name that it identifies: ``sender``,
+    ``file_id``.
+    """
     return snake(name).rstrip("_").split("_")[-1] in _names().words["identity_names"]
 
 
@@ -145,18 +175,24 @@ def speaks_of_sql(schema: Mapping[str, Any]) -> bool:
     properties = schema.get("properties")
     properties = properties if isinstance(properties, Mapping) else {}
     texts = [schema.get("title"), schema.get("description")]
-    texts += [entry.get("description") for entry in properties.values() if isinstance(entry, Mapping)]
+    texts += [
+        entry.get("description") for entry in properties.values() if isinstance(entry, Mapping)
+    ]
     if any(_SQL_WORD.search(text) for text in texts if isinstance(text, str)):
         return True
     folded = {snake(name) for name in properties if isinstance(name, str)}
-    return bool(folded & _names().words["sql_hints"]) or any(name == "sql" or name.endswith("_sql") for name in folded)
+    return bool(folded & _names().words["sql_hints"]) or any(
+        name == "sql" or name.endswith("_sql") for name in folded
+    )
 
 
 def path_access(
     name: str, *, write_effects: tuple[str, ...], access_kinds: tuple[str, ...], read_only: bool
 ) -> PathAccess:
     """Return what a tool does with a path argument, the worse of what could be meant."""
-    writes = AccessKind.FILE_WRITE in access_kinds or any(effect != WriteEffect.NONE for effect in write_effects)
+    writes = AccessKind.FILE_WRITE in access_kinds or any(
+        effect != WriteEffect.NONE for effect in write_effects
+    )
     reads = AccessKind.FILE_READ in access_kinds
     if not writes:
         return PathAccess.READ if read_only or reads else PathAccess.UNKNOWN

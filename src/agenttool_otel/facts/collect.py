@@ -1,4 +1,6 @@
-"""Gathers the facts of one call: each value once, the first word about it counting, and only so many in all."""
+"""Gathers the facts of one call: each value once, the first word about it counting, and only so
+many in all.
+"""
 
 from __future__ import annotations
 
@@ -49,11 +51,14 @@ class _Value(NamedTuple):
         return self.given if text is None else text
 
 
-def _roles(values: Sequence[_Value], texts: TextAccounting, *, everything: bool) -> dict[str, ArgumentRole]:
+def _roles(
+    values: Sequence[_Value], texts: TextAccounting, *, everything: bool
+) -> dict[str, ArgumentRole]:
     """Return what each value does in the call, by pointer.
 
-    Where nothing is a target, what names something best is: of ``delete_note(title)`` the title, and where there is
-    only a text, the text."""
+    Where nothing is a target, what names something best is: of ``delete_note(title)`` the title,
+    and where there is only a text, the text.
+    """
     named = [value for value in values if value.is_text]
     roles = {
         value.pointer: texts.role(value.pointer, value.name)
@@ -65,7 +70,10 @@ def _roles(values: Sequence[_Value], texts: TextAccounting, *, everything: bool)
     tiers = {value.pointer: texts.tier(value.pointer, value.name, value.given) for value in named}
     tiers = {pointer: tier for pointer, tier in tiers.items() if not texts.is_inert(pointer)}
     first = min(tiers.values(), default=None)
-    return {**roles, **{pointer: ArgumentRole.TARGET for pointer, tier in tiers.items() if tier == first}}
+    return {
+        **roles,
+        **{pointer: ArgumentRole.TARGET for pointer, tier in tiers.items() if tier == first},
+    }
 
 
 class Collector:
@@ -80,7 +88,14 @@ class Collector:
         self._seen: dict[str, set[FactKind]] = {}
         self._declared: frozenset[str] = frozenset()
         self._gave_up = False
-        self.facts: Facts = {**EMPTY_FACTS, "paths": [], "urls": [], "shell": [], "sql": [], "provenance": {}}
+        self.facts: Facts = {
+            **EMPTY_FACTS,
+            "paths": [],
+            "urls": [],
+            "shell": [],
+            "sql": [],
+            "provenance": {},
+        }
 
     @property
     def env(self) -> FactEnvironment:
@@ -98,12 +113,18 @@ class Collector:
         return self._steps <= _MAX_STEPS and self._count < MAX_FACTS
 
     def close_declared(self) -> None:
-        """Say that all declared arguments are in: from now on, nothing is added to where one of them is."""
+        """Say that all declared arguments are in: from now on, nothing is added to where one of
+        them is.
+        """
         self._declared = frozenset(self._seen)
 
-    def add(self, kind: FactKind, value: Any, pointer: str, access: PathAccess, *, inferred: bool) -> None:
+    def add(
+        self, kind: FactKind, value: Any, pointer: str, access: PathAccess, *, inferred: bool
+    ) -> None:
         """Add the facts of one value, or of each element of a list."""
-        if isinstance(value, list | tuple | set | frozenset) and not self._is_argv(kind, value, pointer):
+        if isinstance(value, list | tuple | set | frozenset) and not self._is_argv(
+            kind, value, pointer
+        ):
             self._mark(kind, pointer)
             for index, element in enumerate(value):
                 if self.full:
@@ -114,8 +135,14 @@ class Collector:
         self._add_one(kind, value, pointer, access, inferred=inferred)
 
     def replace_command(self, pointer: str, text: str) -> None:
-        """Put the fact of a command, joined with the words beside it, in place of an argument's own."""
-        kept = [fact for fact in self.facts["shell"] if not f"{fact['argument']}/".startswith(f"{pointer}/")]
+        """Put the fact of a command, joined with the words beside it, in place of an
+        argument's own.
+        """
+        kept = [
+            fact
+            for fact in self.facts["shell"]
+            if not f"{fact['argument']}/".startswith(f"{pointer}/")
+        ]
         inferred = all(fact["inferred"] for fact in self.facts["shell"] if fact not in kept)
         self.facts["shell"] = kept
         self._seen.pop(pointer, None)
@@ -133,9 +160,17 @@ class Collector:
             found[name].append(unread(kind, pointer))
 
     def trace(
-        self, arguments: Mapping[str, Any], *, everything: bool, family: str, tool: str, texts: TextAccounting
+        self,
+        arguments: Mapping[str, Any],
+        *,
+        everything: bool,
+        family: str,
+        tool: str,
+        texts: TextAccounting,
     ) -> None:
-        """Add provenance: of all texts and numbers among the arguments, or of those that there is a fact about."""
+        """Add provenance: of all texts and numbers among the arguments, or of those that there is a
+        fact about.
+        """
         ledger = self._env.ledger
         if ledger is None or not ledger.speaks:
             return
@@ -155,7 +190,9 @@ class Collector:
     def _values(
         self, arguments: Mapping[str, Any], *, everything: bool, texts: TextAccounting
     ) -> tuple[list[_Value], bool]:
-        """Return the values of a call, or those that there is a fact about, and whether these are all."""
+        """Return the values of a call, or those that there is a fact about, and whether
+        these are all.
+        """
         values: list[_Value] = []
         stack: list[tuple[str, str, Any, int]] = [("", "", arguments, 0)]
         steps = 0
@@ -177,8 +214,15 @@ class Collector:
                     if everything and texts.is_chosen_key(place, name, str(key)):
                         values.append(_Value(f"{place}/", name, str(key)))
             elif is_list and value and not is_argv:
-                stack += [(f"{pointer}/{index}", name, child, depth + 1) for index, child in enumerate(value)]
-            elif value is not None and value is not arguments and (everything or pointer in self._seen):
+                stack += [
+                    (f"{pointer}/{index}", name, child, depth + 1)
+                    for index, child in enumerate(value)
+                ]
+            elif (
+                value is not None
+                and value is not arguments
+                and (everything or pointer in self._seen)
+            ):
                 values.append(_Value(pointer, name, value))
         return values, True
 
@@ -190,7 +234,10 @@ class Collector:
         if not isinstance(value.text, str) or not is_one_line(value.name):
             return False
         kinds = self._seen.get(value.pointer, set())
-        return kinds.isdisjoint((FactKind.COMMAND, FactKind.SQL)) and _BROKEN.search(value.text) is not None
+        return (
+            kinds.isdisjoint((FactKind.COMMAND, FactKind.SQL))
+            and _BROKEN.search(value.text) is not None
+        )
 
     def _is_argv(self, kind: FactKind, value: Any, pointer: str) -> bool:
         """Return whether a list is the words of one command rather than several commands."""
@@ -199,13 +246,17 @@ class Collector:
         return kind is FactKind.COMMAND and isinstance(value, list | tuple) and not many
 
     def _mark(self, kind: FactKind, pointer: str) -> bool:
-        """Note that a value has its fact; return whether it had one of that kind already, or a declared one."""
+        """Note that a value has its fact; return whether it had one of that kind already, or a
+        declared one.
+        """
         kinds = self._seen.setdefault(pointer, set())
         known = kind in kinds or pointer in self._declared
         kinds.add(kind)
         return known
 
-    def _add_one(self, kind: FactKind, value: Any, pointer: str, access: PathAccess, *, inferred: bool) -> None:
+    def _add_one(
+        self, kind: FactKind, value: Any, pointer: str, access: PathAccess, *, inferred: bool
+    ) -> None:
         if self._count >= MAX_FACTS:
             self.give_up(pointer)
             return
@@ -215,14 +266,20 @@ class Collector:
         if kind is FactKind.PATH:
             from agenttool_otel.facts.paths.fact import path_fact
 
-            fact = path_fact(value, argument=pointer, access=access.value, env=self._env, inferred=inferred)
+            fact = path_fact(
+                value, argument=pointer, access=access.value, env=self._env, inferred=inferred
+            )
             self.facts["paths"].append(fact)
         elif kind is FactKind.URL:
             from agenttool_otel.facts.urls.fact import url_fact
 
-            self.facts["urls"].append(url_fact(value, argument=pointer, env=self._env, inferred=inferred))
+            self.facts["urls"].append(
+                url_fact(value, argument=pointer, env=self._env, inferred=inferred)
+            )
         else:
-            self._add_parsed("shell" if kind is FactKind.COMMAND else "sql", value, pointer, inferred)
+            self._add_parsed(
+                "shell" if kind is FactKind.COMMAND else "sql", value, pointer, inferred
+            )
 
     def _add_parsed(self, kind: str, value: Any, pointer: str, inferred: bool) -> None:
         found: list[Any] = cast("dict[str, Any]", self.facts)[kind]

@@ -1,9 +1,10 @@
-"""What a value says about itself, where neither the declaration nor the argument's name told what it is.
+"""What a value says about itself, where neither the declaration nor the argument's name told what
+it is.
 
-A tool that reads files gets ``{"target": "/etc/shadow"}`` as easily as ``{"path": "/etc/shadow"}``. For tools whose
-declaration says that they touch files or the network, the remaining texts are looked at when they are called. It is a
-net below the declaration and no replacement for it: a bare word is taken for a file only where one of that name is
-there or the name is known to hold secrets.
+A tool that reads files gets ``{"target": "/etc/shadow"}`` as easily as ``{"path": "/etc/shadow"}``.
+For tools whose declaration says that they touch files or the network, the remaining texts are
+looked at when they are called. It is a net below the declaration and no replacement for it: a bare
+word is taken for a file only where one of that name is there or the name is known to hold secrets.
 """
 
 from __future__ import annotations
@@ -19,25 +20,37 @@ _MAX_CHARS: Final = 8192
 """Longer texts are no names of anything."""
 
 _MAX_NAME: Final = 255
-_URL: Final = re.compile(r"\s*(?:[a-z][a-z0-9+.\-]*:[/\\]{2}|(?:https?|wss?|ftps?|file):)", re.IGNORECASE | re.ASCII)
+_URL: Final = re.compile(
+    r"\s*(?:[a-z][a-z0-9+.\-]*:[/\\]{2}|(?:https?|wss?|ftps?|file):)", re.IGNORECASE | re.ASCII
+)
 _NO_SCHEME: Final = re.compile(r"\s*[/\\]{2}[^\s/\\]")
-_PATH_START: Final = re.compile(r"\s*(?:[/\\~]|\.\.?(?:[/\\]|\s*$)|[a-z]:[/\\])", re.IGNORECASE | re.ASCII)
+_PATH_START: Final = re.compile(
+    r"\s*(?:[/\\~]|\.\.?(?:[/\\]|\s*$)|[a-z]:[/\\])", re.IGNORECASE | re.ASCII
+)
 _PATH_WITHIN: Final = re.compile(
-    r"\.[^\s.]\S*|\S*(?:[/\\]|%2[ef]|%5c|\$\{?home\b)\S*|(?:[^/\\\n]*[/\\])*\.\.(?:[/\\].*)?", re.IGNORECASE
+    r"\.[^\s.]\S*|\S*(?:[/\\]|%2[ef]|%5c|\$\{?home\b)\S*|(?:[^/\\\n]*[/\\])*\.\.(?:[/\\].*)?",
+    re.IGNORECASE,
 )
 _QUAD: Final = re.compile(r"\s*(?:\d{1,3}\.){3}\d{1,3}(?::\d{1,5})?(?:/\S*)?\s*", re.ASCII)
 _V6: Final = re.compile(
-    r"\s*\[?[0-9a-f]{0,4}(?::[0-9a-f.]{0,15}){2,8}(?:%\w+)?\]?(?::\d{1,5})?(?:/\S*)?\s*", re.I | re.A
+    r"\s*\[?[0-9a-f]{0,4}(?::[0-9a-f.]{0,15}){2,8}(?:%\w+)?\]?(?::\d{1,5})?(?:/\S*)?\s*",
+    re.I | re.A,
 )
 _HOST: Final = re.compile(
-    r"\s*[a-z0-9_](?:[a-z0-9_\-]*[a-z0-9_])?(?:\.[a-z0-9_\-]+)*\.?(?::\d{1,5})?(?:/\S*)?\s*", re.I | re.A
+    r"\s*[a-z0-9_](?:[a-z0-9_\-]*[a-z0-9_])?(?:\.[a-z0-9_\-]+)*\.?(?::\d{1,5})?(?:/\S*)?\s*",
+    re.I | re.A,
 )
 
 
-def kind_of_value(text: str, *, files: bool, network: bool, env: FactEnvironment) -> tuple[FactKind, str] | None:
-    """Return what a text is by its own look, and the text to establish the fact of; ``None`` for most texts.
+def kind_of_value(
+    text: str, *, files: bool, network: bool, env: FactEnvironment
+) -> tuple[FactKind, str] | None:
+    """Return what a text is by its own look, and the text to establish the fact of; ``None`` for
+    most texts.
 
-    A bare address or local host name becomes a URL of its own, because that is what a client would make of it."""
+    A bare address or local host name becomes a URL of its own, because that is what a client would
+    make of it.
+    """
     if not text or len(text) > _MAX_CHARS:
         return None
     if _URL.match(text):
@@ -62,7 +75,8 @@ def _one_line(text: str) -> bool:
 def _is_path(text: str, env: FactEnvironment) -> bool:
     if not (lines := text.strip().splitlines()):
         return False
-    # A list of paths, one on each line, is one thing; a program or a letter that begins with a slash is another.
+    # A list of paths, one on each line, is one thing; a program or a letter that begins with a
+    # slash is another.
     if all(_PATH_START.match(line) for line in lines):
         return True
     if len(lines) > 1:

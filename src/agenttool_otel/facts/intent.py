@@ -1,8 +1,10 @@
-"""Does what the user asked for call for this kind of action? From the user's own words and the tool's, nothing else.
+"""Does what the user asked for call for this kind of action? From the user's own words and the
+tool's, nothing else.
 
-It is lexical and deterministic: words are brought to their stems (Snowball's English stemmer) and compared with the
-words that stand for the tool's action, of a small table (``data/intent.toml``). It understands nothing: who asks in
-other words than the table has, or in another language, is not matched, unless the tool's ``verbs`` name those words.
+It is lexical and deterministic: words are brought to their stems (Snowball's English stemmer) and
+compared with the words that stand for the tool's action, of a small table (``data/intent.toml``).
+It understands nothing: who asks in other words than the table has, or in another language, is not
+matched, unless the tool's ``verbs`` name those words.
 
 What is kept of the user's words is keyed digests of stems.
 """
@@ -40,11 +42,15 @@ _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 class Said:
     """What a user asked for, in all turns of a session, as keyed digests; grows only to its bound.
 
-    A stem that had no room is not matched later, so that the call is asked about rather than let through."""
+    A stem that had no room is not matched later, so that the call is asked about rather than let
+    through.
+    """
 
     __slots__ = ("_asked", "_key", "_named")
 
-    def __init__(self, key: bytes = _KEY, asked: Iterable[bytes] = (), named: Iterable[bytes] = ()) -> None:
+    def __init__(
+        self, key: bytes = _KEY, asked: Iterable[bytes] = (), named: Iterable[bytes] = ()
+    ) -> None:
         self._key = key
         self._asked = set(asked)
         self._named = set(named)
@@ -61,7 +67,9 @@ class Said:
     def with_more(self, asked: Iterable[str], named: Iterable[str]) -> Said:
         """Return another of the same words and more; what has no room is left out."""
         more = Said(
-            self._key, self._asked | set(map(bytes.fromhex, asked)), self._named | set(map(bytes.fromhex, named))
+            self._key,
+            self._asked | set(map(bytes.fromhex, asked)),
+            self._named | set(map(bytes.fromhex, named)),
         )
         return more if len(more) <= _MAX_STEMS else self
 
@@ -98,11 +106,15 @@ def _keyed(tool: ToolWords, key: bytes) -> tuple[dict[bytes, str], dict[bytes, s
 
 
 def _digest(key: bytes, stem: str) -> bytes:
-    return hashlib.blake2b(stem.encode("utf-8", "surrogatepass"), digest_size=12, key=key, person=b"intent").digest()
+    return hashlib.blake2b(
+        stem.encode("utf-8", "surrogatepass"), digest_size=12, key=key, person=b"intent"
+    ).digest()
 
 
 def _words_of(tool: ToolWords) -> tuple[dict[str, str], dict[str, str]]:
-    """Return by stem the words that ask for what a tool does, and the words for what it does it with."""
+    """Return by stem the words that ask for what a tool does, and the words for what it
+    does it with.
+    """
     table = _table()
     named = [*_tokens(_HUMP.sub(" ", tool.name).replace("_", " ")), *_tokens(tool.hints)]
     words = {_stem(word): word for word in reversed(named)}
@@ -137,7 +149,12 @@ def _stems(text: str) -> Iterator[tuple[str, bool]]:
         if stem in table.nouns:
             named = named or not (said == "" or said in table.openers or following in table.objects)
         near = before[-_NEAR:]
-        if word in table.handed and not refused and table.handing.intersection(near) and "following" not in near:
+        if (
+            word in table.handed
+            and not refused
+            and table.handing.intersection(near)
+            and "following" not in near
+        ):
             yield _DELEGATED, True
         named = named and table.light.isdisjoint(map(_stem, before[-_NEAR:]))
         yield stem, not (refused or named)
@@ -145,9 +162,11 @@ def _stems(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def verbs_in(sentence: str) -> Iterator[tuple[str, str]]:
-    """Return the words that a description uses as verbs, each with its stem: "Creates a post" creates, and posts none.
+    """Return the words that a description uses as verbs, each with its stem: "Creates a post"
+    creates, and posts none.
 
-    Participles are verbs in the passive alone: "deleted files" deletes nothing, "the file is deleted" does.
+    Participles are verbs in the passive alone: "deleted files" deletes nothing, "the file is
+    deleted" does.
 
     Args:
         sentence: one of a tool's description.
@@ -182,7 +201,11 @@ def objects_of(name: str) -> list[str]:
         return []  # remember, recall
     table = _table()
     stems = [_stem(word) for word in words]
-    return [stem for at, stem in enumerate(stems) if stem not in table.actions or (at and stem in table.nouns)]
+    return [
+        stem
+        for at, stem in enumerate(stems)
+        if stem not in table.actions or (at and stem in table.nouns)
+    ]
 
 
 def is_action(word: str) -> bool:
@@ -211,7 +234,8 @@ def _stem(word: str) -> str:
 
 @cache
 def _stemmer() -> Any:
-    from snowballstemmer.english_stemmer import EnglishStemmer  # brings all its languages, so only where words are read
+    # brings all its languages, so only where words are read
+    from snowballstemmer.english_stemmer import EnglishStemmer
 
     return EnglishStemmer()
 
@@ -236,7 +260,9 @@ class _Table(NamedTuple):
 
 @cache
 def _table() -> _Table:
-    data = tomllib.loads(files("agenttool_otel.facts").joinpath("data/intent.toml").read_text("utf-8"))
+    data = tomllib.loads(
+        files("agenttool_otel.facts").joinpath("data/intent.toml").read_text("utf-8")
+    )
     actions: dict[str, list[_Action]] = {}
     for entry in data["action"]:
         nouns = frozenset(map(_stem, entry.get("with", ())))

@@ -1,8 +1,10 @@
-"""What a user's sentence says a number or a word is, so that what was said of one thing vouches for no other.
+"""What a user's sentence says a number or a word is, so that what was said of one thing vouches for
+no other.
 
-"Find the 3 best restaurants, then share file 7" names a file 7 and no file 3; "tell #team all about it" names a channel
-``team`` and none called ``all``. A short number, an amount, a date and a common word name something only beside a noun
-of its kind; a long number does wherever it stands, unless the sentence says that it is of another kind.
+"Find the 3 best restaurants, then share file 7" names a file 7 and no file 3; "tell #team all about
+it" names a channel ``team`` and none called ``all``. A short number, an amount, a date and a common
+word name something only beside a noun of its kind; a long number does wherever it stands, unless
+the sentence says that it is of another kind.
 
 It is lexical and English (``data/mentions.toml``): whoever says it otherwise is asked.
 """
@@ -36,7 +38,9 @@ _LEADING: Final = re.compile(r"[^\W\d_]+|#")
 _BEFORE: Final = 60
 _MAX_CLAIMS: Final = 500
 ANY_KIND: Final = "*"
-"""Stands for a noun where a text says of a number only that it is an id, or that something is to be done with it."""
+"""Stands for a noun where a text says of a number only that it is an id, or that something is to be
+done with it.
+"""
 
 _NAMED: Final = "\4"
 _PAIR: Final = "\5"
@@ -56,7 +60,11 @@ def is_number(text: str) -> bool:
 def is_weak_number(text: str) -> bool:
     """Return whether a number is said in so many senses that it names nothing by itself."""
     digits = "".join(char for char in text if char.isdigit())
-    return len(digits) <= _SHORT or _AMOUNT.fullmatch(text) is not None or _DATE.fullmatch(digits) is not None
+    return (
+        len(digits) <= _SHORT
+        or _AMOUNT.fullmatch(text) is not None
+        or _DATE.fullmatch(digits) is not None
+    )
 
 
 def is_plain_words(text: str) -> bool:
@@ -91,7 +99,11 @@ def _of_number(words: Sequence[str], at: int) -> Iterator[str]:
         yield from (typed(noun, number) for noun in _table().hash)
         return
     behind = words[at + 1] if at + 1 < len(words) else ""
-    counted = behind.isalpha() and behind.lower() not in _table().behind and not behind.lower().endswith("ly")
+    counted = (
+        behind.isalpha()
+        and behind.lower() not in _table().behind
+        and not behind.lower().endswith("ly")
+    )
     nouns = [] if counted else list(_nouns_before(words, at))
     yield from (typed(noun, number) for noun in nouns)
     if counted or _table().kinds.keys() & set(nouns):
@@ -102,7 +114,9 @@ def _of_word(words: Sequence[str], at: int) -> Iterator[str]:
     word = words[at]
     bare = _joined(word.lstrip("#@"))
     if word[0] in "#@":
-        yield from (typed(noun, bare) for noun in (_table().hash if word[0] == "#" else _table().at))
+        yield from (
+            typed(noun, bare) for noun in (_table().hash if word[0] == "#" else _table().at)
+        )
         return
     yield from (typed(noun, bare) for noun in _nouns_before(words, at))
     if at + 1 < len(words) and words[at + 1].isalpha():
@@ -114,7 +128,9 @@ def _of_word(words: Sequence[str], at: int) -> Iterator[str]:
 
 
 def _nouns_before(words: Sequence[str], at: int) -> Iterator[str]:
-    """Return the stems of the nouns that a number or name stands behind, the nearest first: file menu.pdf (7)."""
+    """Return the stems of the nouns that a number or name stands behind, the nearest first: file
+    menu.pdf (7).
+    """
     table, found = _table(), 0
     for word in reversed(words[max(0, at - 2 * _NEAR) : at]):
         low = word.lower()
@@ -138,8 +154,8 @@ def _nouns_before(words: Sequence[str], at: int) -> Iterator[str]:
 def tokens_of_claims(text: str) -> Iterator[str]:
     """Return what a text of anybody's says of short numbers, as tokens; widely, for they accuse.
 
-    Each of the words before a number is taken for what it is: "share file 3", "the one with id 3". Where there are too
-    many numbers for that, all of them count.
+    Each of the words before a number is taken for what it is: "share file 3", "the one with id 3".
+    Where there are too many numbers for that, all of them count.
 
     Args:
         text: what a tool gave.
@@ -147,7 +163,9 @@ def tokens_of_claims(text: str) -> Iterator[str]:
     numbering, seen = _table().numbering, set()
     for match in _CLAIMED.finditer(text):
         number = match[0]
-        words = _LEADING.findall(text[max(0, match.start() - _BEFORE) : match.start()].lower())[-_NEAR:]
+        words = _LEADING.findall(text[max(0, match.start() - _BEFORE) : match.start()].lower())[
+            -_NEAR:
+        ]
         if (number, *words) in seen:
             continue
         seen.add((number, *words))
@@ -173,7 +191,8 @@ def _joined(text: str) -> str:
 
 
 def vouching_tokens(value: str, nouns: Sequence[str]) -> list[list[str]] | None:
-    """Return what the user has to have said for a weak value to be vouched for: all tokens of one of the lists.
+    """Return what the user has to have said for a weak value to be vouched for: all tokens of one
+    of the lists.
 
     ``None`` where the value is not weak, so that its having been said is enough.
 
@@ -201,7 +220,9 @@ def vouching_tokens(value: str, nouns: Sequence[str]) -> list[list[str]] | None:
 
 
 def otherwise(number: str) -> str:
-    """Return the token that says that the user named a long number as something of a kind, or counted with it."""
+    """Return the token that says that the user named a long number as something of a kind, or
+    counted with it.
+    """
     return _OTHERWISE + number
 
 
@@ -239,8 +260,13 @@ class _Table(NamedTuple):
 
 @cache
 def _table() -> _Table:
-    data = tomllib.loads(files("agenttool_otel.facts").joinpath("data/mentions.toml").read_text("utf-8"))
-    sets = {name: frozenset(data[name]) for name in ("numbering", "fillers", "joins", "behind", "common", "generic")}
+    data = tomllib.loads(
+        files("agenttool_otel.facts").joinpath("data/mentions.toml").read_text("utf-8")
+    )
+    sets = {
+        name: frozenset(data[name])
+        for name in ("numbering", "fillers", "joins", "behind", "common", "generic")
+    }
     stems = {name: tuple(map(stem_of, data[name])) for name in ("hash", "at")}
     kinds: dict[str, tuple[str, ...]] = {}
     for group in data["kinds"]:

@@ -1,9 +1,10 @@
 """What a person would have to agree to for such calls to run: the needs of a call, made of its facts.
 
-Each need is what is done and inside which place. A command is named with each of its words that no reviewed table
-(facts/reviewed) calls inert, so that an agreement to ``pytest -q`` is none to ``pytest -p x``; code that stands in a
-command's words is never agreed to by facts. Where one thing about a call is not known, lies outside of the roots or is
-sensitive, the call has no needs that anybody could agree to once for many.
+Each need is what is done and inside which place. A command is named with each of its words that no
+reviewed table (facts/reviewed) calls inert, so that an agreement to ``pytest -q`` is none to
+``pytest -p x``; code that stands in a command's words is never agreed to by facts. Where one thing
+about a call is not known, lies outside of the roots or is sensitive, the call has no needs that
+anybody could agree to once for many.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from agenttool_otel.facts.reviewed.words import Review, review
 from agenttool_otel.facts.types import Facts, PathFact, ShellCommand, UrlFact
 
 Need = dict[str, str]
-"""``does``: a key of SENTENCES; ``what``: words, where it has any; ``inside``: a directory, or a URL's origin."""
+"""``does``: a key of SENTENCES; ``what``: words, where it has any; ``inside``: a directory, or a
+URL's origin.
+"""
 
 SENTENCES: Final = {
     "write": "writes inside {inside}",
@@ -32,11 +35,19 @@ SENTENCES: Final = {
 }
 """What each need is to a person."""
 
-_OPERATIONS: Final = {"write": "write", "create": "write", "append": "write", "overwrite": "write", "delete": "delete"}
+_OPERATIONS: Final = {
+    "write": "write",
+    "create": "write",
+    "append": "write",
+    "overwrite": "write",
+    "delete": "delete",
+}
 _READS: Final = frozenset({"read", "list", "enter", "execute"})
 _KNOWN: Final = _READS | _OPERATIONS.keys()
 _MAX_WHAT: Final = 200
-_PACKAGE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(?:\[[a-z0-9_,-]+\])?(?:(?:[=<>!~]=|[<>])[0-9a-z.*]+)?")
+_PACKAGE: Final = re.compile(
+    r"[A-Za-z0-9][A-Za-z0-9._-]*(?:\[[a-z0-9_,-]+\])?(?:(?:[=<>!~]=|[<>])[0-9a-z.*]+)?"
+)
 
 
 def needs_of(
@@ -49,10 +60,18 @@ def needs_of(
     try:
         if facts["sql"] or not (facts["shell"] or harmless):
             return None
-        found = [_of_path(fact, "write" if fact["access"] == "write" else "read") for fact in facts["paths"]]
+        found = [
+            _of_path(fact, "write" if fact["access"] == "write" else "read")
+            for fact in facts["paths"]
+        ]
         found += [_of_url(fact, arguments) for fact in facts["urls"]]
         for line in facts["shell"]:
-            if not line["parsed"] or line["unparsed"] or line["sensitive_read"] or line["runs_download"]:
+            if (
+                not line["parsed"]
+                or line["unparsed"]
+                or line["sensitive_read"]
+                or line["runs_download"]
+            ):
                 return None
             for command in line["commands"]:
                 found += _of_command(command, roots)
@@ -64,7 +83,10 @@ def needs_of(
 
 def widened(needs: Sequence[Need], roots: Sequence[str]) -> list[Need]:
     """Return needs for the whole roots instead of directories in them."""
-    wide = ({**one, "inside": next((r for r in roots if _inside(one["inside"], r)), one["inside"])} for one in needs)
+    wide = (
+        {**one, "inside": next((r for r in roots if _inside(one["inside"], r)), one["inside"])}
+        for one in needs
+    )
     return [dict(key) for key in sorted({tuple(one.items()) for one in wide})]
 
 
@@ -89,7 +111,9 @@ class _NotAgreeable(Exception):
 
 
 def _inside(place: str, directory: str) -> bool:
-    return place == directory or (directory.startswith("/") and within(clean(place), clean(directory)))
+    return place == directory or (
+        directory.startswith("/") and within(clean(place), clean(directory))
+    )
 
 
 def _need(does: str, what: str, inside: str) -> Need:
@@ -100,8 +124,16 @@ def _of_path(fact: PathFact, operation: str) -> Need | None:
     """The need of one place; reading inside the roots is none."""
     lexical = fact["lexical"]
     root = next((root for root in fact["roots"] if within(lexical, clean(root))), None)
-    doubtful = fact["escapes"] or fact["rejected"] or not fact["certain"] or (fact["hard_links"] or 0) > 1
-    odd = operation not in _KNOWN or fact["encoded"] or fact["confusable"] or fact["variables"] or fact["windows"]
+    doubtful = (
+        fact["escapes"] or fact["rejected"] or not fact["certain"] or (fact["hard_links"] or 0) > 1
+    )
+    odd = (
+        operation not in _KNOWN
+        or fact["encoded"]
+        or fact["confusable"]
+        or fact["variables"]
+        or fact["windows"]
+    )
     if doubtful or odd or not fact["inside"] or fact["sensitive"] is not None or root is None:
         raise _NotAgreeable
     if operation in _READS:
@@ -116,12 +148,26 @@ def _of_url(fact: UrlFact, arguments: Mapping[str, Any]) -> Need:
     doubtful = fact["rejected"] or fact["disagreement"] or fact["lookalike"] or not fact["certain"]
     doubtful = doubtful or (fact["relay"] and not fact["allowed_host"])
     secret = fact["credentials"] or fact["sensitive_query"]
-    names = {name for name, value in arguments.items() if isinstance(value, (str, dict, list, tuple)) and value}
+    names = {
+        name
+        for name, value in arguments.items()
+        if isinstance(value, (str, dict, list, tuple)) and value
+    }
     method = str(arguments.get("method") or "GET").upper()
     beside = names - {fact["argument"].lstrip("/"), "method"}
-    if doubtful or secret or beside or method not in ("GET", "HEAD") or fact["address_class"] not in ("name", "public"):
+    if (
+        doubtful
+        or secret
+        or beside
+        or method not in ("GET", "HEAD")
+        or fact["address_class"] not in ("name", "public")
+    ):
         raise _NotAgreeable
-    port = "" if (fact["scheme"], fact["port"]) in (("https", 443), ("http", 80)) else f":{fact['port']}"
+    port = (
+        ""
+        if (fact["scheme"], fact["port"]) in (("https", 443), ("http", 80))
+        else f":{fact['port']}"
+    )
     return _need("reach", method, f"{fact['scheme']}://{fact['host']}{port}")
 
 
@@ -135,7 +181,11 @@ def _of_command(command: ShellCommand, roots: Sequence[str]) -> list[Need | None
     if command["carries"]:
         return places  # what the shell runs is listed behind it
     argv, directory, category = command["plain"], command["directory"] or "", command["category"]
-    root = next((clean(root) for root in roots if within(clean(directory), clean(root))), "") if directory else ""
+    root = (
+        next((clean(root) for root in roots if within(clean(directory), clean(root))), "")
+        if directory
+        else ""
+    )
     if command["read_only"] or not root or not argv:
         raise _NotAgreeable
     if category in ("writer", "deleter") and command["complete"]:
@@ -153,9 +203,13 @@ def _of_command(command: ShellCommand, roots: Sequence[str]) -> list[Need | None
         return [*places, _of_install(read, directory, root)]
     if category == "vcs_local" and command["complete"]:
         return [_of_words(read, "command", root)]
-    if not (category in ("tester", "builder") or (category == "runner" and read.operands == "target")):
+    if not (
+        category in ("tester", "builder") or (category == "runner" and read.operands == "target")
+    ):
         raise _NotAgreeable
-    read.exact += [name for name in read.modules if not _lies_inside(name, directory, root, whole=False)]
+    read.exact += [
+        name for name in read.modules if not _lies_inside(name, directory, root, whole=False)
+    ]
     return [*places, _of_words(read, "test", root)]
 
 
@@ -172,7 +226,9 @@ def _of_code(read: Review, scripts: list[str], directory: str, root: str) -> Nee
 
 def _of_install(read: Review, directory: str, root: str) -> Need:
     """The need of installing packages by name, and what lies inside a root."""
-    if read.unreviewed or not all(_PACKAGE.fullmatch(one) or _is_here(one, directory) for one in read.packages):
+    if read.unreviewed or not all(
+        _PACKAGE.fullmatch(one) or _is_here(one, directory) for one in read.packages
+    ):
         raise _NotAgreeable
     return _of_words(read, "install", root)
 
@@ -188,7 +244,8 @@ def _of_words(read: Review, does: str, root: str) -> Need:
 def _lies_inside(module: str, directory: str, root: str, *, whole: bool) -> bool:
     """Tell whether Python finds a module below a directory, as a file inside a root.
 
-    With ``whole`` the last part of the name has to be the file, or a package that can be run; else some part has to be.
+    With ``whole`` the last part of the name has to be the file, or a package that can be run; else
+    some part has to be.
     """
     parts = module.split(".")
     if parts[0] in sys.stdlib_module_names or not all(map(str.isidentifier, parts)):

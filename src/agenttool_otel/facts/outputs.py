@@ -1,8 +1,8 @@
 """What a tool's output says, read whatever it is, each field with the trust that its source has there.
 
-Read are JSON values, text, dataclasses, pydantic and attrs objects (so also content blocks and MCP results), named
-tuples, enumerations and the plain values of the standard library; of anything else nothing is run, and the ledger is
-told that it does not know everything.
+Read are JSON values, text, dataclasses, pydantic and attrs objects (so also content blocks and MCP
+results), named tuples, enumerations and the plain values of the standard library; of anything else
+nothing is run, and the ledger is told that it does not know everything.
 """
 
 from __future__ import annotations
@@ -27,8 +27,11 @@ _MAX_RECORD: Final = 200
 _MAX_JSON: Final = 200_000
 _MIN_ENCODED: Final = 8
 _ENCODED: Final = re.compile(r"[\w+/-]{8,8192}={0,2}", re.ASCII)
-_SHAPE: Final = bytes.maketrans(b"BCDEFGHIJKLMNOPQRSTUVWXYZ\t\n\v\f\r\x1c\x1d\x1e\x1f", b"A" * 25 + b" " * 9)
-_MIXED: Final = re.compile(rb"A(?:(?<=[^ ]A)|(?=[a-z]*[^ a-zA][^ ]))")  # one letter at its start: found faster
+_SHAPE: Final = bytes.maketrans(
+    b"BCDEFGHIJKLMNOPQRSTUVWXYZ\t\n\v\f\r\x1c\x1d\x1e\x1f", b"A" * 25 + b" " * 9
+)
+# one letter at its start: found faster
+_MIXED: Final = re.compile(rb"A(?:(?<=[^ ]A)|(?=[a-z]*[^ a-zA][^ ]))")
 _ESCAPE: Final = re.compile(r"\\u([0-9a-fA-F]{4})|\\x([0-9a-fA-F]{2})")
 
 _Patterns = tuple[tuple[tuple[str, ...], Trust], ...]
@@ -39,8 +42,8 @@ class OutputTrust:
     """How far a tool's output is trusted, by field; made once, at decoration.
 
     Args:
-        stated: the declaration's ``result_trust``: one word for all of the output, or words by JSON pointer, in which
-            ``*`` stands for any key or position; a pointer covers all below it.
+        stated: the declaration's ``result_trust``: one word for all of the output, or words by JSON
+            pointer, in which ``*`` stands for any key or position; a pointer covers all below it.
         open_world: whether anybody may have written what nothing is stated about.
         family: where the ids of the output count: tools of one namespace mean the same by ``13``.
         private: whether the output is confidential, so that it matters where it goes.
@@ -51,8 +54,16 @@ class OutputTrust:
     """
 
     __slots__ = (
-        "_patterns", "confirms", "default", "family", "infer", "is_lookup", "is_trusted", "private", "tool",
-    )  # fmt: skip
+        "_patterns",
+        "confirms",
+        "default",
+        "family",
+        "infer",
+        "is_lookup",
+        "is_trusted",
+        "private",
+        "tool",
+    )
 
     def __init__(
         self,
@@ -80,7 +91,12 @@ class OutputTrust:
                     f"result_trust: {pointer!r}: {word!r} has to be a JSON pointer with one of {', '.join(_STATED)}"
                 )
         self._patterns: _Patterns = tuple(
-            (tuple(part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]), Trust(word))
+            (
+                tuple(
+                    part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]
+                ),
+                Trust(word),
+            )
             for pointer, word in words.items()
         )
         self.is_trusted = self.default is Trust.TRUSTED and not self._patterns  # all of it
@@ -101,12 +117,26 @@ class OutputTrust:
     def _take(self, value: Any, patterns: _Patterns | None, reading: Reading) -> None:
         for place, name, leaf, typed in _leaves(value, patterns, reading):
             trust = self._trust(place)
-            if trust is Trust.RECORD and leaf is not value and ("\n" in leaf.strip() or len(leaf) > _MAX_RECORD):
+            if (
+                trust is Trust.RECORD
+                and leaf is not value
+                and ("\n" in leaf.strip() or len(leaf) > _MAX_RECORD)
+            ):
                 trust = Trust.FREE_TEXT  # whoever fills the field wrote prose into it
-            if trust is Trust.FREE_TEXT and self.infer and typed and names_identity(name) and _is_identity(leaf):
+            if (
+                trust is Trust.FREE_TEXT
+                and self.infer
+                and typed
+                and names_identity(name)
+                and _is_identity(leaf)
+            ):
                 trust = Trust.INFERRED
             reading.texts.setdefault(trust, []).append(leaf)
-            if trust is not Trust.FREE_TEXT and (kinds := id_kinds(name, self.family)) and len(leaf) < 64:
+            if (
+                trust is not Trust.FREE_TEXT
+                and (kinds := id_kinds(name, self.family))
+                and len(leaf) < 64
+            ):
                 reading.ids.append((kinds[0], leaf, trust))
 
     def _trust(self, place: _Patterns | None) -> Trust:
@@ -119,7 +149,9 @@ class OutputTrust:
 
 @lru_cache(maxsize=4096)
 def stores_of(family: str, tool: str) -> tuple[str, ...]:
-    """Return by which names a tool's store is known: ``save_note`` and ``read_note`` of a namespace share the notes."""
+    """Return by which names a tool's store is known: ``save_note`` and ``read_note`` of a namespace
+    share the notes.
+    """
     from agenttool_otel.facts.intent import objects_of  # the stemmer is slow to import
 
     return tuple(f"{family}\0{noun}" for noun in objects_of(tool)) or (f"{family}\0",)
@@ -137,12 +169,15 @@ class Reading:
     """The texts of one output."""
 
     texts: dict[Trust, list[str]] = field(default_factory=dict)
-    ids: list[tuple[str, str, Trust]] = field(default_factory=list)  # kind of the id, its text, its trust
+    # kind of the id, its text, its trust
+    ids: list[tuple[str, str, Trust]] = field(default_factory=list)
     complete: bool = True  # whether all of it was read
 
 
 def _leaves(value: Any, patterns: _Patterns | None, reading: Reading) -> Iterator[_Leaf]:
-    """Walk an output: what is stated about the place, its field's name, its text, whether the field is typed."""
+    """Walk an output: what is stated about the place, its field's name, its text, whether the field
+    is typed.
+    """
     stack: list[tuple[Any, _Patterns | None, str, bool]] = [(value, patterns, "", False)]
     seen: set[int] = set()
     for _ in range(_MAX_NODES):
@@ -161,7 +196,14 @@ def _leaves(value: Any, patterns: _Patterns | None, reading: Reading) -> Iterato
             reading.complete = False
             continue
         for key, child in fields:
-            stack.append((child, _below(place, key), name if isinstance(key, int) else str(key), is_typed or typed))
+            stack.append(
+                (
+                    child,
+                    _below(place, key),
+                    name if isinstance(key, int) else str(key),
+                    is_typed or typed,
+                )
+            )
             if isinstance(key, str) and not is_typed:
                 yield place, name, key, False
     reading.complete = reading.complete and not stack
@@ -171,12 +213,16 @@ def _below(place: _Patterns | None, key: Any) -> _Patterns | None:
     if place is None:
         return None
     told = [(rest, trust) for rest, trust in place if not rest]
-    return tuple(told + [(rest[1:], trust) for rest, trust in place if rest and rest[0] in ("*", str(key))])
+    return tuple(
+        told + [(rest[1:], trust) for rest, trust in place if rest and rest[0] in ("*", str(key))]
+    )
 
 
 @lru_cache(maxsize=4096)
 def id_kinds(name: str, family: str) -> tuple[str, ...]:
-    """Return what kinds of things a field or argument may name by an id, best first: ids count within their kind."""
+    """Return what kinds of things a field or argument may name by an id, best first: ids count
+    within their kind.
+    """
     folded = snake(name).rstrip("_")
     folded = folded[:-1] if folded.endswith("ids") else folded
     own = f"{family}\0id"
@@ -186,11 +232,16 @@ def id_kinds(name: str, family: str) -> tuple[str, ...]:
 def fields_of(item: Any) -> tuple[list[tuple[str | int, Any]] | None, bool]:
     """Return keys and values of a container, and whether its class says which fields it has."""
     if isinstance(item, dict):
-        return [(key if isinstance(key, str) else str(text_of(key)), child) for key, child in dict.items(item)], False
+        return [
+            (key if isinstance(key, str) else str(text_of(key)), child)
+            for key, child in dict.items(item)
+        ], False
     if isinstance(item, tuple) and isinstance(names := getattr(type(item), "_fields", None), tuple):
         return list(zip(map(str, names), tuple.__iter__(item), strict=False)), True
     if isinstance(item, (list, tuple, set, frozenset)):
-        builtin: Any = next(kind for kind in (list, tuple, set, frozenset) if isinstance(item, kind))
+        builtin: Any = next(
+            kind for kind in (list, tuple, set, frozenset) if isinstance(item, kind)
+        )
         return list(enumerate(builtin.__iter__(item))), False
     if not any(mark in base.__dict__ for base in type(item).__mro__ for mark in _FIELDS):
         return None, False
@@ -200,13 +251,17 @@ def fields_of(item: Any) -> tuple[list[tuple[str | int, Any]] | None, bool]:
         held = {}
         for base in type(item).__mro__:
             slots = base.__dict__.get("__slots__", ())
-            held.update((name, base.__dict__[name].__get__(item)) for name in slots if name in base.__dict__)
+            held.update(
+                (name, base.__dict__[name].__get__(item)) for name in slots if name in base.__dict__
+            )
     extra = held.pop("__pydantic_extra__", None)
     return [(str(name), child) for name, child in {**held, **(extra or {})}.items()], True
 
 
 def _structured(value: Any) -> Any:
-    """Return the data that an output is about: of an MCP result its structure, of a text that is JSON what it says."""
+    """Return the data that an output is about: of an MCP result its structure, of a text that is
+    JSON what it says.
+    """
     if isinstance(value, (str, bytes)):
         if len(value) <= _MAX_JSON and value[:1] in ("{", "[", b"{", b"["):
             try:
@@ -219,8 +274,14 @@ def _structured(value: Any) -> Any:
     if inner is not None:
         return inner
     blocks = fields.get("content")
-    block = dict(fields_of(blocks[0])[0] or ()) if isinstance(blocks, list) and len(blocks) == 1 else {}
-    told = _structured(block["text"]) if block.get("type") == "text" and isinstance(block.get("text"), str) else value
+    block = (
+        dict(fields_of(blocks[0])[0] or ()) if isinstance(blocks, list) and len(blocks) == 1 else {}
+    )
+    told = (
+        _structured(block["text"])
+        if block.get("type") == "text" and isinstance(block.get("text"), str)
+        else value
+    )
     return value if isinstance(told, str) else told
 
 
@@ -234,7 +295,11 @@ def decoded(text: str) -> list[str]:
     found = [_unarmoured(piece) for word in words for piece in _ENCODED.findall(word)]
     for mark, undo in _UNDONE:
         if mark in text:
-            found += [plain for line in text.splitlines() if mark in line and (plain := undo(line)) != line]
+            found += [
+                plain
+                for line in text.splitlines()
+                if mark in line and (plain := undo(line)) != line
+            ]
     return list(filter(None, found))
 
 
@@ -246,7 +311,9 @@ _UNDONE: Final = (("\\u", _unescaped), ("\\x", _unescaped), ("&", html.unescape)
 
 
 def _mixed(text: str) -> set[str]:
-    """Return the words whose capitals stand as in text that is encoded; in time of the text's length."""
+    """Return the words whose capitals stand as in text that is encoded; in time of the
+    text's length.
+    """
     words, end = set(), 0
     shape = text.encode("ascii", "replace").translate(_SHAPE) + b" "
     while (found := _MIXED.search(shape, end)) is not None:

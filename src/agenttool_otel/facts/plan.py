@@ -1,8 +1,10 @@
-"""Which arguments of a tool are paths, URLs, commands and SQL: settled once, at decoration, and used at every call.
+"""Which arguments of a tool are paths, URLs, commands and SQL: settled once, at decoration, and
+used at every call.
 
-What the declaration says counts most, then the schema's formats, then the arguments' names; a fact from a guess says
-``inferred``. Lists and nested values are followed, and so is data whose keys no schema lists. In tools that touch files
-or the network, what is left is looked at when it is called (``guesses.py``).
+What the declaration says counts most, then the schema's formats, then the arguments' names; a fact
+from a guess says ``inferred``. Lists and nested values are followed, and so is data whose keys no
+schema lists. In tools that touch files or the network, what is left is looked at when it is called
+(``guesses.py``).
 """
 
 from __future__ import annotations
@@ -36,14 +38,26 @@ class PlannedArgument(NamedTuple):
     tokens: tuple[str, ...]  # keys and list positions from the top; ``*`` for each element
     kind: FactKind  # what it is
     access: PathAccess  # what is done with it, when it is a path
-    default: Any = ABSENT  # the schema's default, which the function uses when the argument is left out
+    # the schema's default, which the function uses when the argument is left out
+    default: Any = ABSENT
     nullable: bool = False  # whether ``None`` says that there is none
 
 
 class FactPlan:
-    """How the arguments of one tool become facts; made by ``plan_facts``, immutable, safe to share."""
+    """How the arguments of one tool become facts; made by ``plan_facts``, immutable, safe
+    to share.
+    """
 
-    __slots__ = ("_declared", "_effects", "_family", "_probing", "_root", "_sending", "_texts", "_tool")
+    __slots__ = (
+        "_declared",
+        "_effects",
+        "_family",
+        "_probing",
+        "_root",
+        "_sending",
+        "_texts",
+        "_tool",
+    )
 
     def __init__(
         self,
@@ -67,11 +81,17 @@ class FactPlan:
         self._texts = TextAccounting(schema, self.describe(), inert, destroys=destroys)
 
     def __repr__(self) -> str:
-        return f"<FactPlan {', '.join(f'{pointer}: {kind}' for pointer, kind, _ in self.describe())}>"
+        return (
+            f"<FactPlan {', '.join(f'{pointer}: {kind}' for pointer, kind, _ in self.describe())}>"
+        )
 
     def describe(self) -> list[tuple[str, str, bool]]:
-        """Return what is followed, for people: pattern of the pointer, kind, and whether it was inferred."""
-        found = [("/" + "/".join(entry.tokens), entry.kind.value, False) for entry in self._declared]
+        """Return what is followed, for people: pattern of the pointer, kind, and whether it was
+        inferred.
+        """
+        found = [
+            ("/" + "/".join(entry.tokens), entry.kind.value, False) for entry in self._declared
+        ]
         stack: list[tuple[str, Node, int]] = [("", self._root, 0)] if self._root is not None else []
         seen: set[int] = set()
         while stack:
@@ -81,8 +101,15 @@ class FactPlan:
             seen.add(id(node))
             if node.kind is not None:
                 found.append((pointer, node.kind.value, True))
-            stack += [(f"{pointer}/{escape_token(name)}", child, depth + 1) for name, child in node.properties.items()]
-            stack += [(f"{pointer}/*", child, depth) for child in (node.items, node.others, *node.prefix) if child]
+            stack += [
+                (f"{pointer}/{escape_token(name)}", child, depth + 1)
+                for name, child in node.properties.items()
+            ]
+            stack += [
+                (f"{pointer}/*", child, depth)
+                for child in (node.items, node.others, *node.prefix)
+                if child
+            ]
             stack += [(pointer, child, depth) for child in node.variants]
         return sorted(dict.fromkeys(found))
 
@@ -90,7 +117,9 @@ class FactPlan:
         """Return the arguments beside a command whose texts nothing accounts for."""
         return self._texts.unread_arguments()
 
-    def establish(self, arguments: Mapping[str, Any], env: FactEnvironment, misfits: Collection[str] = ()) -> Facts:
+    def establish(
+        self, arguments: Mapping[str, Any], env: FactEnvironment, misfits: Collection[str] = ()
+    ) -> Facts:
         """Return the facts of one call; never raises, and takes bounded time on any arguments.
 
         Args:
@@ -109,7 +138,11 @@ class FactPlan:
         if env.ledger is not None:
             try:
                 collector.trace(
-                    arguments, everything=self._sending, family=self._family, tool=self._tool, texts=self._texts
+                    arguments,
+                    everything=self._sending,
+                    family=self._family,
+                    tool=self._tool,
+                    texts=self._texts,
                 )
             except Exception:
                 from agenttool_otel.facts.provenance import UNREADABLE
@@ -131,7 +164,9 @@ class FactPlan:
             self._texts.withhold_proof(arguments, collector.facts["shell"])
 
     def _walk_misfit(self, name: str, arguments: Mapping[str, Any], collector: Collector) -> None:
-        """Look at an argument as at data of no schema; a text that can't be seen may name anything."""
+        """Look at an argument as at data of no schema; a text that can't be seen may name
+        anything.
+        """
         if name not in arguments:
             return
         pointer, value = f"/{escape_token(name)}", arguments[name]
@@ -141,7 +176,12 @@ class FactPlan:
             collector.give_up(pointer)
 
     def _follow(
-        self, entry: PlannedArgument, tokens: tuple[str, ...], value: Any, pointer: str, collector: Collector
+        self,
+        entry: PlannedArgument,
+        tokens: tuple[str, ...],
+        value: Any,
+        pointer: str,
+        collector: Collector,
     ) -> None:
         """Find the values of a declared argument below a value."""
         if not tokens:
@@ -153,11 +193,19 @@ class FactPlan:
         if isinstance(value, Mapping):
             if key == "*":
                 for name, child in value.items():
-                    self._follow(entry, rest, child, f"{pointer}/{escape_token(str(name))}", collector)
+                    self._follow(
+                        entry, rest, child, f"{pointer}/{escape_token(str(name))}", collector
+                    )
             elif key in value:
                 self._follow(entry, rest, value[key], f"{pointer}/{escape_token(key)}", collector)
             elif not rest and entry.default is not ABSENT and entry.default is not None:
-                collector.add(entry.kind, entry.default, f"{pointer}/{escape_token(key)}", entry.access, inferred=False)
+                collector.add(
+                    entry.kind,
+                    entry.default,
+                    f"{pointer}/{escape_token(key)}",
+                    entry.access,
+                    inferred=False,
+                )
         elif _is_list(value):
             chosen = list(enumerate(value))
             if key.isdecimal() and key.isascii():
@@ -166,11 +214,14 @@ class FactPlan:
                 tokens = rest
             for index, child in chosen:
                 if collector.full:
-                    collector.add(entry.kind, None, f"{pointer}/{index}", entry.access, inferred=False)
+                    collector.add(
+                        entry.kind, None, f"{pointer}/{index}", entry.access, inferred=False
+                    )
                     return
                 self._follow(entry, tokens, child, f"{pointer}/{index}", collector)
         elif value is not None:
-            # Where the declaration expects an object or a list there is something else: not skipped, but said.
+            # Where the declaration expects an object or a list there is something else: not
+            # skipped, but said.
             collector.add(entry.kind, ABSENT, pointer, entry.access, inferred=False)
 
     def _walk(self, node: Node, value: Any, pointer: str, collector: Collector, depth: int) -> None:
@@ -185,7 +236,9 @@ class FactPlan:
         elif node.probe and isinstance(value, str):
             self._probe(value, pointer, node, collector)
         if node.variants:
-            for variant in [variant for variant in node.variants if accepts(variant, value)] or node.variants:
+            for variant in [
+                variant for variant in node.variants if accepts(variant, value)
+            ] or node.variants:
                 self._walk(variant, value, pointer, collector, depth + 1)
         if isinstance(value, Mapping):
             self._walk_mapping(node, value, pointer, collector, depth)
@@ -195,7 +248,13 @@ class FactPlan:
                 if below is not None:
                     self._walk(below, child, f"{pointer}/{index}", collector, depth + 1)
                 elif node.free and (isinstance(child, Mapping) or _is_list(child) or node.probe):
-                    self._walk(_PROBED if node.probe else FREE, child, f"{pointer}/{index}", collector, depth + 1)
+                    self._walk(
+                        _PROBED if node.probe else FREE,
+                        child,
+                        f"{pointer}/{index}",
+                        collector,
+                        depth + 1,
+                    )
                 if collector.full:
                     return
 
@@ -225,7 +284,9 @@ class FactPlan:
         if node.placed and starts_like_path(text):
             collector.add(FactKind.PATH, text, pointer, access, inferred=True)
             return
-        guess = kind_of_value(text, files=self._effects.files, network=self._effects.network, env=collector.env)
+        guess = kind_of_value(
+            text, files=self._effects.files, network=self._effects.network, env=collector.env
+        )
         if guess is not None:
             collector.add(guess[0], guess[1], pointer, access, inferred=True)
 
@@ -279,9 +340,10 @@ def plan_facts(
 ) -> FactPlan | None:
     """Return the plan for a tool, or ``None`` when it has no argument that a fact could be about.
 
-    Declared arguments are named as in the schema, or by a dotted name (``files.path``) or JSON pointer
-    (``/files/0/path``, ``/files/*/path``) for nested ones; lists are followed without being named. In a tool without
-    file access only a text that starts like a path is taken for one."""
+    Declared arguments are named as in the schema, or by a dotted name (``files.path``) or JSON
+    pointer (``/files/0/path``, ``/files/*/path``) for nested ones; lists are followed without being
+    named. In a tool without file access only a text that starts like a path is taken for one.
+    """
     effects = Effects(
         tuple(map(str, write_effects)),
         tuple(map(str, access_kinds)),
@@ -307,29 +369,48 @@ def plan_facts(
     if not declared and root is None and not effects.sending:
         return None
     return FactPlan(
-        declared, root, effects, schema=schema, inert=inert_args, family=family, tool=tool, destroys=destroys
+        declared,
+        root,
+        effects,
+        schema=schema,
+        inert=inert_args,
+        family=family,
+        tool=tool,
+        destroys=destroys,
     )
 
 
 def _check_inert(inert: Sequence[str], schema: Mapping[str, Any]) -> None:
     """Check that the arguments that are declared inert exist."""
     properties = schema.get("properties")
-    if not isinstance(properties, Mapping) or schema.get("additionalProperties") not in (None, False):
+    if not isinstance(properties, Mapping) or schema.get("additionalProperties") not in (
+        None,
+        False,
+    ):
         return  # other names may come
     for name in inert:
         tokens = pointer_tokens(name)
         if not tokens or (tokens[0] not in properties and tokens[0] != "*"):
-            raise ConfigurationError(f"inert_args: the tool has no argument {name!r}; it has {', '.join(properties)}")
+            raise ConfigurationError(
+                f"inert_args: the tool has no argument {name!r}; it has {', '.join(properties)}"
+            )
 
 
-def _declared(name: str, kind: FactKind, schema: Mapping[str, Any], effects: Effects) -> PlannedArgument:
+def _declared(
+    name: str, kind: FactKind, schema: Mapping[str, Any], effects: Effects
+) -> PlannedArgument:
     properties = schema.get("properties")
     known: Mapping[str, Any] = properties if isinstance(properties, Mapping) else {}
     tokens = (name,) if name in known else pointer_tokens(name)
     if not tokens or not all(tokens):
         raise ConfigurationError(f"{kind.value}_args: {name!r} names no argument")
     entry = known.get(tokens[0])
-    if entry is None and tokens[0] != "*" and known and schema.get("additionalProperties") in (None, False):
+    if (
+        entry is None
+        and tokens[0] != "*"
+        and known
+        and schema.get("additionalProperties") in (None, False)
+    ):
         raise ConfigurationError(f"{kind.value}_args: the tool has no argument {tokens[0]!r}")
     top = entry if isinstance(entry, Mapping) and len(tokens) == 1 else {}
     leaf = next((key for key in reversed(tokens) if key != "*" and not key.isdecimal()), tokens[0])

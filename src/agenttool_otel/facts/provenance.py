@@ -1,13 +1,16 @@
-"""Where a value came from: the user's own words, a tool that only the application writes, or text that anybody wrote.
+"""Where a value came from: the user's own words, a tool that only the application writes, or text
+that anybody wrote.
 
-An agent that reads a page can be told by the page whom to pay. The ledger of a session remembers which tokens the user
-wrote and which came out of which tool, as keyed digests and never as content, so that a policy can ask before a value
-that only the outside world mentioned becomes a recipient, an address, a path or a command.
+An agent that reads a page can be told by the page whom to pay. The ledger of a session remembers
+which tokens the user wrote and which came out of which tool, as keyed digests and never as content,
+so that a policy can ask before a value that only the outside world mentioned becomes a recipient,
+an address, a path or a command.
 
-A value that a trusted source has, too, stays trusted where an attacker repeats it. A tool that only gives back what it
-was given vouches for nothing, so trust does not grow by repetition. Copies are recognised, also in the encodings that
-models undo and as pieces put together, but not meaning. The memory is bounded; what was forgotten or could not be read
-makes later answers about unknown values uncertain.
+A value that a trusted source has, too, stays trusted where an attacker repeats it. A tool that only
+gives back what it was given vouches for nothing, so trust does not grow by repetition. Copies are
+recognised, also in the encodings that models undo and as pieces put together, but not meaning. The
+memory is bounded; what was forgotten or could not be read makes later answers about unknown values
+uncertain.
 """
 
 from __future__ import annotations
@@ -54,7 +57,9 @@ _LEVELS: Final = tuple(map(str, Trust))
 _FREE: Final = _LEVELS.index(Trust.FREE_TEXT)
 _NOWHERE: Final = _LEVELS.index(Trust.UNKNOWN)
 _NOT_ALNUM: Final = re.compile(r"[^0-9a-z]+")
-_PLACE: Final = re.compile(r"[a-z0-9._+-]{1,64}@[a-z0-9.-]{1,255}|[a-z0-9._-]{1,64}(?:/[a-z0-9._-]{1,64}){1,8}")
+_PLACE: Final = re.compile(
+    r"[a-z0-9._+-]{1,64}@[a-z0-9.-]{1,255}|[a-z0-9._-]{1,64}(?:/[a-z0-9._-]{1,64}){1,8}"
+)
 """An address or a path that is its own exact form, and none of whose parts is judged for itself."""
 _Source = tuple[str, Trust, str]  # tool, its level, what was read
 _USERS: Final[_Source] = ("", Trust.USER, "")
@@ -69,9 +74,11 @@ _ANY_STORE: Final = ("", "")
 class ProvenanceLedger:
     """The provenance of one session; safe to use from several threads.
 
-    The user's tokens and the tools' are bounded apart, so that no amount of tool output makes the ledger forget what
-    the user said. With a ``key`` its digests mean the same in every process that has it, and ``tell`` is told what is
-    new, in the form that ``take`` and ``doubt`` of another process's ledger take."""
+    The user's tokens and the tools' are bounded apart, so that no amount of tool output makes the
+    ledger forget what the user said. With a ``key`` its digests mean the same in every process that
+    has it, and ``tell`` is told what is new, in the form that ``take`` and ``doubt`` of another
+    process's ledger take.
+    """
 
     def __init__(
         self,
@@ -85,8 +92,11 @@ class ProvenanceLedger:
             raise ValueError("a ledger remembers at least one token")
         self._max_tokens = max_tokens
         self._max_user_tokens = max_user_tokens
-        # the only form in which a token is kept; Python's own digests of text are keyed, unless the key was stated
-        own = sys.flags.hash_randomization and os.environ.get("PYTHONHASHSEED", "random") == "random"
+        # the only form in which a token is kept; Python's own digests of text are keyed, unless the
+        # key was stated
+        own = (
+            sys.flags.hash_randomization and os.environ.get("PYTHONHASHSEED", "random") == "random"
+        )
         self._digest = hash if own and not key else partial(_keyed, key or secrets.token_bytes(32))
         self._tell = tell
         self.behind = False  # whether another process may know what this ledger does not, yet
@@ -94,12 +104,14 @@ class ProvenanceLedger:
         self._user: dict[Any, int] = {}
         self._tools: dict[Any, int] = {}
         self._given: dict[Any, int] = {}
-        self._fed: set[tuple[str, str]] = set()  # who wrote what nobody vouches for: namespaces and tools
+        # who wrote what nobody vouches for: namespaces and tools
+        self._fed: set[tuple[str, str]] = set()
         self._sources: list[_Source] = []
         self._bits: dict[_Source, int] = {}
         self._masks = [0] * len(_LEVELS)  # the sources of each level
         self._masks[0] = 1
-        self._plain: dict[tuple[int, ArgumentRole], ProvenanceFact] = {}  # facts of values seen whole, or nowhere
+        # facts of values seen whole, or nowhere
+        self._plain: dict[tuple[int, ArgumentRole], ProvenanceFact] = {}
         self._bits_of_tools: dict[str, int] = {}
         self._labelled = 0  # the sources that have a label
         self._private = 0
@@ -110,7 +122,9 @@ class ProvenanceLedger:
         other = ProvenanceLedger(max_tokens=self._max_tokens, max_user_tokens=self._max_user_tokens)
         with self._lock:
             for name, value in vars(self).items():
-                setattr(other, name, value.copy() if isinstance(value, (dict, list, set)) else value)
+                setattr(
+                    other, name, value.copy() if isinstance(value, (dict, list, set)) else value
+                )
         other._tell, other._lock = None, new_lock()
         return other
 
@@ -123,7 +137,9 @@ class ProvenanceLedger:
 
     @property
     def speaks(self) -> bool:
-        """Whether there is anything to say of a value: the user's words are known, or text that anybody wrote."""
+        """Whether there is anything to say of a value: the user's words are known, or text that
+        anybody wrote.
+        """
         return bool(self._user or self._masks[_FREE] or not self._complete or self.behind)
 
     def record_user(self, text: Any) -> None:
@@ -178,16 +194,22 @@ class ProvenanceLedger:
                     self._note_given(_marks_of(texts))
                     continue
                 else:
-                    digests = [digest for digest in self._digests(tokens) if digest not in self._given]
+                    digests = [
+                        digest for digest in self._digests(tokens) if digest not in self._given
+                    ]
                     ids = (_typed_id(*one) for one in reading.ids if one[2] is level)
-                    digests += self._digests(typed for typed, word in ids if self._digest(word) not in self._given)
+                    digests += self._digests(
+                        typed for typed, word in ids if self._digest(word) not in self._given
+                    )
                 if trust.private:
                     digests += self._digests(_PRIVATE + normalize_text(token) for token in tokens)
                 self._keep((tool_id, capped, label), trust.private, digests)
             self._read(complete)
 
     def _level_of_inputs(self, given: Any, trust: OutputTrust) -> Trust | None:
-        """Return how little the arguments of a call are trusted, where it is too little to trust what they become."""
+        """Return how little the arguments of a call are trusted, where it is too little to trust
+        what they become.
+        """
         if not isinstance(given, dict) or (trust.is_lookup and not trust.confirms):
             return None
         worst = None
@@ -197,7 +219,9 @@ class ProvenanceLedger:
                 return worst
             name, value = stack.pop()
             if isinstance(value, dict):
-                stack += [(str(key), child) for key, child in value.items()] + [(name, str(key)) for key in value]
+                stack += [(str(key), child) for key, child in value.items()] + [
+                    (name, str(key)) for key in value
+                ]
             elif isinstance(value, (list, tuple, set, frozenset)):
                 stack += [(name, child) for child in value]
             elif value in (None, "") or isinstance(value, bool) or is_paging(name, value):
@@ -210,40 +234,71 @@ class ProvenanceLedger:
                     worst = Trust.UNKNOWN
         return Trust.UNKNOWN
 
-    def _new(self, tokens: set[str], own: set[str], trust: OutputTrust, texts: list[str]) -> set[str]:
-        """Return the tokens of an output that its call was not given: what repeats them is no new source.
+    def _new(
+        self, tokens: set[str], own: set[str], trust: OutputTrust, texts: list[str]
+    ) -> set[str]:
+        """Return the tokens of an output that its call was not given: what repeats them is no new
+        source.
 
-        What only a reader's argument has in common with its text may be another thing there, such as a number."""
+        What only a reader's argument has in common with its text may be another thing there, such
+        as a number.
+        """
         short = trust.confirms and sum(map(len, texts)) <= _MAX_CONFIRMATION
-        return {token for token in tokens if token not in own or not (short or self._level(self._mask(token)) < _FREE)}
+        return {
+            token
+            for token in tokens
+            if token not in own or not (short or self._level(self._mask(token)) < _FREE)
+        }
 
     def _feed(self, trust: OutputTrust) -> None:
-        """Remember that something that nobody vouches for was written where a tool's store is read."""
+        """Remember that something that nobody vouches for was written where a tool's store
+        is read.
+        """
         if (trust.family, trust.tool) not in self._fed and self._tell is not None:
             self._tell("fed", trust.family, trust.tool)
         self.take_fed(trust.family, trust.tool)
 
     def take_fed(self, family: str, tool: str) -> None:
-        """Remember what the ledger of another process was told of a store, by the tool that wrote to it."""
+        """Remember what the ledger of another process was told of a store, by the tool that wrote
+        to it.
+        """
         self._fed.add((family, tool) if len(self._fed) < _MAX_SOURCES else _ANY_STORE)
 
     def _is_fed(self, trust: OutputTrust) -> bool:
         if not self._fed:
             return False
-        names = {store for family, tool in self._fed if family == trust.family for store in stores_of(family, tool)}
+        names = {
+            store
+            for family, tool in self._fed
+            if family == trust.family
+            for store in stores_of(family, tool)
+        }
         return _ANY_STORE in self._fed or not names.isdisjoint(stores_of(trust.family, trust.tool))
 
     def lookup(
-        self, value: Any, *, name: str = "", family: str = "", tool: str = "", role: ArgumentRole = ArgumentRole.TARGET
+        self,
+        value: Any,
+        *,
+        name: str = "",
+        family: str = "",
+        tool: str = "",
+        role: ArgumentRole = ArgumentRole.TARGET,
     ) -> ProvenanceFact:
         """Return where a value was seen before; never raises.
 
-        A value with addresses, URLs, paths, numbers or ids in it is judged by them, each for itself: it is untrusted
-        when one of them is. Any other value is judged as a whole, or by all its words together. A short id counts
-        among the ids of its kind alone, as its argument's name and the tool's family tell it."""
+        A value with addresses, URLs, paths, numbers or ids in it is judged by them, each for
+        itself: it is untrusted when one of them is. Any other value is judged as a whole, or by all
+        its words together. A short id counts among the ids of its kind alone, as its argument's
+        name and the tool's family tell it.
+        """
         try:
             kinds = id_kinds(name, family)
-            if not kinds and role is not ArgumentRole.CONTENT and isinstance(value, str) and _PLACE.fullmatch(value):
+            if (
+                not kinds
+                and role is not ArgumentRole.CONTENT
+                and isinstance(value, str)
+                and _PLACE.fullmatch(value)
+            ):
                 with self._lock:
                     if mask := self._mask(value):
                         return self._seen_whole(mask, role)
@@ -264,7 +319,9 @@ class ProvenanceLedger:
         self._remember(source, private, digests)
         if self._tell is not None:
             for at in range(0, len(digests), _TOLD_AT_ONCE):
-                self._tell("kept", source[0], source[1].value, private, digests[at : at + _TOLD_AT_ONCE])
+                self._tell(
+                    "kept", source[0], source[1].value, private, digests[at : at + _TOLD_AT_ONCE]
+                )
 
     def _read(self, complete: bool) -> None:
         """Note whether all of something was read."""
@@ -273,7 +330,9 @@ class ProvenanceLedger:
         self._complete &= complete
 
     def _remember(self, source: _Source, private: bool, digests: Collection[int]) -> None:
-        """Add tokens to a memory; whether something had to be forgotten for it is remembered, too."""
+        """Add tokens to a memory; whether something had to be forgotten for it is
+        remembered, too.
+        """
         memory, limit, bit = self._tools, self._max_tokens, 1
         if source[1] in (Trust.USER, Trust.UNKNOWN):
             memory, limit = (self._user if source == _USERS else self._given), self._max_user_tokens
@@ -291,8 +350,14 @@ class ProvenanceLedger:
             self._complete &= memory is self._given
 
     def _note_given(self, tokens: Iterable[str]) -> None:
-        """Remember the arguments of a call for which nobody has vouched: a tool that repeats them does not, either."""
-        self._keep(_GIVEN, False, self._digests(one for one in tokens if self._level(self._mask(one)) >= _FREE))
+        """Remember the arguments of a call for which nobody has vouched: a tool that repeats them
+        does not, either.
+        """
+        self._keep(
+            _GIVEN,
+            False,
+            self._digests(one for one in tokens if self._level(self._mask(one)) >= _FREE),
+        )
 
     def _bit(self, key: _Source, private: bool) -> int:
         if key not in self._bits:
@@ -313,7 +378,9 @@ class ProvenanceLedger:
         return self._bits[key]
 
     def _mask(self, token: str, exact: Mapping[str, list[str]] | None = None) -> int:
-        """Return the sources of a token: of free text those of the folded token, all others of its exact forms."""
+        """Return the sources of a token: of free text those of the folded token, all others of its
+        exact forms.
+        """
         digest = self._digest(token)
         known = self._user.get(digest, 0) | self._tools.get(digest, 0)
         if exact is None:
@@ -327,7 +394,9 @@ class ProvenanceLedger:
         if (fact := self._plain.get((mask, role))) is None:
             if len(self._plain) > _MAX_SOURCES:
                 self._plain.clear()
-            judged = _Judged(unknown=False, masks=[mask], private=0 if mask & 1 else mask & self._private)
+            judged = _Judged(
+                unknown=False, masks=[mask], private=0 if mask & 1 else mask & self._private
+            )
             fact = self._plain[mask, role] = self._fact(judged, role, True)
         return fact
 
@@ -339,7 +408,9 @@ class ProvenanceLedger:
             return known
         levels = set(map(self._level, judged.masks))
         untrusted = judged.joined or _FREE in levels
-        level = _FREE if untrusted else _NOWHERE if judged.unknown else max(levels, default=_NOWHERE)
+        level = (
+            _FREE if untrusted else _NOWHERE if judged.unknown else max(levels, default=_NOWHERE)
+        )
         sources = ([_USER] if union & 1 else []) + self._tools_of(union)
         if judged.unknown or not sources:
             sources.append(_UNKNOWN)
@@ -380,7 +451,12 @@ class ProvenanceLedger:
         return 0 if mask & 1 else next(level for level in range(1, _NOWHERE) if mask & masks[level])
 
     def _judge(
-        self, text: str, kinds: tuple[str, ...], role: ArgumentRole, judged: _Judged, argument: _Argument
+        self,
+        text: str,
+        kinds: tuple[str, ...],
+        role: ArgumentRole,
+        judged: _Judged,
+        argument: _Argument,
     ) -> None:
         if not text.strip():
             return
@@ -399,17 +475,24 @@ class ProvenanceLedger:
             masks = self._without_other_senses(text, tokens, masks, argument)
         if 0 in masks:
             for form in decoded(tokens.given):
-                masks += [mask for mask in self._masks_of(tokens_of(form)) if self._level(mask) == _FREE]
-            # what has a form of its own, such as an address, is asked about where it is unknown; a word would run
+                masks += [
+                    mask for mask in self._masks_of(tokens_of(form)) if self._level(mask) == _FREE
+                ]
+            # what has a form of its own, such as an address, is asked about where it is unknown; a
+            # word would run
             if not tokens.strong and role is not ArgumentRole.CONTENT:
                 judged.joined |= self._is_joined(_NOT_ALNUM.sub("", whole))
         judged.unknown |= 0 in masks or not tokens.complete
         judged.masks += masks
 
-    def _without_other_senses(self, text: str, tokens: Tokens, masks: list[int], argument: _Argument) -> list[int]:
+    def _without_other_senses(
+        self, text: str, tokens: Tokens, masks: list[int], argument: _Argument
+    ) -> list[int]:
         """Take away what vouches for a number or a plain word that was said of something else.
 
-        What the user names as such a thing is the user's; what a record has and free text claims, is free text's."""
+        What the user names as such a thing is the user's; what a record has and free text claims,
+        is free text's.
+        """
         from agenttool_otel.facts.mentions import (
             ANY_KIND,
             is_number,
@@ -430,14 +513,18 @@ class ProvenanceLedger:
         if number and not is_weak_number(text):
             return [mask & ~1 for mask in masks] if self._mask(otherwise(number)) & 1 else masks
         masks = [mask & ~1 for mask in masks]
-        claimed = number and reduce(or_, (self._mask(typed(noun, number)) for noun in (ANY_KIND, *nouns)))
+        claimed = number and reduce(
+            or_, (self._mask(typed(noun, number)) for noun in (ANY_KIND, *nouns))
+        )
         free = self._masks[_FREE]
         return [mask & free or mask for mask in masks] if claimed and claimed & free else masks
 
     def _masks_of(self, tokens: Tokens, judged: _Judged | None = None) -> list[int]:
         exact = judged.exact if judged is not None else None
         whole = self._mask(tokens.whole, exact) if tokens.whole is not None else 0
-        masks = [self._strong_mask(token, strong, judged) for token, strong in tokens.strong.items()]
+        masks = [
+            self._strong_mask(token, strong, judged) for token, strong in tokens.strong.items()
+        ]
         if masks and not whole:
             return masks
         if judged is not None and whole and not whole & 1:
@@ -445,8 +532,9 @@ class ProvenanceLedger:
         return [whole or self._common_mask(tokens.words, exact)]
 
     def _strong_mask(self, token: str, strong: Strong, judged: _Judged | None) -> int:
-        """Return the sources of a token; note what matters where it is carried out: confidential data, and links
-        that only free text has."""
+        """Return the sources of a token; note what matters where it is carried out: confidential
+        data, and links that only free text has.
+        """
         exact = judged.exact if judged is not None else None
         own = self._mask(token, exact)
         mask = own or next(filter(None, (self._mask(part, exact) for part in strong.parts)), 0)
@@ -454,7 +542,9 @@ class ProvenanceLedger:
             judged.private |= (own | self._mask(_PRIVATE + token)) & self._private
         if judged is not None and strong.link and self._level(mask) == _FREE:
             judged.link = True
-            seen = own or ("?" not in strong.tail and self._mask(strong.parts[0]) if strong.parts else own)
+            seen = own or (
+                "?" not in strong.tail and self._mask(strong.parts[0]) if strong.parts else own
+            )
             judged.extended |= bool(strong.tail) and not seen
         return mask
 
@@ -468,11 +558,19 @@ class ProvenanceLedger:
         return max(common, 0)
 
     def _is_joined(self, text: str) -> bool:
-        """Tell whether a text can be put together of pieces, one of which only untrusted output has."""
+        """Tell whether a text can be put together of pieces, one of which only untrusted
+        output has.
+        """
         if len(text) > _MAX_JOINED:
             return False
-        user, tools, whole, vouched = self._user, self._tools, self._digest(text), sum(self._masks[:_FREE])
-        from_here = {len(text): False}  # where the rest can be put together from, and whether such a piece is in it
+        user, tools, whole, vouched = (
+            self._user,
+            self._tools,
+            self._digest(text),
+            sum(self._masks[:_FREE]),
+        )
+        # where the rest can be put together from, and whether such a piece is in it
+        from_here = {len(text): False}
         for start in reversed(range(len(text))):
             for end, needed in list(from_here.items()):
                 piece = self._digest(text[start:end])
@@ -493,7 +591,8 @@ class _Judged:
     extended: bool = False
     made_up_id: bool = False
     private: int = 0
-    exact: Mapping[str, list[str]] | None = None  # of the text that is judged; none where it is its own exact form
+    # of the text that is judged; none where it is its own exact form
+    exact: Mapping[str, list[str]] | None = None
 
 
 class _Argument(NamedTuple):
@@ -544,19 +643,28 @@ def _marks_of(texts: Iterable[str]) -> set[str]:
 
 
 def _of_output(level: Trust, texts: list[str], *, claims: bool) -> tuple[set[str], bool]:
-    """Return the tokens of an output's texts, and whether all was read: folded where they accuse, exact where not.
+    """Return the tokens of an output's texts, and whether all was read: folded where they accuse,
+    exact where not.
 
-    What they claim of numbers is read where there are words of the user's that it could be held against."""
+    What they claim of numbers is read where there are words of the user's that it could be held
+    against.
+    """
     text = "\n".join(dict.fromkeys(texts))
     if level is not Trust.FREE_TEXT:
         found = _exact(text)
-        found.update(exact_form(" ".join(one.split())) for one in texts if "\n" in one and len(one) <= _MAX_WHOLE)
+        found.update(
+            exact_form(" ".join(one.split()))
+            for one in texts
+            if "\n" in one and len(one) <= _MAX_WHOLE
+        )
         return found, len(text) <= MAX_TEXT_CHARS
     tokens = tokens_of(text)
     forms = decoded(tokens.given)
     found = tokens.all().union(tokens_of("\n".join(forms)).all() if forms else ())
     if not text.isascii() or "xn--" in text:
-        hosts = [word for word in text.split() if "." in word and ("xn--" in word or not word.isascii())]
+        hosts = [
+            word for word in text.split() if "." in word and ("xn--" in word or not word.isascii())
+        ]
         found |= _exact(" ".join(hosts))
     if claims and any(map(str.isdecimal, found)):
         from agenttool_otel.facts.mentions import tokens_of_claims

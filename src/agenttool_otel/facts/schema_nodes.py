@@ -1,4 +1,6 @@
-"""What a tool's schema says about each place, compiled to nodes that a call's arguments are walked along."""
+"""What a tool's schema says about each place, compiled to nodes that a call's arguments are walked
+along.
+"""
 
 from __future__ import annotations
 
@@ -41,8 +43,10 @@ class Node:
     others: Node | None = None  # of keys that are not in ``properties``
     variants: list[Node] = field(default_factory=list)  # further nodes for the same value
     free: bool = False  # keys of any name may come; the names are looked at when called
-    placed: bool = False  # named like a path in a tool without file access: a text that starts like one is one
-    probe: bool = False  # nothing is known of the texts here but their look, which is looked at when called
+    # named like a path in a tool without file access: a text that starts like one is one
+    placed: bool = False
+    # nothing is known of the texts here but their look, which is looked at when called
+    probe: bool = False
 
     def children(self) -> list[Node]:
         """Return all nodes below."""
@@ -63,7 +67,10 @@ class Effects(NamedTuple):
     def access(self, name: str) -> PathAccess:
         """Return what is done with a path argument of this name."""
         return path_access(
-            name, write_effects=self.write_effects, access_kinds=self.access_kinds, read_only=self.read_only
+            name,
+            write_effects=self.write_effects,
+            access_kinds=self.access_kinds,
+            read_only=self.read_only,
         )
 
     def kind(self, name: str) -> FactKind | None:
@@ -89,8 +96,12 @@ class Effects(NamedTuple):
     def sending(self) -> bool:
         """Whether the tool may write or send, so that it matters where each value came from.
 
-        Only what is known to read is not among them: a tool that states nothing, or no effects, may do anything."""
-        return not self.read_only or any(effect != WriteEffect.NONE for effect in self.write_effects)
+        Only what is known to read is not among them: a tool that states nothing, or no effects, may
+        do anything.
+        """
+        return not self.read_only or any(
+            effect != WriteEffect.NONE for effect in self.write_effects
+        )
 
 
 FREE: Final = Node(free=True)
@@ -100,10 +111,16 @@ FREE: Final = Node(free=True)
 def is_nullable(schema: Mapping[str, Any]) -> bool:
     """Return whether a schema takes ``null``, or has it as its default."""
     types = schema.get("type")
-    if types == "null" or (isinstance(types, list) and "null" in types) or schema.get("default", ABSENT) is None:
+    if (
+        types == "null"
+        or (isinstance(types, list) and "null" in types)
+        or schema.get("default", ABSENT) is None
+    ):
         return True
     variants = [*_list(schema.get("anyOf")), *_list(schema.get("oneOf"))]
-    return any(isinstance(variant, Mapping) and variant.get("type") == "null" for variant in variants)
+    return any(
+        isinstance(variant, Mapping) and variant.get("type") == "null" for variant in variants
+    )
 
 
 def _list(value: Any) -> list[Any]:
@@ -145,7 +162,9 @@ def compile_schema(schema: Mapping[str, Any], effects: Effects) -> Node:
 def accepts(node: Node, value: Any) -> bool:
     """Return whether a value is of a type that a node takes."""
     if not node.types:
-        return not node.variants or any(accepts(variant, value) for variant in node.variants if variant is not node)
+        return not node.variants or any(
+            accepts(variant, value) for variant in node.variants if variant is not node
+        )
     if value is None:
         return "null" in node.types
     if isinstance(value, Mapping):
@@ -220,7 +239,11 @@ class _Compiler:
     def _kind(self, schema: Mapping[str, Any], name: str) -> FactKind | None:
         if (found := kind_of_format(schema)) is not None:
             return found
-        return self._effects.kind(name) if name and not is_content(schema) and _may_be_text(schema) else None
+        return (
+            self._effects.kind(name)
+            if name and not is_content(schema) and _may_be_text(schema)
+            else None
+        )
 
     def _probes(self, schema: Mapping[str, Any], name: str) -> bool:
         # A closed set was written by the developer; content is looked through by nobody here.
@@ -234,13 +257,19 @@ def types_of(schema: Mapping[str, Any]) -> set[str]:
     types = schema.get("type")
     if isinstance(types, str):
         return {types}
-    return {entry for entry in types if isinstance(entry, str)} if isinstance(types, list) else set()
+    return (
+        {entry for entry in types if isinstance(entry, str)} if isinstance(types, list) else set()
+    )
 
 
 def _may_be_text(schema: Mapping[str, Any]) -> bool:
-    """Return whether a value of this very schema can be text or a list of texts; its variants are looked at apart."""
+    """Return whether a value of this very schema can be text or a list of texts; its variants are
+    looked at apart.
+    """
     if not (types := types_of(schema)):
-        return not any(key in schema for key in ("$ref", "anyOf", "oneOf", "allOf", "properties", "const"))
+        return not any(
+            key in schema for key in ("$ref", "anyOf", "oneOf", "allOf", "properties", "const")
+        )
     if "string" in types:
         return True
     items = schema.get("items", True)
@@ -256,6 +285,8 @@ def _is_free(schema: Mapping[str, Any], others: Any) -> bool:
         return True
     if types == {"array"} and schema.get("items") in (None, True, {}):
         return "prefixItems" not in schema
-    if "object" not in types and (types or any(key in schema for key in ("$ref", "anyOf", "oneOf", "allOf", "enum"))):
+    if "object" not in types and (
+        types or any(key in schema for key in ("$ref", "anyOf", "oneOf", "allOf", "enum"))
+    ):
         return False
     return "properties" not in schema and others is None and "patternProperties" not in schema

@@ -1,9 +1,10 @@
 """What an SQL query means: facts that never guess.
 
-The grammar is sqlglot's, imported on first use. Two things can make a parser and a database read different text: where
-strings and comments end differs between databases, and parsers keep what they do not understand. So ``read_only`` needs
-a text whose strings and comments end at the same place for everybody (or a stated dialect), and a tree that is made of
-known parts only (``data/sql.toml``): a whitelist, for databases grow functions with side effects faster than lists.
+The grammar is sqlglot's, imported on first use. Two things can make a parser and a database read
+different text: where strings and comments end differs between databases, and parsers keep what they
+do not understand. So ``read_only`` needs a text whose strings and comments end at the same place
+for everybody (or a stated dialect), and a tree that is made of known parts only
+(``data/sql.toml``): a whitelist, for databases grow functions with side effects faster than lists.
 """
 
 from __future__ import annotations
@@ -26,14 +27,17 @@ _MAX_DEPTH = 12
 _MAX_REREAD = 4096
 _MAX_STATEMENTS = 50
 _MAX_TABLES = 200
-# MySQL and MariaDB run the text of these comments; a quote behind a backslash ends a string for some databases only.
+# MySQL and MariaDB run the text of these comments; a quote behind a backslash ends a string for
+# some databases only.
 _COMMENT = re.compile(r"--|/\*|#")
 _FIRST_WORD = re.compile(r"(?:^|;)[\s(]*([A-Za-z]{2,30})")
 _DDL_WORD = re.compile(r"(?i)\b(?:create|alter|drop|truncate|grant|revoke|rename|reindex|vacuum)\b")
 _EXPLAIN = re.compile(
     r"(?i)\s*explain\s+(?:(?:query\s+plan|analyze|verbose|extended|formatted|format\s*=\s*\w+)\s+|\([\w\s,]*\)\s*)*"
 )
-_PRAGMA = re.compile(r"(?i)\s*pragma\s+(?:\w+\s*\.\s*)?(\w+)\s*(?:\(\s*['\"]?[\w.]+['\"]?\s*\)\s*)?;?\s*\Z")
+_PRAGMA = re.compile(
+    r"(?i)\s*pragma\s+(?:\w+\s*\.\s*)?(\w+)\s*(?:\(\s*['\"]?[\w.]+['\"]?\s*\)\s*)?;?\s*\Z"
+)
 _FILE_ENDING = r"\.(?:csv|tsv|parquet|jsonl?|ndjson|xlsx|txt|db|gz|zst)"
 _SHOW = re.compile(
     rf"(?is)\s*(?=(show|summarize)\s)(?!.*(?:{_FILE_ENDING}\b|\b(?:into|drop|delete|update|insert|truncate|alter|merge|exec\w*|"
@@ -45,7 +49,8 @@ _SECRET_COLUMN = re.compile(
     r"\w+_(?:secret|passw(?:or)?d|(?:private|api)_key|(?:access|refresh)_token)|\w+password_?hash"
 )
 _FILE_TABLE = re.compile(rf"(?i)[/\\:@?]|\*(?!\Z)|(?<!\w)\*|{_FILE_ENDING}\*?\Z")
-# A name or a list in brackets, and a name in backticks, that hold nothing that could end elsewhere for some database.
+# A name or a list in brackets, and a name in backticks, that hold nothing that could end elsewhere
+# for some database.
 _PLAIN_BRACKET = re.compile(
     r"\[(?:(?i:(?:safe_)?(?:offset|ordinal))\(\w{1,20}\)|(?:[\w\s.,:+()]|'(?:[\w :./]|-(?!-))*')*)\]"
 )
@@ -94,7 +99,9 @@ def sql_fact(query: object, *, argument: str, dialect: str = "", inferred: bool 
         _fill(fact, query, fact["dialect"].lower())
     except _Unproven as unproven:
         _unparsed(fact, query, str(unproven))
-    except Exception as error:  # a parser's bug must read as "not proven", never as an error in a tool call
+    except (
+        Exception
+    ) as error:  # a parser's bug must read as "not proven", never as an error in a tool call
         _unparsed(fact, query, "too_deep" if isinstance(error, RecursionError) else "syntax")
     finally:
         _parsing.reset(token)
@@ -115,13 +122,19 @@ def _unparsed(fact: SqlFact, query: str, construct: str) -> None:
 def _fill(fact: SqlFact, query: str, dialect: str) -> None:
     if not query.strip() or len(query) > MAX_LENGTH:
         raise _Unproven("too_long" if query.strip() else "empty")
-    if construct := next((name for name, pattern in _refused().items() if pattern.search(query)), ""):
+    if construct := next(
+        (name for name, pattern in _refused().items() if pattern.search(query)), ""
+    ):
         raise _Unproven(construct)
     plain, fact["comments"] = _scan(query, dialect)
     glot = _glot()
     if dialect and glot.Dialect.get(dialect) is None:
         raise _Unproven("unknown_dialect")
-    if _depth(plain) > _MAX_DEPTH or plain.lower().count("case") > 64 or plain.lower().count("select") > 100:
+    if (
+        _depth(plain) > _MAX_DEPTH
+        or plain.lower().count("case") > 64
+        or plain.lower().count("select") > 100
+    ):
         raise _Unproven("too_deep")
     explain = _EXPLAIN.match(query)
     if explain and explain.end() < len(query):
@@ -130,7 +143,9 @@ def _fill(fact: SqlFact, query: str, dialect: str) -> None:
     pragma = _PRAGMA.match(query)
     if pragma and dialect in ("", "sqlite", "duckdb"):
         fact["parsed"], fact["statements"] = True, ["pragma"]
-        fact["read_only"] = pragma[1].lower() in sql_table()["pragmas"] and pragma[1].lower() != "writable_schema"
+        fact["read_only"] = (
+            pragma[1].lower() in sql_table()["pragmas"] and pragma[1].lower() != "writable_schema"
+        )
         return
     if shown := _SHOW.match(query):
         fact["parsed"], fact["statements"], fact["read_only"] = True, [shown[1].lower()], True
@@ -139,9 +154,15 @@ def _fill(fact: SqlFact, query: str, dialect: str) -> None:
 
 
 def _read(fact: SqlFact, query: str, dialect: str, glot: Any) -> None:
-    """Judges the text as the common dialect reads it; where that does not, as each does that can read it."""
+    """Judges the text as the common dialect reads it; where that does not, as each does that can
+    read it.
+    """
     readings: list[SqlFact] = []
-    for name in (dialect,) if dialect or len(query) > _MAX_REREAD else ("", *sorted(sql_table()["dialects"])):
+    for name in (
+        (dialect,)
+        if dialect or len(query) > _MAX_REREAD
+        else ("", *sorted(sql_table()["dialects"]))
+    ):
         try:
             found = glot.parse(query, read=name or None, error_level=glot.ErrorLevel.RAISE)
         except glot.errors.SqlglotError:
@@ -172,13 +193,20 @@ def _fill_explained(fact: SqlFact, rest: str, dialect: str, runs: bool) -> None:
     if fact["parsed"] and not (fact["read_only"] or fact["multiple"] or runs):
         exp, tree = _glot().exp, _glot().parse_one(rest, read=dialect or None)
         nodes = [node for node in islice(tree.walk(), 1, None) if not isinstance(node, exp.Schema)]
-        if isinstance(tree, (exp.Insert, exp.Update, exp.Delete)) and all(_harmless(node, exp) for node in nodes):
+        if isinstance(tree, (exp.Insert, exp.Update, exp.Delete)) and all(
+            _harmless(node, exp) for node in nodes
+        ):
             fact["read_only"], fact["unbounded_write"] = True, False
-            fact["tables_read"], fact["tables_written"] = fact["tables_read"] + fact["tables_written"], []
+            fact["tables_read"], fact["tables_written"] = (
+                fact["tables_read"] + fact["tables_written"],
+                [],
+            )
 
 
 def _scan(query: str, dialect: str) -> tuple[str, bool]:
-    """Returns the text without what stands in quotes and comments, and whether there are comments."""
+    """Returns the text without what stands in quotes and comments, and whether there are
+    comments.
+    """
     out: list[str] = []
     comments = False
     pos, size = 0, len(query)
@@ -186,17 +214,29 @@ def _scan(query: str, dialect: str) -> tuple[str, bool]:
     while pos < size:
         char = query[pos]
         two = query[pos : pos + 2]
-        known = None if dialect else _PLAIN_BRACKET.match(query, pos) or _PLAIN_BACKTICKS.match(query, pos)
+        known = (
+            None
+            if dialect
+            else _PLAIN_BRACKET.match(query, pos) or _PLAIN_BACKTICKS.match(query, pos)
+        )
         if known:
             pos = known.end()
             out.append(known[0] if known[0][0] == "[" else "''")  # its depth counts
         elif char in "'\"`":
-            if char == "`" and dialect in ("", "postgres", "oracle", "tsql", "snowflake", "redshift"):
+            if char == "`" and dialect in (
+                "",
+                "postgres",
+                "oracle",
+                "tsql",
+                "snowflake",
+                "redshift",
+            ):
                 raise _Unproven("ambiguous_quote")
             if char == "'" and _Q_QUOTE.search(query[max(0, pos - 3) : pos]):
                 raise _Unproven("ambiguous_quote")  # Oracle's q'[ ]' ends elsewhere
             if not dialect and query.startswith(char * 3, pos):
-                raise _Unproven("ambiguous_quote")  # three quotes open a string of their own in BigQuery
+                # three quotes open a string of their own in BigQuery
+                raise _Unproven("ambiguous_quote")
             end = query.find(char, pos + 1)
             if end < 0:
                 raise _Unproven("syntax")
@@ -281,14 +321,18 @@ def _kind(tree: Any, exp: Any) -> str:
 def _harmless(node: Any, exp: Any) -> bool:
     table = sql_table()
     name = type(node).__name__
-    alias = isinstance(node, exp.Identifier) and isinstance(node.parent, (exp.Alias, exp.TableAlias))
+    alias = isinstance(node, exp.Identifier) and isinstance(
+        node.parent, (exp.Alias, exp.TableAlias)
+    )
     if alias and not node.args.get("quoted") and node.name.lower() in table["statement_words"]:
         return False  # "SELECT 1 SHUTDOWN" is one statement with an alias, or two in T-SQL
     if isinstance(node, exp.PropertyEQ):  # outside of a structure it assigns: SELECT @a := 1
         return isinstance(node.parent, exp.Struct) and isinstance(node.this, exp.Identifier)
     if isinstance(node, exp.WithTableHint):
         return all(hint.name.lower() in table["hints"] for hint in node.expressions)
-    if isinstance(node, (exp.CTE, exp.Func)) and not (table_ends if isinstance(node, exp.CTE) else is_small)(node, exp):
+    if isinstance(node, (exp.CTE, exp.Func)) and not (
+        table_ends if isinstance(node, exp.CTE) else is_small
+    )(node, exp):
         return False
     if isinstance(node, exp.Connect):
         return climb_ends(node, exp)
@@ -300,20 +344,30 @@ def _harmless(node: Any, exp: Any) -> bool:
     if isinstance(node, exp.WithFill):
         step = node.args.get("step")  # as many rows as the data has whole steps
         return not (
-            node.args.get("from_") or node.args.get("to") or (isinstance(step, exp.Literal) and not step.is_int)
+            node.args.get("from_")
+            or node.args.get("to")
+            or (isinstance(step, exp.Literal) and not step.is_int)
         )
-    if isinstance(node, (exp.JSONExtract, exp.JSONExtractScalar, exp.JSONBExtract, exp.JSONBExtractScalar)):
-        return not any(map(_is_secret, re.findall(r"\w+", str(node.expression)))) and name in table["functions"]
+    if isinstance(
+        node, (exp.JSONExtract, exp.JSONExtractScalar, exp.JSONBExtract, exp.JSONBExtractScalar)
+    ):
+        return (
+            not any(map(_is_secret, re.findall(r"\w+", str(node.expression))))
+            and name in table["functions"]
+        )
     if isinstance(node, exp.Column) and _is_secret(node.name):
         missing = isinstance(node.parent, exp.Is) and isinstance(node.parent.expression, exp.Null)
-        return missing or isinstance(node.parent, exp.Count)  # whether there is one, or how many, is no secret
+        # whether there is one, or how many, is no secret
+        return missing or isinstance(node.parent, exp.Count)
     if isinstance(node, exp.Column) and node.table and node.name.lower() == "nextval":
         return False  # Oracle and Snowflake move a sequence by it
     if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Func):
         return False  # a function of some schema: anybody may have defined it
     if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
         if (given := node.args.get("alias")) is not None and given.this is None:
-            return False  # columns without a name before them are the arguments of a function: file('/etc/passwd')
+            # columns without a name before them are the arguments of a function:
+            # file('/etc/passwd')
+            return False
         # several databases read files and URLs by such names
         return _FILE_TABLE.search(_name(node)) is None and _last_names(node).isdisjoint(
             table["credentials"] | table["endless"]
@@ -324,7 +378,10 @@ def _harmless(node: Any, exp: Any) -> bool:
 
 
 def _is_secret(column: str) -> bool:
-    return column.lower() in sql_table()["secret_columns"] or _SECRET_COLUMN.fullmatch(column.lower()) is not None
+    return (
+        column.lower() in sql_table()["secret_columns"]
+        or _SECRET_COLUMN.fullmatch(column.lower()) is not None
+    )
 
 
 def _bounded(node: Any, exp: Any) -> bool:
@@ -353,11 +410,30 @@ def _last_names(node: Any) -> set[str]:
 def _tables(tree: Any, exp: Any, read: dict[str, None], written: dict[str, None]) -> None:
     ctes = {cte.alias for cte in tree.find_all(exp.CTE)}
     targets: set[int] = set()
-    writers: list[Any] = [exp.Insert, exp.Update, exp.Delete, exp.Merge, exp.Create, exp.Drop, exp.Alter, exp.Into]
-    writers += [exp.Copy, exp.TruncateTable, exp.Comment, exp.LoadData, exp.Cache, exp.Uncache, exp.Refresh]
+    writers: list[Any] = [
+        exp.Insert,
+        exp.Update,
+        exp.Delete,
+        exp.Merge,
+        exp.Create,
+        exp.Drop,
+        exp.Alter,
+        exp.Into,
+    ]
+    writers += [
+        exp.Copy,
+        exp.TruncateTable,
+        exp.Comment,
+        exp.LoadData,
+        exp.Cache,
+        exp.Uncache,
+        exp.Refresh,
+    ]
     for node in tree.find_all(*writers):
         heads = [node.this] if isinstance(node.this, exp.Expression) else []
-        heads += [item for item in (node.args.get("tables") or []) if isinstance(item, exp.Expression)]
+        heads += [
+            item for item in (node.args.get("tables") or []) if isinstance(item, exp.Expression)
+        ]
         if isinstance(node, (exp.TruncateTable, exp.Drop)):
             heads += [item for item in node.expressions if isinstance(item, exp.Expression)]
         for head in heads:

@@ -1,7 +1,8 @@
-"""Text as the tokens by which a value is recognised again: addresses, URLs, hosts, paths, numbers, ids and words.
+"""Text as the tokens by which a value is recognised again: addresses, URLs, hosts, paths, numbers,
+ids and words.
 
-Both sides, what was seen and what is asked about, go through the same function, so the cuts need not be right, only the
-same. All patterns are linear in the length of the text.
+Both sides, what was seen and what is asked about, go through the same function, so the cuts need
+not be right, only the same. All patterns are linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -50,14 +51,24 @@ _PORT: Final = re.compile(r":\d*$")
 _NOT_ALNUM: Final = re.compile(r"[^0-9a-z]+")
 
 
-_PLAINS: Final = (datetime.date, datetime.time, datetime.timedelta, decimal.Decimal, uuid.UUID, pathlib.PurePath)
+_PLAINS: Final = (
+    datetime.date,
+    datetime.time,
+    datetime.timedelta,
+    decimal.Decimal,
+    uuid.UUID,
+    pathlib.PurePath,
+)
 _MODULES: Final = ("datetime", "decimal", "uuid", "pathlib")
 
 
 class Strong(NamedTuple):
-    """What there is to know of a token that says by itself where something goes or what it is about."""
+    """What there is to know of a token that says by itself where something goes or what it
+    is about.
+    """
 
-    parts: tuple[str, ...] = ()  # tokens that stand for it when it was never seen as a whole, such as a URL's host
+    # tokens that stand for it when it was never seen as a whole, such as a URL's host
+    parts: tuple[str, ...] = ()
     link: bool = False  # whether a reader could follow it
     tail: str = ""  # of a link: what it carries beyond the host
 
@@ -82,12 +93,16 @@ class Tokens:
         found = self.words | self.lines
         if self.whole is not None:
             found.add(self.whole)
-        found.update(self.strong, *(strong.parts for strong in self.strong.values() if strong.parts))
+        found.update(
+            self.strong, *(strong.parts for strong in self.strong.values() if strong.parts)
+        )
         return found
 
 
 def normalize_text(text: str) -> str:
-    """Return a text without case, invisible characters, compatibility forms and repeated white space."""
+    """Return a text without case, invisible characters, compatibility forms and repeated
+    white space.
+    """
     if not text.isascii():  # nothing composes with a line's end
         text = "\n".join(line if line.isascii() else _composed(line) for line in text.split("\n"))
     return text.casefold()
@@ -98,14 +113,18 @@ def _composed(text: str) -> str:
 
 
 def lower_exactly(text: str) -> str:
-    """Return a text in lower case, but for characters that another one shares a form with: ß, ς, the Kelvin sign."""
+    """Return a text in lower case, but for characters that another one shares a form with: ß, ς,
+    the Kelvin sign.
+    """
     if text.isascii():
         return text.lower()
     return _NOT_ASCII.sub(_lower_match, text.translate(_ASCII_LOWER))
 
 
 def _lower_match(match: re.Match[str]) -> str:
-    return "".join(low if (low := char.lower()) == char or low.upper() == char else char for char in match[0])
+    return "".join(
+        low if (low := char.lower()) == char or low.upper() == char else char for char in match[0]
+    )
 
 
 _NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]+")
@@ -113,9 +132,12 @@ _ASCII_LOWER: Final = {upper: upper + 32 for upper in range(ord("A"), ord("Z") +
 
 
 def exact_form(token: str, *, link: bool = False) -> str:
-    """Return the one form in which a token may vouch for another: nothing that names something else has the same.
+    """Return the one form in which a token may vouch for another: nothing that names something else
+    has the same.
 
-    Hosts are compared as IDNA 2008 has them, local parts, paths and ids of both cases as they are written."""
+    Hosts are compared as IDNA 2008 has them, local parts, paths and ids of both cases as they are
+    written.
+    """
     if "@" in token:
         local, _, host = token.rpartition("@")
         return f"{local}@{_host_form(host)}"
@@ -141,7 +163,9 @@ def _host_form(host: str) -> str:
 
 
 def exact_tokens_of(text: str) -> dict[str, list[str]]:
-    """Return the exact forms of a text's tokens, by the folded token that each of them is read as."""
+    """Return the exact forms of a text's tokens, by the folded token that each of them is
+    read as.
+    """
     tokens = tokens_of(text, fold=_as_it_is)
     found: dict[str, list[str]] = {}
     for token, strong in tokens.strong.items():
@@ -158,7 +182,9 @@ def _is_cased(token: str) -> bool:
     """Return whether a token may mean something else in another case: an address, a path, an id."""
     if _PLACE.search(token):
         return True
-    return " " not in token and _DIGIT.search(token) is not None and _LETTER.search(token) is not None
+    return (
+        " " not in token and _DIGIT.search(token) is not None and _LETTER.search(token) is not None
+    )
 
 
 _PLACE: Final = re.compile(r"[@/\\.]")
@@ -177,11 +203,20 @@ def tokens_of(text: str, *, fold: Callable[[str], str] = normalize_text) -> Toke
     if "\n" in text or "\r" in text:
         for line in text.splitlines():
             if len(line) <= 2 * _MAX_LINE:
-                short = line.strip(" ") if line.isprintable() and "  " not in line else " ".join(line.split())
+                short = (
+                    line.strip(" ")
+                    if line.isprintable() and "  " not in line
+                    else " ".join(line.split())
+                )
                 if 0 < len(short) <= _MAX_LINE:
                     lines.add(short)
     whole = " ".join(text.split()) if len(text) <= 4 * _MAX_LINE else None
-    words = set(text.encode("utf-8", "surrogatepass").translate(_CUTS).decode("utf-8", "surrogatepass").split())
+    words = set(
+        text.encode("utf-8", "surrogatepass")
+        .translate(_CUTS)
+        .decode("utf-8", "surrogatepass")
+        .split()
+    )
     others = list(filterfalse(str.isalpha, words))
     words.difference_update(others)
     found = Tokens(whole or None, lines, {}, words, complete, given)
@@ -231,7 +266,12 @@ def _classify(chunk: str, found: Tokens, fold: Callable[[str], str]) -> None:
         found.words.add(path.rpartition("/")[2] or path)
     elif "." in chunk and _HOST.fullmatch(chunk):
         _add(found, chunk.removeprefix("www."), _BARE if chunk.startswith("www.") else _PLAIN)
-    elif len(chunk) >= _MIN_ID and _DIGIT.search(chunk) and _LETTER.search(chunk) and _ID.fullmatch(chunk):
+    elif (
+        len(chunk) >= _MIN_ID
+        and _DIGIT.search(chunk)
+        and _LETTER.search(chunk)
+        and _ID.fullmatch(chunk)
+    ):
         _add(found, chunk)
     else:
         found.words.add(chunk)
@@ -250,7 +290,9 @@ def _link(rest: str, found: Tokens) -> None:
 
 
 def text_of(item: Any) -> str | None:
-    """Return the text of a plain value, without running anybody's code; ``None`` for anything else."""
+    """Return the text of a plain value, without running anybody's code; ``None`` for
+    anything else.
+    """
     if isinstance(item, enum.Enum):
         item = object.__getattribute__(item, "_value_")
     if isinstance(item, str):
@@ -268,7 +310,9 @@ def text_of(item: Any) -> str | None:
 def texts_of(value: Any, *, keys: bool) -> tuple[list[str], bool]:
     """Return the texts inside a value, and whether all of it was read.
 
-    Only the builtin kinds of data are looked into, because asking other objects would run their code."""
+    Only the builtin kinds of data are looked into, because asking other objects would run their
+    code.
+    """
     texts: list[str] = []
     complete = True
     stack: list[Any] = [value]

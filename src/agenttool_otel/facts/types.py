@@ -1,9 +1,10 @@
 """The shapes of facts as a policy sees them in ``input.facts``.
 
-Facts say what an input means; they never decide. A fact that could not be established says so (``certain``,
-``parsed``, ``valid``), and the stock policy treats that as the dangerous case. ``argument`` is always the JSON pointer
-of the argument value within ``input.input``, and ``inferred`` tells that the kind of the argument was guessed from its
-schema format or name rather than stated in the declaration.
+Facts say what an input means; they never decide. A fact that could not be established says so
+(``certain``, ``parsed``, ``valid``), and the stock policy treats that as the dangerous case.
+``argument`` is always the JSON pointer of the argument value within ``input.input``, and
+``inferred`` tells that the kind of the argument was guessed from its schema format or name rather
+than stated in the declaration.
 """
 
 from __future__ import annotations
@@ -37,14 +38,18 @@ class PathFact(TypedDict):
     home: bool  # starts with "~"
     variables: bool  # has $VAR, ${VAR} or %VAR%
     encoded: bool  # encoded separators, dots, controls or invisible characters
-    confusable: bool  # misleading invisible or look-alike characters, full-width dots and separators
-    windows: list[str]  # forms: drive, unc, device, stream, reserved_name, short_name, trailing, backslash
-    # key, credential, approval, policy, vcs, agent_config, system, content (a file to be read whose text looks like it
-    # holds a secret), dotfile
+    # misleading invisible or look-alike characters, full-width dots and separators
+    confusable: bool
+    # forms: drive, unc, device, stream, reserved_name, short_name, trailing, backslash
+    windows: list[str]
+    # key, credential, approval, policy, vcs, agent_config, system, content (a file to be read whose
+    # text looks like it holds a secret), dotfile
     sensitive: str | None
     rejected: str | None  # why this is no usable path: nul, control, empty, too_long, not_text ...
-    identity: str | None  # "device:inode" that the check saw; for a file to be made, that of its nearest directory
-    certain: bool  # False when the text means different files to different readers, or could not be resolved
+    # "device:inode" that the check saw; for a file to be made, that of its nearest directory
+    identity: str | None
+    # False when the text means different files to different readers, or could not be resolved
+    certain: bool
     inferred: bool  # nobody declared the argument as a path
 
 
@@ -69,14 +74,19 @@ class UrlFact(TypedDict):
     credentials: bool  # has user information, or a parameter that is always a credential
     sensitive_query: bool  # has a signature, token or key among its query parameters
     address: str | None  # canonical address when the host is one, in whatever spelling
-    # name, public, loopback, private, link_local, metadata, reserved, multicast, unspecified, unknown (no host);
-    # of a name: what it is known to mean (localhost, metadata names, 10.0.0.1.nip.io), else name
+    # name, public, loopback, private, link_local, metadata, reserved, multicast, unspecified,
+    # unknown (no host); of a name: what it is known to mean (localhost, metadata names,
+    # 10.0.0.1.nip.io), else name
     address_class: str
     resolved: list[ResolvedAddress]  # only when resolution was asked for
     disagreement: bool  # a browser and a Python client would go to different hosts
-    lookalike: str | None  # the well-known or allowed host that this one imitates, or that its user information names
-    relay: bool  # a public host that leads on to another, or keeps what it is asked: a shortener, a tunnel, a collector
-    allowed_host: bool  # the host, or a parent domain written as ".example.org", is among the allowed hosts
+    # the well-known or allowed host that this one imitates, or that its user information names
+    lookalike: str | None
+    # a public host that leads on to another, or keeps what it is asked: a shortener, a tunnel, a
+    # collector
+    relay: bool
+    # the host, or a parent domain written as ".example.org", is among the allowed hosts
+    allowed_host: bool
     certain: bool  # False when programs may read it differently
     inferred: bool  # nobody declared the argument as a URL
 
@@ -92,10 +102,13 @@ class ShellRedirect(TypedDict):
 class ShellPlace(TypedDict):
     """One place that a command touches."""
 
-    word: str  # as the line names it, or as a glob's match; "." where a command takes the current directory by itself
+    # as the line names it, or as a glob's match; "." where a command takes the current directory by
+    # itself
+    word: str
     operation: str  # read, list, create, append, overwrite, delete, delete_tree, execute or enter
     covers: list[str]  # "root" and "home", where what is deleted is one of them or holds it
-    path: PathFact  # the same fact as a path argument with this text would have in the command's directory
+    # the same fact as a path argument with this text would have in the command's directory
+    path: PathFact
 
 
 class ShellCommand(TypedDict):
@@ -103,25 +116,29 @@ class ShellCommand(TypedDict):
 
     name: str  # the program
     argv: list[str]  # the words, the program first
-    # each way to read the words, as written first: also behind wrappers and runners, with the program's name alone, and
-    # without the options in front of a sub-command; what restricts holds if any of them fits
+    # each way to read the words, as written first: also behind wrappers and runners, with the
+    # program's name alone, and without the options in front of a sub-command; what restricts holds
+    # if any of them fits
     spellings: list[list[str]]
-    # the words behind wrappers and assignments that are known to change nothing, for what permits; empty where anything
-    # else stands before them
+    # the words behind wrappers and assignments that are known to change nothing, for what permits;
+    # empty where anything else stands before them
     plain: list[str]
-    # of a command that runs git: why its repository may make git run programs, or is none that is known to be harmless
+    # of a command that runs git: why its repository may make git run programs, or is none that is
+    # known to be harmless
     repository: str | None
-    carries: bool  # a shell that runs nothing but the commands that are listed behind it, as bash -c does
+    # a shell that runs nothing but the commands that are listed behind it, as bash -c does
+    carries: bool
     assignments: list[str]  # names only
     redirects: list[ShellRedirect]  # its redirections
-    # reader, writer, deleter, tree_deleter, runner, tester, builder, installer, vcs_local, vcs_remote, vcs_config,
-    # vcs_history, network, privileged, service, disk or unknown
+    # reader, writer, deleter, tree_deleter, runner, tester, builder, installer, vcs_local,
+    # vcs_remote, vcs_config, vcs_history, network, privileged, service, disk or unknown
     category: str
-    directory: str | None  # where it runs, behind every cd of the line; None when that may be one of several
+    # where it runs, behind every cd of the line; None when that may be one of several
+    directory: str | None
     places: list[ShellPlace]  # the places that it touches
     complete: bool  # whether these are all places that it touches
-    # words that no reviewed table accounts for, which may write, load code or send: options, values of options, inline
-    # code, and "-" for code that it reads from its input
+    # words that no reviewed table accounts for, which may write, load code or send: options, values
+    # of options, inline code, and "-" for code that it reads from its input
     unreviewed: list[str]
     read_only: bool  # proven; never guessed
     reason: str  # why it is or is not proven read-only
@@ -168,7 +185,8 @@ class ProvenanceFact(TypedDict):
 
     sources: list[str]  # user, tool:<tool_id>, unknown
     untrusted: bool  # seen only in text that anybody may have written
-    certain: bool  # False when the ledger forgot or skipped something that could have been this value's source
+    # False when the ledger forgot or skipped something that could have been this value's source
+    certain: bool
     trust: str  # of the least trusted part: user, trusted, record, inferred, free_text, unknown
     role: str  # target, bounded or content, by the argument's name
     seen_in: list[str]  # what was read where it was seen: a path, a name
@@ -180,7 +198,9 @@ class ProvenanceFact(TypedDict):
 
 
 class IntentFact(TypedDict):
-    """Whether what the user asked for, in all turns of the session, calls for this kind of action; by words alone."""
+    """Whether what the user asked for, in all turns of the session, calls for this kind of action;
+    by words alone.
+    """
 
     called_for: bool  # some word for what the tool does was used as something to be done
     matched: list[str]  # those words, as the tool's author or our table has them
@@ -207,12 +227,17 @@ class Facts(TypedDict):
     traced: bool  # provenance has all texts and numbers of the call
     aimed: bool  # some argument is a target, or the call has none that could be one
     intent: IntentFact | None  # None where the context gives no words of the user's
-    approved: list[str]  # JSON pointers of values that a person approved as a target, earlier in this session
+    # JSON pointers of values that a person approved as a target, earlier in this session
+    approved: list[str]
 
 
 def unestablished(kind: str, argument: str, *, inferred: bool, **members: Any) -> Any:
-    """Return a fact (``path``, ``url``, ``shell`` or ``sql``) that nothing was established for: the dangerous case."""
-    fact = {name: [] if type(value) is list else value for name, value in _unestablished()[kind].items()}
+    """Return a fact (``path``, ``url``, ``shell`` or ``sql``) that nothing was established for: the
+    dangerous case.
+    """
+    fact = {
+        name: [] if type(value) is list else value for name, value in _unestablished()[kind].items()
+    }
     fact["argument"], fact["inferred"] = argument, inferred
     fact.update(members)
     return fact
@@ -220,7 +245,9 @@ def unestablished(kind: str, argument: str, *, inferred: bool, **members: Any) -
 
 def unread(kind: str, argument: str, *, inferred: bool = True, **members: Any) -> Any:
     """Return the fact of a value that was not looked at, or could not be: everything may be."""
-    return unestablished(kind, argument, inferred=inferred, **{**_unestablished()["unread"][kind], **members})
+    return unestablished(
+        kind, argument, inferred=inferred, **{**_unestablished()["unread"][kind], **members}
+    )
 
 
 @cache
@@ -230,14 +257,23 @@ def _unestablished() -> dict[str, Any]:
 
 
 EMPTY_FACTS: Facts = {
-    "paths": [], "urls": [], "shell": [], "sql": [], "provenance": {}, "traced": False, "aimed": False, "intent": None,
+    "paths": [],
+    "urls": [],
+    "shell": [],
+    "sql": [],
+    "provenance": {},
+    "traced": False,
+    "aimed": False,
+    "intent": None,
     "approved": [],
-}  # fmt: skip
+}
 """The facts of a call whose tool has no such arguments; shared, so never change it."""
 
 
 Resolver: TypeAlias = Callable[[str, int], Sequence[str]]
-"""Returns the addresses of a host name; the second argument is the port. It raises OSError when there are none."""
+"""Returns the addresses of a host name; the second argument is the port. It raises OSError when
+there are none.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,18 +282,24 @@ class FactEnvironment:
 
     # absolute directories that file tools should stay in; none means that no path is inside
     roots: tuple[str, ...] = ()
-    cwd: str | None = None  # absolute directory that relative paths start from; the process's own when ``None``
-    home: str | None = None  # absolute directory that ``~`` stands for; the process's own when ``None``
-    # pairs of an absolute path (file or directory) and its class, for example the approval store's file and
-    # ``approval``. Whatever lies below a directory, or is the same file by device and inode, has the class
+    # absolute directory that relative paths start from; the process's own when ``None``
+    cwd: str | None = None
+    # absolute directory that ``~`` stands for; the process's own when ``None``
+    home: str | None = None
+    # pairs of an absolute path (file or directory) and its class, for example the approval store's
+    # file and ``approval``. Whatever lies below a directory, or is the same file by device and
+    # inode, has the class
     protected: tuple[tuple[str, str], ...] = ()
-    # host names that the operator allows, lower case. A leading dot means every subdomain. Names that imitate
-    # one of them are reported as lookalikes
+    # host names that the operator allows, lower case. A leading dot means every subdomain. Names
+    # that imitate one of them are reported as lookalikes
     allowed_hosts: tuple[str, ...] = ()
-    # whether host names are resolved, so that their addresses are facts too. This leaves the process
+    # whether host names are resolved, so that their addresses are facts too. This leaves the
+    # process
     resolve_dns: bool = False
-    touch_file_system: bool = True  # whether paths may be looked up. When not, no path fact is certain
-    real_roots: tuple[str, ...] | None = None  # where the roots really are, when that was found out already
+    # whether paths may be looked up. When not, no path fact is certain
+    touch_file_system: bool = True
+    # where the roots really are, when that was found out already
+    real_roots: tuple[str, ...] | None = None
     ledger: ProvenanceLedger | None = None  # the session's provenance ledger
     resolver: Resolver | None = None  # replaces the system's resolver
     dns_timeout: float = 2.0  # seconds that one look-up may take; a slower one counts as failed

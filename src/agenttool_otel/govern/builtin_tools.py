@@ -1,4 +1,6 @@
-"""The tools that a Governor brings along, for a model to call: reading large results, and asking what it may do."""
+"""The tools that a Governor brings along, for a model to call: reading large results, and asking
+what it may do.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ TOOL_SEARCH_ID: Final = "agenttool.catalog.tool_search"
 
 
 def tool_search_facts(surfaces: Surfaces) -> GovernOptions:
-    """Return the facts of the tool ``tool_search``; what it shows of tools from elsewhere was written there."""
+    """Return the facts of the tool ``tool_search``; what it shows of tools from elsewhere was
+    written there.
+    """
     return {
         "tool_id": TOOL_SEARCH_ID,
         "namespace": "agenttool.catalog",
@@ -61,7 +65,8 @@ def tool_search_of(governor: Governor, surfaces: Surfaces, limit: int) -> OwnToo
         """Find tools that are not shown to you, and load them: what is found can be called next.
 
         Args:
-            query: words about what you want to do, or select:name,other_name for tools whose names you know.
+            query: words about what you want to do, or select:name,other_name for tools whose names
+              you know.
             limit: most tools to load.
         """
         return search_and_load(surfaces, surfaces.in_force(), query, limit)[0]
@@ -88,7 +93,9 @@ def read_result_of(governor: Governor, max_page: int) -> OwnTool:
         context = governor.effective(current_context())
         return {"tenant": context.tenant or "", "session_id": context.session_id or ""}
 
-    function = make_read_result(store, identity, max_page=max_page, deadline_s=governor.results.deadline_s)
+    function = make_read_result(
+        store, identity, max_page=max_page, deadline_s=governor.results.deadline_s
+    )
     governed = governor.govern(
         function,
         tool_id=READ_RESULT_ID,

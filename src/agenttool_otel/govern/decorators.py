@@ -1,7 +1,8 @@
-"""``govern``: put a callable, or a framework's tool object, under governance with one line and no rewrite.
+"""``govern``: put a callable, or a framework's tool object, under governance with one line and no
+rewrite.
 
-Everything that can be resolved is resolved here, at decoration; then there are four plain branches: function,
-coroutine function, generator, asynchronous generator.
+Everything that can be resolved is resolved here, at decoration; then there are four plain branches:
+function, coroutine function, generator, asynchronous generator.
 """
 
 from __future__ import annotations
@@ -49,9 +50,14 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 _OBJECT_DOORS: tuple[tuple[str, str], ...] = (
-    ("langchain_core.tools.base.BaseTool", "agenttool_otel.integrations.langchain.govern:govern_tool"),
+    (
+        "langchain_core.tools.base.BaseTool",
+        "agenttool_otel.integrations.langchain.govern:govern_tool",
+    ),
 )
-"""Framework tool classes by qualified name, and the function that governs their objects; both imported lazily."""
+"""Framework tool classes by qualified name, and the function that governs their objects; both
+imported lazily.
+"""
 
 
 _WRAPS = ("__func__", "func", "__wrapped__")
@@ -72,7 +78,9 @@ class BoundGovernedFunction(wrapt.BoundFunctionWrapper):  # type: ignore[type-ar
     def __reduce_ex__(self, protocol: Any) -> Any:
         holder = self._self_instance if self._self_instance is not None else self._self_owner
         if (name := _attribute_of(holder, self._self_parent)) is None:
-            raise PicklingError(f"{self.tool.spec.name} is no attribute of what it is bound to, so it can't be pickled")
+            raise PicklingError(
+                f"{self.tool.spec.name} is no attribute of what it is bound to, so it can't be pickled"
+            )
         return getattr, (holder, name)
 
     def __reduce__(self) -> Any:
@@ -88,13 +96,19 @@ class BoundGovernedFunction(wrapt.BoundFunctionWrapper):  # type: ignore[type-ar
 class GovernedFunction(wrapt.FunctionWrapper):  # type: ignore[type-arg]
     """A callable under governance: looks like the original to every inspection, and copies like it.
 
-    It pickles like it too, unless a Governor was given for it: a pickle holds none, so that one would not come back.
+    It pickles like it too, unless a Governor was given for it: a pickle holds none, so that one
+    would not come back.
     """
 
     __bound_function_wrapper__ = BoundGovernedFunction
 
     def __init__(
-        self, wrapped: Any, wrapper: Any, tool: GovernedTool, options: GovernOptions, method: Callable[[], GovernedTool]
+        self,
+        wrapped: Any,
+        wrapper: Any,
+        tool: GovernedTool,
+        options: GovernOptions,
+        method: Callable[[], GovernedTool],
     ) -> None:
         super().__init__(wrapped, wrapper)
         self._self_tool = tool
@@ -112,7 +126,9 @@ class GovernedFunction(wrapt.FunctionWrapper):  # type: ignore[type-arg]
         return self._self_options
 
     def bound_tool(self, instance: object) -> GovernedTool:
-        """Return the tool as which it is called on an instance; ``None`` for a call on the class."""
+        """Return the tool as which it is called on an instance; ``None`` for a call on the
+        class.
+        """
         return self._self_tool if instance is None else self._self_method()
 
     def __copy__(self) -> GovernedFunction:
@@ -134,7 +150,8 @@ class GovernedFunction(wrapt.FunctionWrapper):  # type: ignore[type-arg]
 
 
 def refuse_pickle(tool: GovernedTool) -> None:
-    """Refuse to pickle a tool of one certain Governor: it would come back under the default one of where it is loaded.
+    """Refuse to pickle a tool of one certain Governor: it would come back under the default one of
+    where it is loaded.
 
     Args:
         tool: the tool.
@@ -159,7 +176,8 @@ def _found(module: str | None, qualname: str) -> Any:
 
 
 def governed_inside(function: Any) -> GovernedFunction | None:
-    """Return the governed function that a callable leads to: itself, what it wraps, or what a partial or method is of.
+    """Return the governed function that a callable leads to: itself, what it wraps, or what a
+    partial or method is of.
 
     Args:
         function: any callable, or ``None``.
@@ -170,7 +188,12 @@ def governed_inside(function: Any) -> GovernedFunction | None:
         if isinstance(function, BoundGovernedFunction):
             return cast(GovernedFunction, function._self_parent)
         inner = next(
-            (getattr(function, name, None) for name in _WRAPS if getattr(function, name, None) is not None), None
+            (
+                getattr(function, name, None)
+                for name in _WRAPS
+                if getattr(function, name, None) is not None
+            ),
+            None,
         )
         if inner is None:
             return None
@@ -179,9 +202,13 @@ def governed_inside(function: Any) -> GovernedFunction | None:
 
 
 def _attribute_of(holder: Any, governed: GovernedFunction) -> str | None:
-    """Return the name under which a governed function stands on an object's class, or on a class."""
+    """Return the name under which a governed function stands on an object's class, or on a
+    class.
+    """
     bases = inspect.getmro(holder if inspect.isclass(holder) else type(holder))
-    return next((name for base in bases for name, value in vars(base).items() if value is governed), None)
+    return next(
+        (name for base in bases for name, value in vars(base).items() if value is governed), None
+    )
 
 
 def _govern_again(wrapped: Any, options: GovernOptions) -> Any:
@@ -203,17 +230,18 @@ def govern(**options: Unpack[GovernOptions]) -> GovernsNext: ...
 def govern(target: Any = None, /, **options: Unpack[GovernOptions]) -> Any:
     """Put a tool under governance: each call is decided by policy and leaves one invocation span.
 
-    Works on functions, coroutine functions, generators, asynchronous generators, methods, class and static methods,
-    ``functools.partial`` objects, callable objects and LangChain tools; bare (``@govern``), with facts
-    (``@govern(read_only=True)``) and as a call (``govern(tool)``). Signature, hints, docstring and schema inference of
-    what is governed stay as they are.
+    Works on functions, coroutine functions, generators, asynchronous generators, methods, class and
+    static methods, ``functools.partial`` objects, callable objects and LangChain tools; bare
+    (``@govern``), with facts (``@govern(read_only=True)``) and as a call (``govern(tool)``).
+    Signature, hints, docstring and schema inference of what is governed stay as they are.
 
     Args:
         target: the tool.
         options: facts of the tool, by the standard's names; see GovernOptions.
 
     Returns:
-        The governed tool, of the same kind; functions gain ``.tool``. Without a target, a decorator.
+        The governed tool, of the same kind; functions gain ``.tool``. Without a target, a
+        decorator.
 
     Raises:
         ConfigurationError: the target or a fact can't be used.
@@ -237,8 +265,12 @@ def govern_with(governor: Governor | None, target: Any, options: GovernOptions) 
         return target
     if (door := _object_door(target)) is not None:
         return door(target, governor, options)
-    if inspect.isclass(target) or not (callable(target) or isinstance(target, (classmethod, staticmethod))):
-        raise ConfigurationError(f"govern takes a callable or a framework's tool, not {type(target).__name__}")
+    if inspect.isclass(target) or not (
+        callable(target) or isinstance(target, (classmethod, staticmethod))
+    ):
+        raise ConfigurationError(
+            f"govern takes a callable or a framework's tool, not {type(target).__name__}"
+        )
     return _govern_callable(governor, target, options)
 
 
@@ -251,30 +283,43 @@ def _object_door(target: Any) -> Callable[..., Any] | None:
     return None
 
 
-def _govern_callable(governor: Governor | None, target: Any, options: GovernOptions) -> GovernedFunction:
+def _govern_callable(
+    governor: Governor | None, target: Any, options: GovernOptions
+) -> GovernedFunction:
     function = target.__func__ if isinstance(target, (classmethod, staticmethod)) else target
     is_async, streams = shape_of(target)
     has_self = _has_self(target, function)
-    spec = declare_function(function, options, drop_first=has_self, is_async=is_async, streams=streams)
+    spec = declare_function(
+        function, options, drop_first=has_self, is_async=is_async, streams=streams
+    )
     tool = GovernedTool(spec, function, governor=governor, is_async=is_async, streams=streams)
 
     @cache
     def method() -> GovernedTool:
-        """Return the tool of a function that was put on a class after its body, and is called on an object of it."""
+        """Return the tool of a function that was put on a class after its body, and is called on an
+        object of it.
+        """
         if has_self or not inspect.isfunction(target):
             return tool
-        bound = declare_function(function, options, drop_first=True, is_async=is_async, streams=streams)
+        bound = declare_function(
+            function, options, drop_first=True, is_async=is_async, streams=streams
+        )
         return GovernedTool(bound, function, governor=governor, is_async=is_async, streams=streams)
 
-    def plan(wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Invocation, Steps]:
+    def plan(
+        wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Invocation, Steps]:
         in_charge = governor if governor is not None else default_runtime()
         spec = tool.spec if instance is None else method().spec
         if has_self and instance is None and not inspect.ismethod(wrapped):
-            # called as the plain function that it is in the class's dictionary: the instance is an argument
+            # called as the plain function that it is in the class's dictionary: the instance is an
+            # argument
             if not args:
                 raise InstanceMissing(f"{spec.name} is a method: it can't run without its instance")
             wrapped, args = MethodType(wrapped, args[0]), args[1:]
-        call = Invocation(spec, in_charge.effective(current_context()), native_call_id=current_native_call())
+        call = Invocation(
+            spec, in_charge.effective(current_context()), native_call_id=current_native_call()
+        )
         call.call_args, call.call_kwargs = args, kwargs
         call.mappings = current_mappings()
         body = wrapped
@@ -297,7 +342,9 @@ def _govern_callable(governor: Governor | None, target: Any, options: GovernOpti
         except Exception:
             return False  # it is refused on its own, with the reason
         shown = call.model_input if call.observable_input is NOT_READ else call.observable_input
-        return passing.take(tool, shown, spec.parameters.defaults if spec.parameters is not None else {})
+        return passing.take(
+            tool, shown, spec.parameters.defaults if spec.parameters is not None else {}
+        )
 
     wrapper = _wrapper(plan, is_decided, is_async=is_async, streams=streams)
     tool.register()
@@ -305,7 +352,11 @@ def _govern_callable(governor: Governor | None, target: Any, options: GovernOpti
 
 
 def _wrapper(
-    plan: Callable[..., tuple[Invocation, Steps]], is_decided: Callable[..., bool], *, is_async: bool, streams: bool
+    plan: Callable[..., tuple[Invocation, Steps]],
+    is_decided: Callable[..., bool],
+    *,
+    is_async: bool,
+    streams: bool,
 ) -> Any:
     """Return what runs in place of a callable, of the same kind as it."""
     wrapper: Any
@@ -345,10 +396,16 @@ def _wrapper(
 
 
 def _has_self(target: Any, function: Any) -> bool:
-    """Tell whether the first parameter is an instance or class: of a class method, or of a function in a class body."""
+    """Tell whether the first parameter is an instance or class: of a class method, or of a function
+    in a class body.
+    """
     if isinstance(target, classmethod):
         return True
-    if isinstance(target, staticmethod) or inspect.ismethod(function) or not inspect.isfunction(function):
+    if (
+        isinstance(target, staticmethod)
+        or inspect.ismethod(function)
+        or not inspect.isfunction(function)
+    ):
         return False
     owner = function.__qualname__.rpartition(".")[0]
     if not owner or owner.endswith("<locals>"):

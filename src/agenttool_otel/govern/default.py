@@ -1,4 +1,6 @@
-"""The Governor of programs that make none: built at first use from the environment, replaced by ``configure``."""
+"""The Governor of programs that make none: built at first use from the environment, replaced by
+``configure``.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +17,15 @@ from agenttool_otel.records import ToolResult
 
 
 def from_environment() -> Governor:
-    """Build the default Governor; where its policy or settings can't be used, one that refuses every call."""
+    """Build the default Governor; where its policy or settings can't be used, one that refuses
+    every call.
+    """
     try:
         return Governor()
     except (PolicyError, ConfigurationError) as error:
         refusal = error if isinstance(error, PolicyError) else PolicyLoadError(str(error))
-        # of settings that can't be used the ones about policy are left out: nothing is decided by them
+        # of settings that can't be used the ones about policy are left out: nothing is decided by
+        # them
         usable = replace(Settings.load(), problems=(), policy_engine=EngineName.EMBEDDED.value)
         return Governor(policy=RefusingEngine(refusal), settings=usable)
 
@@ -31,14 +36,16 @@ build_default_with(from_environment)
 def default_governor() -> Governor:
     """Return the default Governor, built at first use from the environment.
 
-    A policy that can't be loaded does not make tools run unguarded, nor does it break the program at import: the
-    Governor refuses every call, with a span that says why, until ``configure`` is given a policy that works.
+    A policy that can't be loaded does not make tools run unguarded, nor does it break the program
+    at import: the Governor refuses every call, with a span that says why, until ``configure`` is
+    given a policy that works.
     """
     return cast(Governor, default_runtime())
 
 
 def configure(governor: Governor | None = None, /, **options: Any) -> Governor:
-    """Replace the default Governor; tools that were governed without one of their own follow at their next call.
+    """Replace the default Governor; tools that were governed without one of their own follow at
+    their next call.
 
     Args:
         governor: the new default; built from ``options`` (see Governor) where not given.
@@ -59,7 +66,8 @@ def configure(governor: Governor | None = None, /, **options: Any) -> Governor:
 
 
 def resume(invocation_id: str) -> ToolResult:
-    """Continue a paused call of the default Governor: the same invocation, decided again, run once, as approved.
+    """Continue a paused call of the default Governor: the same invocation, decided again, run once,
+    as approved.
 
     Args:
         invocation_id: the invocation, from ``ApprovalRequired.invocation_id``.

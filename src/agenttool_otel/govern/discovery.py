@@ -29,9 +29,13 @@ class Discovery(Runtime):
 
     @cached_property
     def catalog(self) -> Catalog:
-        """Every tool that is known here: those that are governed, and those that were added as declarations."""
+        """Every tool that is known here: those that are governed, and those that were added as
+        declarations.
+        """
         return Catalog(
-            registries=lambda: self.registries, govern=partial(_govern, self), declared=partial(_tell_declared, self)
+            registries=lambda: self.registries,
+            govern=partial(_govern, self),
+            declared=partial(_tell_declared, self),
         )
 
     @cached_property
@@ -54,13 +58,16 @@ class Discovery(Runtime):
         credentials: Check = None,
         setup: Check = None,
     ) -> Surface:
-        """Return the surface of the context in force: which tools a model is given, may find, or may not have.
+        """Return the surface of the context in force: which tools a model is given, may find, or
+        may not have.
 
         Give it to ``agent_context(surface=...)``, and calls of other tools are refused.
 
         Args:
-            scope: what it is for: turn, task, session, tenant, skill, peer_agent, workspace, role or model_request.
-            tools: the tools that it is made of, by name or as governed tools; the whole catalog where not given.
+            scope: what it is for: turn, task, session, tenant, skill, peer_agent, workspace, role
+              or model_request.
+            tools: the tools that it is made of, by name or as governed tools; the whole catalog
+              where not given.
             model: what the model supports, by name, for example ``{"vision": True}``.
             requires: capabilities of which a tool has to have one.
             limit: most schemas to give to a model; what is left over can be found.
@@ -79,7 +86,9 @@ class Discovery(Runtime):
 
         if limit is not None and (not isinstance(limit, int) or limit < 0):
             raise ConfigurationError("the limit of a surface is a number of tools")
-        conditions = Conditions(model=model, requires=requires, gates=gates, credentials=credentials, setup=setup)
+        conditions = Conditions(
+            model=model, requires=requires, gates=gates, credentials=credentials, setup=setup
+        )
         shelf = self.surfaces
         request = Request(
             scope=scope,
@@ -91,7 +100,8 @@ class Discovery(Runtime):
         return shelf.get(request, None)
 
     def search(self, query: str, *, limit: int = DEFAULT_LIMIT) -> ToolSearchResult:
-        """Search the tools of the surface in force, or of the whole catalog; what a policy hides is never found.
+        """Search the tools of the surface in force, or of the whole catalog; what a policy hides is
+        never found.
 
         Args:
             query: words, or ``select:`` and names with commas between.
@@ -119,9 +129,11 @@ class Discovery(Runtime):
         return self.surfaces.in_force()
 
     def tool_search_tool(self, *, limit: int = DEFAULT_LIMIT) -> OwnTool:
-        """Return the governed tool ``tool_search``, with which a model finds and loads tools that are deferred.
+        """Return the governed tool ``tool_search``, with which a model finds and loads tools that
+        are deferred.
 
-        What it finds can be called from then on in the same session; give the model ``surface.refresh()``'s tools.
+        What it finds can be called from then on in the same session; give the model
+        ``surface.refresh()``'s tools.
 
         Args:
             limit: most matches where the model does not say.
@@ -156,7 +168,9 @@ def _tell_declared(runtime: Runtime, entry: Entry) -> None:
     events.emit(span, Event.DECLARED, attributes, tool_id=entry.tool_id)
     if events.sinks:
         spec = None if tool is None else tool.spec
-        events.put(lambda: [("tool_declaration", entry.document())] if spec is None else _records(spec))
+        events.put(
+            lambda: [("tool_declaration", entry.document())] if spec is None else _records(spec)
+        )
 
 
 def _records(spec: Any) -> list[tuple[str, JsonObject]]:

@@ -16,7 +16,13 @@ from opentelemetry.trace import INVALID_SPAN
 from agenttool_otel.approvals.service import Approvals
 from agenttool_otel.approvals.types import Approver, AsyncApprover
 from agenttool_otel.call.approval_requests import Questions
-from agenttool_otel.call.complete import NOTHING, acomplete_call, ainterrupt_call, complete_call, interrupt_call
+from agenttool_otel.call.complete import (
+    NOTHING,
+    acomplete_call,
+    ainterrupt_call,
+    complete_call,
+    interrupt_call,
+)
 from agenttool_otel.call.delivery import Delivery
 from agenttool_otel.call.pending.required_action import RequiredAction
 from agenttool_otel.call.recorder import Recorder
@@ -71,21 +77,24 @@ class Governor(Discovery):
     """One configuration of policy, redaction, results, approvals, hooks and telemetry.
 
     Args:
-        policy: the bundle's path, a loaded Bundle, an engine, or a chain of engines; what the settings say (normally
-            the stock bundle in the embedded engine) where not given.
-        policy_data: data merged over the bundle's, from the root; for example
-            ``{"agenttool": {"settings": {"preset": "strict"}}}``.
+        policy: the bundle's path, a loaded Bundle, an engine, or a chain of engines; what the
+            settings say (normally the stock bundle in the embedded engine) where not given.
+        policy_data: data merged over the bundle's, from the root; for example ``{"agenttool":
+            {"settings": {"preset": "strict"}}}``.
         extension: path of a bundle with rules of your own, joined to the stock bundle.
         settings: settings; read from the environment where not given.
-        approver: who is asked in place: an approver, or a function of the request (see ``CallbackApprover``).
+        approver: who is asked in place: an approver, or a function of the request (see
+          ``CallbackApprover``).
         approvals: the approval store or its URL.
         results: keeps large results; a local directory where not given.
         redactor: the redactor.
         telemetry: telemetry settings; made of ``settings`` where not given.
         hooks: the hook registry.
-        errors: what your own exceptions are to the standard, by class or qualified name; see ``ErrorMapper.register``.
+        errors: what your own exceptions are to the standard, by class or qualified name; see
+          ``ErrorMapper.register``.
         shadow_engines: at most one engine whose decisions are recorded beside the real ones.
-        shadow_packages: rule packages whose denials and asks are recorded and not acted on; instead of a shadow engine.
+        shadow_packages: rule packages whose denials and asks are recorded and not acted on; instead
+          of a shadow engine.
         options: further settings by name (see Settings); they win over the environment.
 
     Raises:
@@ -121,7 +130,12 @@ class Governor(Discovery):
         settings = settings if settings is not None and not options else Settings.load(**options)
         cache = DecisionCache(settings.policy_cache) if settings.policy_cache else None
         engines, self._source = open_engines(
-            settings, policy, data=policy_data, extension=extension, on_reload=self._reloaded, stated=options
+            settings,
+            policy,
+            data=policy_data,
+            extension=extension,
+            on_reload=self._reloaded,
+            stated=options,
         )
         decider = Decider(
             engines,
@@ -138,10 +152,18 @@ class Governor(Discovery):
             registry=Registry(),
             redactor=redactor or Redactor(RedactionSettings(pii=settings.redact_pii)),
             telemetry=Telemetry(telemetry or telemetry_settings(settings)),
-            sessions=SessionBook(max_bytes=settings.sessions_memory_mb * 2**20, store=shared_sessions(settings)),
+            sessions=SessionBook(
+                max_bytes=settings.sessions_memory_mb * 2**20, store=shared_sessions(settings)
+            ),
             decider=decider,
-            approvals=Approvals(_approver(approver), approvals_opener(approvals, settings), configured, self._unstored),
-            results=results or ResultKeeper(self._open_results, max_inline_chars=settings.max_inline_chars),
+            approvals=Approvals(
+                _approver(approver),
+                approvals_opener(approvals, settings),
+                configured,
+                self._unstored,
+            ),
+            results=results
+            or ResultKeeper(self._open_results, max_inline_chars=settings.max_inline_chars),
             errors=ErrorMapper(redact=self.clean),
             hooks=hooks,
             effective=ContextDefaults(settings).fill,
@@ -164,7 +186,9 @@ class Governor(Discovery):
             sessions=self.sessions,
             environment=partial(fact_environment, self.settings, protected_places(self.settings)),
             questions=Questions(self.redactor, self.settings.approvals_ttl),
-            delivery=Delivery(self.redactor, self.results, Transform(self.clean, self._clean_value)),
+            delivery=Delivery(
+                self.redactor, self.results, Transform(self.clean, self._clean_value)
+            ),
             errors=self.errors,
             hooks=self.hooks,
             clean=self.clean,
@@ -175,10 +199,12 @@ class Governor(Discovery):
             lock_timeout=self.settings.lock_timeout,
         )
 
-    # --- governing ---------------------------------------------------------------------------------------------------
+    # --- governing --------------------------------------------------------------------------------
 
     @overload
-    def govern(self, target: Callable[P, R], /, **options: Unpack[GovernOptions]) -> Governed[P, R]: ...
+    def govern(
+        self, target: Callable[P, R], /, **options: Unpack[GovernOptions]
+    ) -> Governed[P, R]: ...
 
     @overload
     def govern(self, target: T, /, **options: Unpack[GovernOptions]) -> T: ...
@@ -186,7 +212,8 @@ class Governor(Discovery):
     @overload
     def govern(self, **options: Unpack[GovernOptions]) -> GovernsNext: ...
 
-    # mypy does not see that the third form gives no target, as it does for the function of the same forms
+    # mypy does not see that the third form gives no target, as it does for the function of the same
+    # forms
     def govern(self, target: Any = None, /, **options: Unpack[GovernOptions]) -> Any:  # type: ignore[misc]
         """Put a tool under this Governor; see ``agenttool_otel.govern``.
 
@@ -199,16 +226,19 @@ class Governor(Discovery):
         return govern_with(self, target, options)
 
     def read_result_tool(self, *, max_page: int = MAX_PAGE) -> OwnTool:
-        """Return the governed tool ``read_result``, with which an agent pages through what was too large to show.
+        """Return the governed tool ``read_result``, with which an agent pages through what was too
+        large to show.
 
-        It is decided like every other call; its own output is never persisted again, and a payload is shown to the
-        tenant and session that it belongs to alone. Give it to an agent beside the other tools.
+        It is decided like every other call; its own output is never persisted again, and a payload
+        is shown to the tenant and session that it belongs to alone. Give it to an agent beside the
+        other tools.
 
         Args:
             max_page: most bytes of a page.
 
         Returns:
-            The governed function ``read_result(reference, offset=0, limit=8192)``; the same one each time.
+            The governed function ``read_result(reference, offset=0, limit=8192)``; the same one
+            each time.
         """
         if self._read_result is None:
             from agenttool_otel.govern.builtin_tools import read_result_of
@@ -237,11 +267,12 @@ class Governor(Discovery):
     ) -> ToolResult:
         """Take the result of a custom tool's call, which was permitted here and ran elsewhere.
 
-        With an approval store that outlives the process it may have been permitted by any process that shares the
-        store; this one then has to know the tool, declared as it was there.
+        With an approval store that outlives the process it may have been permitted by any process
+        that shares the store; this one then has to know the tool, declared as it was there.
 
         Args:
-            invocation_id: the invocation, from ``ResultRequired`` or the envelope's ``requires_action``.
+            invocation_id: the invocation, from ``ResultRequired`` or the envelope's
+              ``requires_action``.
             result: what the tool returned.
             error: what went wrong, instead of a result.
 
@@ -252,9 +283,12 @@ class Governor(Discovery):
             InvocationNotFound: no call of that id waits for a result.
             InvocationConflict: it was completed or interrupted already.
             ResultInvalid: the result does not fit the tool's output schema; the call waits on.
-            UnknownTool: another process permitted it, and this one has no tool of that id; the call waits on.
-            ToolChanged: another process permitted it, and its tool is declared otherwise here; the call waits on.
-            ApprovalStoreError: the store keeps the call and can't say who is first; the call waits on.
+            UnknownTool: another process permitted it, and this one has no tool of that id; the call
+              waits on.
+            ToolChanged: another process permitted it, and its tool is declared otherwise here; the
+              call waits on.
+            ApprovalStoreError: the store keeps the call and can't say who is first; the call waits
+              on.
             TypeError: neither a result nor an error was given, or both.
         """
         return complete_call(self, invocation_id, result, error)
@@ -298,18 +332,23 @@ class Governor(Discovery):
         """
         return await ainterrupt_call(self, invocation_id, reason)
 
-    # --- several calls, and calls that go on -------------------------------------------------------------------------
+    # --- several calls, and calls that go on ------------------------------------------------------
 
     def batch(
-        self, calls: Iterable[BatchCall], *, policy: SchedulerPolicy | None = None, executor: Executor | None = None
+        self,
+        calls: Iterable[BatchCall],
+        *,
+        policy: SchedulerPolicy | None = None,
+        executor: Executor | None = None,
     ) -> list[ToolResult]:
-        """Run several calls, those together that may run together, and return their results in input order.
+        """Run several calls, those together that may run together, and return their results in
+        input order.
 
         Args:
             calls: the calls.
             policy: how they run together; the standard's defaults where not given.
-            executor: where the tools' bodies run: threads, processes, or a cluster's executor; threads of the batch's
-                own where not given. Decisions are always made here.
+            executor: where the tools' bodies run: threads, processes, or a cluster's executor;
+                threads of the batch's own where not given. Decisions are always made here.
 
         Returns:
             A result for each call, also for one that never ran.
@@ -321,7 +360,11 @@ class Governor(Discovery):
         return _in_order(Batch(self, calls, policy, executor).stream())
 
     async def abatch(
-        self, calls: Iterable[BatchCall], *, policy: SchedulerPolicy | None = None, executor: Executor | None = None
+        self,
+        calls: Iterable[BatchCall],
+        *,
+        policy: SchedulerPolicy | None = None,
+        executor: Executor | None = None,
     ) -> list[ToolResult]:
         """The same without blocking the event loop; asynchronous tools run in it.
 
@@ -334,7 +377,11 @@ class Governor(Discovery):
         return _in_order([ready async for ready in stream])
 
     def batch_stream(
-        self, calls: Iterable[BatchCall], *, policy: SchedulerPolicy | None = None, executor: Executor | None = None
+        self,
+        calls: Iterable[BatchCall],
+        *,
+        policy: SchedulerPolicy | None = None,
+        executor: Executor | None = None,
     ) -> Iterator[ToolResult]:
         """Run several calls and give each result when it is there and its turn has come.
 
@@ -350,7 +397,11 @@ class Governor(Discovery):
                 yield result
 
     async def abatch_stream(
-        self, calls: Iterable[BatchCall], *, policy: SchedulerPolicy | None = None, executor: Executor | None = None
+        self,
+        calls: Iterable[BatchCall],
+        *,
+        policy: SchedulerPolicy | None = None,
+        executor: Executor | None = None,
     ) -> AsyncIterator[ToolResult]:
         """The same without blocking the event loop.
 
@@ -371,12 +422,12 @@ class Governor(Discovery):
         Args:
             invocation_id: the invocation.
             reason: why; redacted before it is stored or shown.
-            abort_reason: the standard's word: ``user_interruption``, ``sibling_error``, ``timeout``, ``fallback`` or
-                ``runtime_shutdown``.
+            abort_reason: the standard's word: ``user_interruption``, ``sibling_error``,
+                ``timeout``, ``fallback`` or ``runtime_shutdown``.
 
         Returns:
-            What has become of the request; while the call goes on it changes with it. For one of the last 1,024 calls
-            that ended in this process it has failed.
+            What has become of the request; while the call goes on it changes with it. For one of
+            the last 1,024 calls that ended in this process it has failed.
 
         Raises:
             InvocationNotFound: no call of that id goes on or waits.
@@ -401,18 +452,21 @@ class Governor(Discovery):
 
     @property
     def required_actions(self) -> Sequence[RequiredAction]:
-        """The calls of custom tools that wait for a result, oldest first: of this process, and of all that share its
-        approval store, if it has one that outlives the process. While the store can't be read, only this process's."""
+        """The calls of custom tools that wait for a result, oldest first: of this process, and of
+        all that share its approval store, if it has one that outlives the process. While the store
+        can't be read, only this process's.
+        """
         return self.pipeline.required.list()
 
     async def arequired_actions(self) -> Sequence[RequiredAction]:
         """As ``required_actions``, without blocking the event loop."""
         return await asyncio.to_thread(self.pipeline.required.list)
 
-    # --- preflight ---------------------------------------------------------------------------------------------------
+    # --- preflight --------------------------------------------------------------------------------
 
     def describe(self) -> Posture:
-        """Describe the permission posture of the context in force: what waits, what is always asked about or blocked.
+        """Describe the permission posture of the context in force: what waits, what is always asked
+        about or blocked.
 
         Every tool is put before the policy with plain arguments; nothing is run, asked or counted.
         """
@@ -421,20 +475,23 @@ class Governor(Discovery):
         return describe(self)
 
     def warm(self) -> None:
-        """Do now what the first calls would do: load the parsers, the approval store and each tool's first decision.
+        """Do now what the first calls would do: load the parsers, the approval store and each
+        tool's first decision.
 
-        For programs that would rather start later than answer the first call late. Call it when the tools are
-        governed, in the thread that will call them: every tool is put before the policy with plain arguments;
-        nothing is run, asked or counted.
+        For programs that would rather start later than answer the first call late. Call it when the
+        tools are governed, in the thread that will call them: every tool is put before the policy
+        with plain arguments; nothing is run, asked or counted.
         """
         self.redactor.redact_text("")  # reads its tables
         self.describe()
 
     def write_posture(self, folder: str | Path) -> list[Path]:
-        """Write the posture for agents that read files; see ``agenttool_otel.preflight.posture_files.write_posture``.
+        """Write the posture for agents that read files; see
+        ``agenttool_otel.preflight.posture_files.write_posture``.
 
         Args:
-            folder: where ``permission-posture.json``, ``permission-posture.md`` and ``managed-tools.json`` go.
+            folder: where ``permission-posture.json``, ``permission-posture.md`` and
+              ``managed-tools.json`` go.
 
         Returns:
             The files.
@@ -447,13 +504,15 @@ class Governor(Discovery):
         return write_posture(self, folder)
 
     def permission_tools(self) -> tuple[OwnTool, OwnTool]:
-        """Return the governed tools ``permissions_check`` and ``permissions_describe``, for a model to call.
+        """Return the governed tools ``permissions_check`` and ``permissions_describe``, for a model
+        to call.
 
-        They are decided and recorded like every call, but spend no budget: asking what one may do must not be dear.
+        They are decided and recorded like every call, but spend no budget: asking what one may do
+        must not be dear.
 
         Returns:
-            The governed functions ``permissions_check(tool, arguments=None)`` and ``permissions_describe()``; the same
-            ones each time.
+            The governed functions ``permissions_check(tool, arguments=None)`` and
+            ``permissions_describe()``; the same ones each time.
         """
         if self._permission_tools is None:
             from agenttool_otel.govern.builtin_tools import permission_tools_of
@@ -461,7 +520,7 @@ class Governor(Discovery):
             self._permission_tools = permission_tools_of(self)
         return self._permission_tools
 
-    # --- what the pipeline asks for ----------------------------------------------------------------------------------
+    # --- what the pipeline asks for ---------------------------------------------------------------
 
     def tool_added(self, spec: ToolSpec) -> None:
         """Warn, once for each tool, where the settings believe a sandbox that it states.
@@ -473,12 +532,15 @@ class Governor(Discovery):
 
     def _read_lists(self) -> None:
         """Read which settings name tools, to compare them with the tools at the next call."""
-        bundle = getattr(self._first_engine, "bundle", None)  # the rules of an OPA server are not here
+        # the rules of an OPA server are not here
+        bundle = getattr(self._first_engine, "bundle", None)
         self._lists = ToolLists(bundle, {"shadow_tools": self.settings.shadow_tools})
         self._looked_at = -1
 
     def _look_at_lists(self) -> None:
-        """Compare settings that name tools with the tools that there are; looked at again when there are others."""
+        """Compare settings that name tools with the tools that there are; looked at again when
+        there are others.
+        """
         added = 0
         for registry in self.registries:
             added += registry.added
@@ -490,7 +552,8 @@ class Governor(Discovery):
             self.tool_added(spec)
         self._lists.warn_of_entries(
             ToolNames(
-                (spec.tool_id, f"{spec.declaration.namespace}.{spec.name}"), (spec.name, *spec.declaration.aliases)
+                (spec.tool_id, f"{spec.declaration.namespace}.{spec.name}"),
+                (spec.name, *spec.declaration.aliases),
             )
             for spec in tools
         )
@@ -511,7 +574,9 @@ class Governor(Discovery):
         return self.redactor.redact(value).value
 
     def close(self) -> None:
-        """Release engines, stores and connections; sinks write what waits, a private directory of results goes."""
+        """Release engines, stores and connections; sinks write what waits, a private directory of
+        results goes.
+        """
         if self._source is not None:
             self._source.close()
         self.decider.close()
@@ -528,9 +593,9 @@ class Governor(Discovery):
     def close_on_signals(self, *numbers: int) -> None:
         """Close this Governor when the process is told to end, and then let it end as it would have.
 
-        Python runs no exit handlers at SIGTERM, which is how containers are stopped; what waits in sinks and in the
-        providers of telemetry would be lost. Call it once, in the main thread, after your own handlers are set: a
-        handler that is there runs afterwards.
+        Python runs no exit handlers at SIGTERM, which is how containers are stopped; what waits in
+        sinks and in the providers of telemetry would be lost. Call it once, in the main thread,
+        after your own handlers are set: a handler that is there runs afterwards.
 
         Args:
             numbers: the signals; SIGTERM where none is given.
@@ -557,10 +622,13 @@ class Governor(Discovery):
         return store
 
 
-def _approver(approver: Approver | AsyncApprover | Callback | None) -> Approver | AsyncApprover | None:
+def _approver(
+    approver: Approver | AsyncApprover | Callback | None,
+) -> Approver | AsyncApprover | None:
     if approver is None:
         return None
-    from agenttool_otel.approvals.approvers import build_approver  # a program without one does not pay for them
+    # a program without one does not pay for them
+    from agenttool_otel.approvals.approvers import build_approver
 
     return build_approver(approver)
 

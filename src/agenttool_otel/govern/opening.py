@@ -1,4 +1,6 @@
-"""What a Governor opens: its stores, shared sessions, the places that no tool may touch, and telemetry's settings."""
+"""What a Governor opens: its stores, shared sessions, the places that no tool may touch, and
+telemetry's settings.
+"""
 
 from __future__ import annotations
 
@@ -35,19 +37,24 @@ def open_results(place: str, owner: object) -> tuple[ResultStore, Callable[[], o
     if place:
         return ResultStore(LocalBackend(place)), None
     place = tempfile.mkdtemp(prefix="agenttool-results-")
-    # nobody but its owner can resolve its references, so nothing of it is kept after it, also where nobody closes it;
-    # a forked child must not remove what is its parent's
-    return ResultStore(LocalBackend(place)), weakref.finalize(owner, _remove_private, place, os.getpid())
+    # nobody but its owner can resolve its references, so nothing of it is kept after it, also where
+    # nobody closes it; a forked child must not remove what is its parent's
+    return ResultStore(LocalBackend(place)), weakref.finalize(
+        owner, _remove_private, place, os.getpid()
+    )
 
 
-def approvals_opener(approvals: ApprovalStore | str | None, settings: Settings) -> Callable[[], ApprovalStore]:
+def approvals_opener(
+    approvals: ApprovalStore | str | None, settings: Settings
+) -> Callable[[], ApprovalStore]:
     """Return what opens the approval store when it is first needed."""
     if approvals is not None and not isinstance(approvals, (str, Path)):
         return lambda: approvals
     url = approvals or settings.approvals_url or "sqlite://"
 
     def opened() -> ApprovalStore:
-        from agenttool_otel.approvals.store.store import ApprovalStore  # SQLAlchemy is slow to import
+        # SQLAlchemy is slow to import
+        from agenttool_otel.approvals.store.store import ApprovalStore
 
         store = ApprovalStore(
             url,
@@ -62,7 +69,10 @@ def approvals_opener(approvals: ApprovalStore | str | None, settings: Settings) 
 
 
 def fact_environment(
-    settings: Settings, protected: tuple[tuple[str, str], ...], context: AgentContext, session: Session
+    settings: Settings,
+    protected: tuple[tuple[str, str], ...],
+    context: AgentContext,
+    session: Session,
 ) -> FactEnvironment:
     """Return what facts of a call depend on beside its arguments."""
     return FactEnvironment(
@@ -76,7 +86,9 @@ def fact_environment(
 
 
 def shared_sessions(settings: Settings) -> SessionStore | None:
-    """Open where sessions are shared, under the key of approvals or, in SQLite, the one beside the database."""
+    """Open where sessions are shared, under the key of approvals or, in SQLite, the one beside the
+    database.
+    """
     url = settings.sessions_url
     if url == "approvals":
         url = settings.approvals_url
@@ -96,13 +108,22 @@ def shared_sessions(settings: Settings) -> SessionStore | None:
 
 
 def protected_places(settings: Settings) -> tuple[tuple[str, str], ...]:
-    """Return the places that no tool may touch, with their class: the policy's own, approvals and sessions."""
-    places = [(settings.policy_bundle or str(default_bundle_path()), "policy"), (settings.policy_data, "policy")]
+    """Return the places that no tool may touch, with their class: the policy's own, approvals and
+    sessions.
+    """
+    places = [
+        (settings.policy_bundle or str(default_bundle_path()), "policy"),
+        (settings.policy_data, "policy"),
+    ]
     places.append((settings.tools_file, "policy"))
     for url in (settings.approvals_url, settings.sessions_url):
         if url.startswith("sqlite:///"):
             places.append((url.removeprefix("sqlite:///"), "approval"))
-    return tuple((str(Path(place).absolute()), kind) for place, kind in places if place and "://" not in place)
+    return tuple(
+        (str(Path(place).absolute()), kind)
+        for place, kind in places
+        if place and "://" not in place
+    )
 
 
 def _remove_private(place: str, owner: int) -> None:

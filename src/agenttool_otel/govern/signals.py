@@ -1,4 +1,6 @@
-"""What a process does when it is told to end: close a Governor, flush telemetry, and end as it would have."""
+"""What a process does when it is told to end: close a Governor, flush telemetry, and end as it
+would have.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ def _close_on(governor: Governor, number: signal.Signals) -> None:
 
     def handle(received: int, frame: FrameType | None) -> None:
         # in a thread: what the signal interrupted may hold a lock that closing needs
-        closing = threading.Thread(target=_close, args=(governor,), name="agenttool-closing", daemon=True)
+        closing = threading.Thread(
+            target=_close, args=(governor,), name="agenttool-closing", daemon=True
+        )
         closing.start()
         closing.join(_FLUSH_SECONDS)
         if callable(before):

@@ -1,6 +1,7 @@
 """What a type checker knows of a governed function: its own signature, and ``tool``.
 
-At run time these are wrappers (`decorators.py`) that look like the function to every inspection; no such class exists.
+At run time these are wrappers (`decorators.py`) that look like the function to every inspection; no
+such class exists.
 """
 
 from __future__ import annotations
@@ -41,8 +42,9 @@ class Governed(Protocol[P, R_co]):
 class GovernedMethod(Protocol[P, R_co]):
     """A governed function that was found on an instance or a class.
 
-    Type checkers don't tell a decorator whether a function in a class body is a method, a class method or a static one.
-    So arguments are right where they fit either what is left without the first parameter, or all of them.
+    Type checkers don't tell a decorator whether a function in a class body is a method, a class
+    method or a static one. So arguments are right where they fit either what is left without the
+    first parameter, or all of them.
     """
 
     __name__: str
@@ -53,7 +55,9 @@ class GovernedMethod(Protocol[P, R_co]):
         """The governed tool, bound as the method is."""
 
     @overload
-    def __call__(self: GovernedMethod[Concatenate[Any, Q], R], *args: Q.args, **kwargs: Q.kwargs) -> R: ...
+    def __call__(
+        self: GovernedMethod[Concatenate[Any, Q], R], *args: Q.args, **kwargs: Q.kwargs
+    ) -> R: ...
 
     @overload
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...

@@ -1,4 +1,6 @@
-"""Hooks: code of yours around every governed call, typed, bounded in time and recorded (docs/hooks.md)."""
+"""Hooks: code of yours around every governed call, typed, bounded in time and recorded
+(docs/hooks.md).
+"""
 
 from agenttool_otel.hooks.context import HookContext
 from agenttool_otel.hooks.outputs import (
@@ -16,6 +18,17 @@ from agenttool_otel.hooks.registry import Hook, Hooks
 from agenttool_otel.names import HookEvent
 
 __all__ = [
-    "AdditionalContext", "Hook", "HookContext", "HookEvent", "HookOutput", "Hooks", "Message", "PermissionResult",
-    "Progress", "Resources", "Stop", "UpdatedInput", "UpdatedOutput",
-]  # fmt: skip
+    "AdditionalContext",
+    "Hook",
+    "HookContext",
+    "HookEvent",
+    "HookOutput",
+    "Hooks",
+    "Message",
+    "PermissionResult",
+    "Progress",
+    "Resources",
+    "Stop",
+    "UpdatedInput",
+    "UpdatedOutput",
+]

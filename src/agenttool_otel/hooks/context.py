@@ -1,4 +1,6 @@
-"""What a hook is given: facts and copies. Nothing that it does to them reaches the call; only its outputs do."""
+"""What a hook is given: facts and copies. Nothing that it does to them reaches the call; only its
+outputs do.
+"""
 
 from __future__ import annotations
 
@@ -31,14 +33,15 @@ class HookContext:
         labels: the session's labels.
         resumed: the call continues after a pause.
         model_input: arguments as received.
-        arguments: arguments as they would run: defaults filled in, earlier changes included, internal ones left out.
+        arguments: arguments as they would run: defaults filled in, earlier changes included,
+          internal ones left out.
         decision: behavior of the decision, from ``permission_request`` on.
         rule: the rule that decided.
         message: why, in the policy's words.
         request: the approval request as data, for ``permission_request``.
         status: the result's status, after the tool.
-        result: what the tool returned, as a copy (as JSON data where it can't be copied), bounded as
-            ``records.to_json_value`` is.
+        result: what the tool returned, as a copy (as JSON data where it can't be copied), bounded
+            as ``records.to_json_value`` is.
         size: bytes of the result, when known.
         items: how many items a stream gave.
         error: the error record as data, for ``post_tool_use_failure``.
@@ -80,7 +83,8 @@ class HookContext:
 class HookState:
     """What hooks left on one call."""
 
-    # by hook id the permission input that this pre hook has seen; the very object, so that any change counts
+    # by hook id the permission input that this pre hook has seen; the very object, so that any
+    # change counts
     seen: dict[str, dict[str, Any]] = field(default_factory=dict)
     messages: list[dict[str, Any]] = field(default_factory=list)  # messages, redacted
     stop: dict[str, Any] | None = None  # the stop that a hook asked for after the tool had run

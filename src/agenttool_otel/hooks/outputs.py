@@ -1,7 +1,9 @@
-"""What a hook may emit, as types (standard, "Hook outputs"): a hook returns one of these, several in order, or nothing.
+"""What a hook may emit, as types (standard, "Hook outputs"): a hook returns one of these, several
+in order, or nothing.
 
-An output is checked when it is made, so that a wrong one is a failure of the hook that made it. What each one can do
-depends on when the hook runs; ``docs/hooks.md`` has the table. None of them lifts a deny or an ask.
+An output is checked when it is made, so that a wrong one is a failure of the hook that made it.
+What each one can do depends on when the hook runs; ``docs/hooks.md`` has the table. None of them
+lifts a deny or an ask.
 """
 
 from __future__ import annotations
@@ -64,8 +66,9 @@ class UpdatedInput:
     """A whole new input; recorded as a mutation, validated like a model's, and decided again.
 
     Attributes:
-        arguments: all arguments, not only the changed ones. Internal-only parameters of the tool may be among them:
-            they go to the executor and are in no model-facing schema, no policy input and no record.
+        arguments: all arguments, not only the changed ones. Internal-only parameters of the tool
+            may be among them: they go to the executor and are in no model-facing schema, no policy
+            input and no record.
         reason: why, for the record.
     """
 
@@ -74,7 +77,9 @@ class UpdatedInput:
     reason: str = ""
 
     def __post_init__(self) -> None:
-        if not isinstance(self.arguments, Mapping) or not all(isinstance(name, str) for name in self.arguments):
+        if not isinstance(self.arguments, Mapping) or not all(
+            isinstance(name, str) for name in self.arguments
+        ):
             raise TypeError("an updated input is an object of arguments by name")
         _text("a reason", self.reason)
 
@@ -93,7 +98,8 @@ class PermissionResult:
     message: str = ""
 
     def __post_init__(self) -> None:
-        # a word that nobody knows must not become "no opinion": the hook fails, and a failing hook blocks
+        # a word that nobody knows must not become "no opinion": the hook fails, and a failing hook
+        # blocks
         object.__setattr__(self, "behavior", Behavior(self.behavior))
         _text("a message", self.message)
 
@@ -118,7 +124,8 @@ class AdditionalContext:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Stop: before the tool runs, the call ends ``hook_blocked``; after it, the envelope asks the agent to stop.
+    """Stop: before the tool runs, the call ends ``hook_blocked``; after it, the envelope asks the
+    agent to stop.
 
     Attributes:
         reason: why.
@@ -133,7 +140,8 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class UpdatedOutput:
-    """A replacement for what the tool returned; only for remote tools, or from a hook that owns the output.
+    """A replacement for what the tool returned; only for remote tools, or from a hook that owns the
+    output.
 
     Attributes:
         value: the new value, mapped once more.
@@ -152,10 +160,12 @@ class UpdatedOutput:
 class Resources:
     """State of the application that the call is about, for rules: ``input.resources``, by name.
 
-    From a pre_tool_use hook, which looks it up for the very arguments; a look-up that fails denies the call.
+    From a pre_tool_use hook, which looks it up for the very arguments; a look-up that fails denies
+    the call.
 
     Attributes:
-        values: by name: JSON data, dataclasses, pydantic models. What has no whole JSON form is refused.
+        values: by name: JSON data, dataclasses, pydantic models. What has no whole JSON form is
+          refused.
     """
 
     kind: ClassVar[str] = "resources"
@@ -165,8 +175,26 @@ class Resources:
         object.__setattr__(self, "values", whole_object("resources", self.values))
 
 
-HookOutput = Message | Progress | UpdatedInput | PermissionResult | AdditionalContext | Stop | UpdatedOutput | Resources
+HookOutput = (
+    Message
+    | Progress
+    | UpdatedInput
+    | PermissionResult
+    | AdditionalContext
+    | Stop
+    | UpdatedOutput
+    | Resources
+)
 """Any output."""
 
-OUTPUT_TYPES = (Message, Progress, UpdatedInput, PermissionResult, AdditionalContext, Stop, UpdatedOutput, Resources)
+OUTPUT_TYPES = (
+    Message,
+    Progress,
+    UpdatedInput,
+    PermissionResult,
+    AdditionalContext,
+    Stop,
+    UpdatedOutput,
+    Resources,
+)
 """The same, to test against."""

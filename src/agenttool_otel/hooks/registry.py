@@ -1,4 +1,6 @@
-"""The hook registry: which hooks run when, for which tools, in which order, and how long they may take."""
+"""The hook registry: which hooks run when, for which tools, in which order, and how long they may
+take.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from agenttool_otel.values.forks import new_lock
 DEFAULT_TIMEOUT: Final = 5.0
 """Seconds that a hook may take where nothing is said."""
 
-BEFORE: Final = frozenset({HookEvent.PRE_TOOL_USE, HookEvent.PERMISSION_REQUEST, HookEvent.PERMISSION_DECISION})
+BEFORE: Final = frozenset(
+    {HookEvent.PRE_TOOL_USE, HookEvent.PERMISSION_REQUEST, HookEvent.PERMISSION_DECISION}
+)
 """Events before the tool's body: what fails there can still keep the tool from running."""
 
 OnFailure = Literal["block", "continue"]
@@ -64,8 +68,9 @@ class HookOptions(TypedDict, total=False):
     timeout: float
     """Seconds that it may take; a hook that takes longer has failed."""
     on_failure: OnFailure | None
-    """``block``, the default before the tool's body: a hook that raises, hangs or answers nonsense denies the call;
-    ``continue``: that is only recorded. After the body nothing can be blocked."""
+    """``block``, the default before the tool's body: a hook that raises, hangs or answers nonsense
+    denies the call; ``continue``: that is only recorded. After the body nothing can be blocked.
+    """
     owns_output: bool
     """Let a post_tool_use hook replace the output of a tool that is not remote."""
     hook_id: str | None
@@ -75,8 +80,8 @@ class HookOptions(TypedDict, total=False):
 class Hooks:
     """A registry of hooks; safe for threads, and one may be shared by several Governors.
 
-    ``hooks.on("pre_tool_use", tool="write_*")`` decorates a function that takes a HookContext. A hook that is
-    registered or removed while calls run counts from the next phase of each call on.
+    ``hooks.on("pre_tool_use", tool="write_*")`` decorates a function that takes a HookContext. A
+    hook that is registered or removed while calls run counts from the next phase of each call on.
     """
 
     def __init__(self) -> None:
@@ -95,8 +100,8 @@ class Hooks:
         """Register the decorated function; it stays what it is.
 
         Args:
-            event: pre_tool_use, post_tool_use, post_tool_use_failure, permission_request, permission_decision or
-                result_persistence.
+            event: pre_tool_use, post_tool_use, post_tool_use_failure, permission_request,
+                permission_decision or result_persistence.
             options: which tools, when and how; see HookOptions.
 
         Raises:
@@ -109,12 +114,14 @@ class Hooks:
 
         return register
 
-    def add(self, function: Callable[..., Any], event: HookEvent | str, **options: Unpack[HookOptions]) -> Hook:
+    def add(
+        self, function: Callable[..., Any], event: HookEvent | str, **options: Unpack[HookOptions]
+    ) -> Hook:
         """Register a function; as ``on``, without the decorator.
 
         Args:
-            function: takes a HookContext; returns an output, several, or nothing. May be a coroutine function, or a
-                plain or asynchronous generator of outputs.
+            function: takes a HookContext; returns an output, several, or nothing. May be a
+                coroutine function, or a plain or asynchronous generator of outputs.
             event: see ``on``.
             options: which tools, when and how; see HookOptions.
 
@@ -150,7 +157,8 @@ class Hooks:
                 on_failure=on_failure or ("block" if when in BEFORE else "continue"),
                 owns_output=bool(options.get("owns_output", False)),
             )
-            self._hooks = tuple(sorted((*self._hooks, hook), key=lambda one: one.order))  # stable: then registration
+            # stable: then registration
+            self._hooks = tuple(sorted((*self._hooks, hook), key=lambda one: one.order))
             self._matching = {}
         return hook
 
@@ -178,7 +186,8 @@ class Hooks:
             event: the event.
             facts: the tool.
         """
-        known = self._matching  # one mapping for look-up and entry, so that a stale answer never enters a fresh one
+        # one mapping for look-up and entry, so that a stale answer never enters a fresh one
+        known = self._matching
         if (found := known.get((event, facts))) is None:
             found = tuple(h for h in self._hooks if h.event is event and h.matcher.matches(facts))
             if len(known) < 10_000:
@@ -189,7 +198,11 @@ class Hooks:
 def _check(event: HookEvent, options: HookOptions) -> None:
     timeout, order = options.get("timeout", DEFAULT_TIMEOUT), options.get("order", 0)
     on_failure = options.get("on_failure")
-    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not 0 < timeout < float("inf"):
+    if (
+        isinstance(timeout, bool)
+        or not isinstance(timeout, (int, float))
+        or not 0 < timeout < float("inf")
+    ):
         raise ConfigurationError("a hook's timeout is a positive number of seconds")
     if isinstance(order, bool) or not isinstance(order, (int, float)) or order != order:
         raise ConfigurationError("a hook's order is a number")
@@ -215,4 +228,7 @@ def _name(function: Callable[..., Any]) -> str:
 
 def _is_async(function: Callable[..., Any]) -> bool:
     call = function if inspect.isroutine(function) else type(function).__call__
-    return any(inspect.iscoroutinefunction(one) or inspect.isasyncgenfunction(one) for one in (function, call))
+    return any(
+        inspect.iscoroutinefunction(one) or inspect.isasyncgenfunction(one)
+        for one in (function, call)
+    )

@@ -1,8 +1,9 @@
-"""Run one hook within its deadline, whatever it does: raise, hang, swallow its cancellation, answer nonsense.
+"""Run one hook within its deadline, whatever it does: raise, hang, swallow its cancellation, answer
+nonsense.
 
-Python can't stop a running function. A plain hook therefore runs in a thread of its own, which is left behind when its
-time is over; an asynchronous one runs as a task that is cancelled and not waited for, or, for a synchronous caller, in
-a private event loop in such a thread.
+Python can't stop a running function. A plain hook therefore runs in a thread of its own, which is
+left behind when its time is over; an asynchronous one runs as a task that is cancelled and not
+waited for, or, for a synchronous caller, in a private event loop in such a thread.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The contract of an adapter: one call of a framework's tool, governed.
 
-A framework needs one subclass of Adapter, and a place to make it: where the framework runs a tool's body.
+A framework needs one subclass of Adapter, and a place to make it: where the framework runs a tool's
+body.
 """
 
 from __future__ import annotations
@@ -18,14 +19,17 @@ from agenttool_otel.context.context import current_context, current_mappings
 
 
 class Adapter(ABC):
-    """One call of a framework's tool: binds its arguments, runs it if it may run, and gives back what is expected.
+    """One call of a framework's tool: binds its arguments, runs it if it may run, and gives back
+    what is expected.
 
     ``bind`` and ``rebind`` are those of a Target, and raise what theirs do.
     """
 
     def __init__(self, tool: GovernedTool, native_call_id: str | None) -> None:
         self.runtime = tool.governor
-        self.call = Invocation(tool.spec, self.runtime.effective(current_context()), native_call_id=native_call_id)
+        self.call = Invocation(
+            tool.spec, self.runtime.effective(current_context()), native_call_id=native_call_id
+        )
         self.call.mappings = current_mappings()
         self.call.place = take_place()
 
@@ -39,7 +43,9 @@ class Adapter(ABC):
 
     @abstractmethod
     def deliver(self, response: str | None) -> Any:
-        """Return the outcome as the framework wants it; ``response`` is a text that a person gave in its place."""
+        """Return the outcome as the framework wants it; ``response`` is a text that a person gave
+        in its place.
+        """
 
     def unwrap(self, value: Any) -> Any:
         """Return what a model sees of a return value."""

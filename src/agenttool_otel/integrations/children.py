@@ -1,8 +1,10 @@
-"""Processes that multiprocessing starts afresh (``spawn``, ``forkserver``) are instrumented as their parent is.
+"""Processes that multiprocessing starts afresh (``spawn``, ``forkserver``) are instrumented as
+their parent is.
 
-A forked child has its parent's tools as they are. A fresh one has nothing of it but what is pickled for it: so the
-instructions travel with the pickled process object, and are carried out before its target is read. A Governor can't be
-pickled: where the parent configured its default one in code, the child refuses every call until it has done so, too.
+A forked child has its parent's tools as they are. A fresh one has nothing of it but what is pickled
+for it: so the instructions travel with the pickled process object, and are carried out before its
+target is read. A Governor can't be pickled: where the parent configured its default one in code,
+the child refuses every call until it has done so, too.
 """
 
 from __future__ import annotations
@@ -56,7 +58,9 @@ class FreshChildren:
         failure: why the parent refuses every call, if it does.
     """
 
-    def __init__(self, facts: Mapping[str, GovernOptions], trusts: Any, failure: Exception | None) -> None:
+    def __init__(
+        self, facts: Mapping[str, GovernOptions], trusts: Any, failure: Exception | None
+    ) -> None:
         self._facts, self._trusts = facts, trusts
         self._failure = "" if failure is None else str(failure)
 
@@ -74,7 +78,11 @@ class FreshChildren:
     def _instructions(self) -> Instructions:
         facts, trusts, failure = self._facts, self._trusts, self._failure
         if not _can_be_sent(facts):
-            facts, failure = {}, failure or "the facts of its tools can't be pickled for a process that starts afresh"
+            facts, failure = (
+                {},
+                failure
+                or "the facts of its tools can't be pickled for a process that starts afresh",
+            )
         if not _can_be_sent(trusts):
             trusts = None  # nothing in a tool's metadata is believed then
         return Instructions(facts, trusts, failure, default_is_configured() or _parent_configured)
@@ -88,7 +96,9 @@ def _can_be_sent(value: Any) -> bool:
     return True
 
 
-def _follow(facts: Mapping[str, GovernOptions], trusts: Any, failure: str, configured: bool) -> None:
+def _follow(
+    facts: Mapping[str, GovernOptions], trusts: Any, failure: str, configured: bool
+) -> None:
     """Instrument this process as its parent is; where it uses no tools, nothing is imported."""
     global _parent_configured, _waiting
     _parent_configured = configured
@@ -115,8 +125,12 @@ def _refuse_until_configured() -> None:
     from agenttool_otel.govern.governor import Governor
     from agenttool_otel.policy.engines.refusing import RefusingEngine
 
-    _logger.warning("every call of a tool is refused here until configure() is called: %s", NOT_CONFIGURED)
-    replace_default(Governor(policy=RefusingEngine(PolicyLoadError(NOT_CONFIGURED))), configured=False)
+    _logger.warning(
+        "every call of a tool is refused here until configure() is called: %s", NOT_CONFIGURED
+    )
+    replace_default(
+        Governor(policy=RefusingEngine(PolicyLoadError(NOT_CONFIGURED))), configured=False
+    )
 
 
 def _process(instructions: None, reduced: tuple[Any, ...]) -> Any:

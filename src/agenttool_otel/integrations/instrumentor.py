@@ -1,11 +1,13 @@
-"""``opentelemetry-instrument python app.py``: the tools of a program that never heard of this package are governed.
+"""``opentelemetry-instrument python app.py``: the tools of a program that never heard of this
+package are governed.
 
-A tool object is held from the moment it is made, and put under governance at its first use, in place; tools that were
-made before are found and held, too. Objects that nobody saw being made (unpickled, ``model_construct``) are governed at
-their first call: each framework is patched at the methods that lead to a tool's body, and at the body. If governing
-fails, the call is refused, never let through. So is every call of a tool whose class replaces one of the framework's
-own methods: what it does can't be decided. And so is every call where the instrumentation itself can't be set up: the
-launcher only logs what an instrumentor raises, and lets the program run.
+A tool object is held from the moment it is made, and put under governance at its first use, in
+place; tools that were made before are found and held, too. Objects that nobody saw being made
+(unpickled, ``model_construct``) are governed at their first call: each framework is patched at the
+methods that lead to a tool's body, and at the body. If governing fails, the call is refused, never
+let through. So is every call of a tool whose class replaces one of the framework's own methods:
+what it does can't be decided. And so is every call where the instrumentation itself can't be set
+up: the launcher only logs what an instrumentor raises, and lets the program run.
 """
 
 from __future__ import annotations
@@ -36,10 +38,10 @@ _logger = logging.getLogger("agenttool_otel.instrumentor")
 class AgentToolInstrumentor(BaseInstrumentor):  # type: ignore[misc, unused-ignore]
     """Governs every LangChain tool of the process.
 
-    ``instrument(facts={...})`` states facts of tools by name or glob; without code, the JSON file that
-    ``AGENTTOOL_TOOLS`` names does. ``instrument(trust_metadata=...)`` takes a function that tells of a tool object
-    whether what its metadata states counts too; no tool's does otherwise. Settings come from the environment (see
-    Settings).
+    ``instrument(facts={...})`` states facts of tools by name or glob; without code, the JSON file
+    that ``AGENTTOOL_TOOLS`` names does. ``instrument(trust_metadata=...)`` takes a function that
+    tells of a tool object whether what its metadata states counts too; no tool's does otherwise.
+    Settings come from the environment (see Settings).
     """
 
     _facts: Mapping[str, GovernOptions]
@@ -63,7 +65,8 @@ class AgentToolInstrumentor(BaseInstrumentor):  # type: ignore[misc, unused-igno
         self._facts, self._failure, self._refusing = {}, None, None
         self._trusts = kwargs.get("trust_metadata")
         self._classes = HeldClasses(self._govern)
-        # first of all: an error after this refuses every call, an error before it would let every call through
+        # first of all: an error after this refuses every call, an error before it would let every
+        # call through
         self._replace(BaseTool, "run", self._before)
         self._replace(BaseTool, "arun", self._before)
         self._replace(BaseTool, "__init__", self._after_init)
@@ -72,7 +75,8 @@ class AgentToolInstrumentor(BaseInstrumentor):  # type: ignore[misc, unused-igno
         try:
             facts = kwargs.get("facts")
             self._facts = facts if facts is not None else read_facts(Settings.load().tools_file)
-            default_governor()  # a broken policy is told at start, and refuses every call from then on
+            # a broken policy is told at start, and refuses every call from then on
+            default_governor()
             self._failure = kwargs.get("failure")
         except Exception as error:
             self._failure = error
@@ -87,7 +91,7 @@ class AgentToolInstrumentor(BaseInstrumentor):  # type: ignore[misc, unused-igno
         setattr(cls, name, patched)
         self._patched.append((weakref.ref(cls), name, original, patched))
 
-    # --- classes -----------------------------------------------------------------------------------------------------
+    # --- classes ----------------------------------------------------------------------------------
 
     def _watch(self, base: Any) -> None:
         """Patch the tool classes that there are, and those that will be."""
@@ -116,7 +120,7 @@ class AgentToolInstrumentor(BaseInstrumentor):  # type: ignore[misc, unused-igno
             if inspect.isfunction(cls.__dict__.get(name)):
                 self._replace(cls, name, self._before)
 
-    # --- objects -----------------------------------------------------------------------------------------------------
+    # --- objects ----------------------------------------------------------------------------------
 
     def _after_init(self, wrapped: Any, instance: Any, args: Any, kwargs: Any) -> None:
         wrapped(*args, **kwargs)
@@ -129,12 +133,18 @@ class AgentToolInstrumentor(BaseInstrumentor):  # type: ignore[misc, unused-igno
                 self._hold(found)
 
     def _hold(self, tool: Any) -> None:
-        """Let each use of a tool begin with its governing; where its class can't be made, its first call does."""
+        """Let each use of a tool begin with its governing; where its class can't be made, its first
+        call does.
+        """
         try:
             if not self._classes.hold(tool):
                 return
         except Exception as error:
-            _logger.warning("a tool of %s is governed at its first call only: %s", type(tool).__name__, _told(error))
+            _logger.warning(
+                "a tool of %s is governed at its first call only: %s",
+                type(tool).__name__,
+                _told(error),
+            )
             return
         self._note(tool)
 
@@ -171,7 +181,9 @@ class AgentToolInstrumentor(BaseInstrumentor):  # type: ignore[misc, unused-igno
         return getattr(instance, wrapped.__name__)(*args, **kwargs)
 
     def _govern(self, tool: Any) -> None:
-        """Put a tool object under governance; where that can't be done, under a refusal of each of its calls."""
+        """Put a tool object under governance; where that can't be done, under a refusal of each of
+        its calls.
+        """
         from agenttool_otel.integrations.langchain.govern import govern_in_place, is_governed
 
         with self._lock:
@@ -216,16 +228,18 @@ def _told(error: Exception) -> str:
 
 
 def is_instrumented() -> bool:
-    """Tell whether ``opentelemetry-instrument`` (or ``instrument()``) put the tools of this process under governance.
+    """Tell whether ``opentelemetry-instrument`` (or ``instrument()``) put the tools of this process
+    under governance.
 
-    A launcher that fails before it reaches this instrumentor (an exporter of an unknown name is enough) only logs that,
-    and starts the program all the same.
+    A launcher that fails before it reaches this instrumentor (an exporter of an unknown name is
+    enough) only logs that, and starts the program all the same.
     """
     return bool(AgentToolInstrumentor().is_instrumented_by_opentelemetry)
 
 
 def require_instrumented() -> None:
-    """Stop a program that should have been instrumented and is not; call it before the first tool is used.
+    """Stop a program that should have been instrumented and is not; call it before the first tool
+    is used.
 
     Raises:
         ConfigurationError: the tools of this process are not governed.

@@ -1,8 +1,8 @@
 """The decision cache: an answer is used again only where it is proven to be the same.
 
-The key is the compiled bundle's generation and exactly those parts of the input that the entry point can read for a
-call of this tool (``reads.py``). An engine that can't prove its reads is never cached. Errors, timeouts and decisions
-that expire are not kept.
+The key is the compiled bundle's generation and exactly those parts of the input that the entry
+point can read for a call of this tool (``reads.py``). An engine that can't prove its reads is never
+cached. Errors, timeouts and decisions that expire are not kept.
 """
 
 from __future__ import annotations
@@ -68,14 +68,20 @@ class DecisionCache:
         """Return the key of a decision, or ``None`` when it must not be cached."""
         try:
             generation: int = engine.generation  # type: ignore[attr-defined]
-            takes = self._takes.get((generation, entry_point)) or self._guarding(engine, generation, entry_point)
+            takes = self._takes.get((generation, entry_point)) or self._guarding(
+                engine, generation, entry_point
+            )
             if type(document["input"]) is not dict:
                 raise TypeError
             told: list[Any] = sorted(document["input"])
             for name, take in takes:
                 told.append(take(document[name]))
             same = generation, entry_point, orjson.dumps(told)
-            projector = self._projectors[same] if same in self._projectors else self._project(engine, same, document)
+            projector = (
+                self._projectors[same]
+                if same in self._projectors
+                else self._project(engine, same, document)
+            )
             if projector is not None:
                 return CacheKey(generation, entry_point, projector.projection(same[2], document))
         except (AttributeError, LookupError, ValueError, TypeError, RecursionError):
@@ -84,16 +90,22 @@ class DecisionCache:
         return None
 
     def _guarding(self, engine: Any, generation: int, entry_point: str) -> list[_Take]:
-        """What the guards read, which tells them all; the arguments' names are told apart from it."""
+        """What the guards read, which tells them all; the arguments' names are told apart
+        from it.
+        """
         members: dict[str, set[str]] = {"session": {"mode"}}
         for path in (path for guard in engine.guards(entry_point) for path in guard.reads):
             if not path[1].startswith(VIEW):
                 members.setdefault(path[0], set()).add(path[1])
-        takes: list[_Take] = [(name, operator.itemgetter(*sorted(names))) for name, names in sorted(members.items())]
+        takes: list[_Take] = [
+            (name, operator.itemgetter(*sorted(names))) for name, names in sorted(members.items())
+        ]
         self._takes = {(generation, entry_point): takes}  # of few bundles, mostly of one
         return takes
 
-    def _project(self, engine: Any, same: tuple[int, str, bytes], document: Any) -> _Projector | None:
+    def _project(
+        self, engine: Any, same: tuple[int, str, bytes], document: Any
+    ) -> _Projector | None:
         proven = engine.reads(same[1], document)
         if proven is not None and proven[0] != same[0]:
             return None  # another bundle by now
@@ -115,7 +127,9 @@ class DecisionCache:
         return verdict
 
     def put(self, engine: PolicyEngine, key: CacheKey, verdict: Verdict) -> None:
-        """Keep a verdict, unless it expires, stands for a failure, or the bundle changed while it was made."""
+        """Keep a verdict, unless it expires, stands for a failure, or the bundle changed while it
+        was made.
+        """
         if verdict.expires_at is not None or verdict.fail_closed is not None:
             return
         if getattr(engine, "evaluating", None) != key.generation:
@@ -143,7 +157,9 @@ class DecisionCache:
 
 
 class _Projector:
-    """Collects what an entry point reads, without its keys: the order is fixed, so the place tells which it is."""
+    """Collects what an entry point reads, without its keys: the order is fixed, so the place tells
+    which it is.
+    """
 
     def __init__(self, read_set: ReadSet) -> None:
         groups: dict[str, list[str]] = {}
@@ -169,7 +185,8 @@ class _Projector:
             found: list[Any] = [0]
             for name, take in self._groups:
                 part = document[name]
-                # an approval or evaluation may be null: no list, so that it differs from one whose members are null
+                # an approval or evaluation may be null: no list, so that it differs from one whose
+                # members are null
                 found.append(None if part is None else [take(part)])
             for name, member in self._looked_at:
                 part = document[name][member]
@@ -178,11 +195,16 @@ class _Projector:
         except (KeyError, TypeError):
             # a member that the contract does not have; the first item keeps the two forms apart
             found = [1, *values(document, self._typed)]
-        # the parts that are not tool arguments are typed by the schema, so orjson can't write them ambiguously
+        # the parts that are not tool arguments are typed by the schema, so orjson can't write them
+        # ambiguously
         projection = told + orjson.dumps(found)
         # what an engine would refuse, or stumble over, has to miss even where no rule looks at it
         arguments = ENCODE_STRICT(document["input"]).encode("utf-8")
-        if self._whole or len(arguments) > _LARGE or arguments.count(b"[") + arguments.count(b"{") > _DEEP:
+        if (
+            self._whole
+            or len(arguments) > _LARGE
+            or arguments.count(b"[") + arguments.count(b"{") > _DEEP
+        ):
             projection += arguments
         if self._free:
             projection += ENCODE_STRICT(values(document, self._free)).encode("utf-8")
@@ -190,7 +212,9 @@ class _Projector:
 
 
 def values(document: Any, paths: Iterable[Path]) -> list[list[Any]]:
-    """Return for each path a list of what is read there, empty where nothing is: so ``null`` and absent differ."""
+    """Return for each path a list of what is read there, empty where nothing is: so ``null`` and
+    absent differ.
+    """
     found: list[list[Any]] = []
     for path in paths:
         value = [document]

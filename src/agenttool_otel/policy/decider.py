@@ -1,7 +1,7 @@
 """Decider: a document in, a believed verdict out, whatever happens in between.
 
-It never raises a failure: everything that stands between a call and a proper decision becomes a deny that says why.
-Only what means "stop this program or task" passes through.
+It never raises a failure: everything that stands between a call and a proper decision becomes a
+deny that says why. Only what means "stop this program or task" passes through.
 """
 
 from __future__ import annotations
@@ -15,7 +15,14 @@ from fnmatch import fnmatchcase
 from typing import Any, Final, TypeVar, cast
 
 from agenttool_otel.errors import ConfigurationError, PolicyEvaluationError, PolicyTimeout
-from agenttool_otel.names import SURFACE_REASON, Behavior, EngineName, EntryPoint, FailClosedCause, PolicyMode
+from agenttool_otel.names import (
+    SURFACE_REASON,
+    Behavior,
+    EngineName,
+    EntryPoint,
+    FailClosedCause,
+    PolicyMode,
+)
 from agenttool_otel.policy.bundles.rego import Path
 from agenttool_otel.policy.cache import DecisionCache
 from agenttool_otel.policy.engines.native import is_panic
@@ -39,7 +46,9 @@ def _failure(error: BaseException, engine: PolicyEngine | None) -> Verdict:
     name = EngineName.NONE if engine is None else engine.name
     revision = "" if engine is None else engine.revision
     if is_panic(error):
-        error = PolicyEvaluationError("the policy engine panicked", cause=FailClosedCause.ENGINE_PANIC)
+        error = PolicyEvaluationError(
+            "the policy engine panicked", cause=FailClosedCause.ENGINE_PANIC
+        )
     if not isinstance(error, Exception):
         raise error
     return deny_for(error, engine=name, revision=revision)
@@ -60,7 +69,8 @@ class Decider:
         shadow_tools: Sequence[str] = (),
     ) -> None:
         if len(shadow_engines) + bool(shadow_packages) > 1:
-            # a verdict, a span and the metrics have room for one other opinion; a second would be asked for nothing
+            # a verdict, a span and the metrics have room for one other opinion; a second would be
+            # asked for nothing
             raise ConfigurationError(
                 "one shadow decision is recorded for each call: give one shadow engine, or shadow packages"
             )
@@ -77,7 +87,8 @@ class Decider:
         self._wanted: dict[tuple[int, str, Path], bool] = {}
         self._timeout = float(timeout)
         if math.isnan(self._timeout):
-            raise ConfigurationError("policy_timeout is not a number")  # every comparison with it would be false
+            # every comparison with it would be false
+            raise ConfigurationError("policy_timeout is not a number")
         self._cache = cache
         self._shadow_engines = whole or tuple(shadow_engines)
         self._shadow_packages = tuple(shadow_packages)
@@ -101,14 +112,18 @@ class Decider:
         }
 
     def wants(self, path: Path, mode: str) -> bool:
-        """Tell whether some engine may read a part of the input, which need not be made where none does."""
+        """Tell whether some engine may read a part of the input, which need not be made where none
+        does.
+        """
         for engine in (*self.engines, *self._shadow_engines):
             if (generation := getattr(engine, "generation", None)) is None:
                 return True
             key = (generation, mode, path)
             if key not in self._wanted:
                 proven = engine.reads(EntryPoint.DECISION, {"session": {"mode": mode}})  # type: ignore[attr-defined]
-                self._wanted[key] = proven is None or any(path[: len(r)] == r[: len(path)] for r in proven[1].paths)
+                self._wanted[key] = proven is None or any(
+                    path[: len(r)] == r[: len(path)] for r in proven[1].paths
+                )
             if self._wanted[key]:
                 return True
         return False
@@ -118,7 +133,7 @@ class Decider:
         for engine in (*self.engines, *self._shadow_engines):
             engine.close()
 
-    # --- decisions ---------------------------------------------------------------------------------------------------
+    # --- decisions --------------------------------------------------------------------------------
 
     def decide(self, document: PolicyInput) -> Verdict:
         """Decide one call."""
@@ -162,21 +177,37 @@ class Decider:
         except BaseException as error:
             return _failure(error, engine)
 
-    async def _ask(self, engine: PolicyEngine, document: PolicyInput, began: float, waits: bool) -> Verdict:
+    async def _ask(
+        self, engine: PolicyEngine, document: PolicyInput, began: float, waits: bool
+    ) -> Verdict:
         timeout = self._timeout
         try:
             if not engine.capabilities.counts_cpu_time:
                 timeout -= time.perf_counter() - began
-            key = None if self._cache is None else self._cache.key(engine, EntryPoint.DECISION, document)
-            if key is not None and self._cache is not None and (known := self._cache.get(key)) is not None:
+            key = (
+                None
+                if self._cache is None
+                else self._cache.key(engine, EntryPoint.DECISION, document)
+            )
+            if (
+                key is not None
+                and self._cache is not None
+                and (known := self._cache.get(key)) is not None
+            ):
                 return known
             validate_input(document)
             started = time.perf_counter()
             if waits:
-                async with asyncio.timeout(max(timeout, 0.0) if engine.capabilities.remote else None):
-                    answer = await engine.aevaluate(EntryPoint.DECISION, _given(engine, document), timeout=timeout)
+                async with asyncio.timeout(
+                    max(timeout, 0.0) if engine.capabilities.remote else None
+                ):
+                    answer = await engine.aevaluate(
+                        EntryPoint.DECISION, _given(engine, document), timeout=timeout
+                    )
             else:
-                answer = engine.evaluate(EntryPoint.DECISION, _given(engine, document), timeout=timeout)
+                answer = engine.evaluate(
+                    EntryPoint.DECISION, _given(engine, document), timeout=timeout
+                )
             _check_time(engine, started, timeout)
             verdict = _believe(answer, engine, document)
             if key is not None and self._cache is not None:
@@ -188,31 +219,44 @@ class Decider:
             return _failure(error, engine)
 
     def _only_observes(self, document: PolicyInput) -> bool:
-        """Tell whether this tool's decisions are recorded only: the last glob that matches says so, one with ``!`` not.
+        """Tell whether this tool's decisions are recorded only: the last glob that matches says so,
+        one with ``!`` not.
 
-        By id or full name alone: a short name is one that another tool could borrow."""
+        By id or full name alone: a short name is one that another tool could borrow.
+        """
         if self.mode is PolicyMode.SHADOW or not self._shadow_tools:
             return self.mode is PolicyMode.SHADOW
         try:
             tool = document["tool"]
             names = (tool["id"], f"{tool['namespace']}.{tool['name']}")
             fitting = [
-                glob for glob in self._shadow_tools if any(fnmatchcase(n, glob.removeprefix("!")) for n in names)
+                glob
+                for glob in self._shadow_tools
+                if any(fnmatchcase(n, glob.removeprefix("!")) for n in names)
             ]
         except (KeyError, TypeError):  # no document that could be decided
             return False
         return bool(fitting) and not fitting[-1].startswith("!")
 
-    # --- the other entry points --------------------------------------------------------------------------------------
+    # --- the other entry points -------------------------------------------------------------------
 
     def visible(self, document: PolicyInput) -> bool:
-        """Tell whether the tool may be on the surface; a failure hides it, and what only observes hides nothing."""
+        """Tell whether the tool may be on the surface; a failure hides it, and what only observes
+        hides nothing.
+        """
         if self._only_observes(document):
             return True
-        return self._query(document, EntryPoint.VISIBLE, lambda answer, _: normalise_visible(answer), lambda _: False)
+        return self._query(
+            document,
+            EntryPoint.VISIBLE,
+            lambda answer, _: normalise_visible(answer),
+            lambda _: False,
+        )
 
     def why_hidden(self, document: PolicyInput) -> str:
-        """Return why a tool is not visible, in the policy's word; an empty text where it gives none."""
+        """Return why a tool is not visible, in the policy's word; an empty text where it
+        gives none.
+        """
         return self._query(
             document,
             SURFACE_REASON,
@@ -230,9 +274,14 @@ class Decider:
         try:
             validate_input(document)
             if not self.engines:
-                raise PolicyEvaluationError("no policy engine is configured", cause=FailClosedCause.NO_DECISION)
+                raise PolicyEvaluationError(
+                    "no policy engine is configured", cause=FailClosedCause.NO_DECISION
+                )
             engine = self.engines[0]
-            return read(engine.evaluate(entry_point, _given(engine, document), timeout=self._timeout), engine)
+            return read(
+                engine.evaluate(entry_point, _given(engine, document), timeout=self._timeout),
+                engine,
+            )
         except BaseException as error:
             if not isinstance(error, Exception) and not is_panic(error):
                 raise
@@ -240,7 +289,9 @@ class Decider:
 
 
 def _nobody_decided(engine: PolicyEngine | None, verdict: Verdict | None) -> Verdict:
-    """Return the denial of a call that every engine of the chain passed on, or for which there is none."""
+    """Return the denial of a call that every engine of the chain passed on, or for which there is
+    none.
+    """
     if engine is None or verdict is None:
         return no_decision()
     return no_decision(engine=engine.name, revision=verdict.revision)
@@ -259,8 +310,8 @@ def _check_time(engine: PolicyEngine, started: float, timeout: float) -> None:
 def _given(engine: PolicyEngine, document: PolicyInput) -> PolicyInput:
     """Return the document that an engine gets: one of its own, unless it is known to write into none.
 
-    What another engine of the chain reads, and what runs, must be what was asked about; and the parts about tool and
-    actor are the same objects from call to call.
+    What another engine of the chain reads, and what runs, must be what was asked about; and the
+    parts about tool and actor are the same objects from call to call.
     """
     if type(engine).__module__.startswith(_OWN):
         return document
@@ -296,7 +347,9 @@ def _believe(answer: EngineAnswer, engine: PolicyEngine, document: PolicyInput) 
     if verdict.expires_at is not None and (
         datetime.fromisoformat(verdict.expires_at) <= datetime.fromisoformat(document["time"])
     ):
-        raise PolicyEvaluationError("the policy's decision has already expired", cause=FailClosedCause.MALFORMED)
+        raise PolicyEvaluationError(
+            "the policy's decision has already expired", cause=FailClosedCause.MALFORMED
+        )
     return verdict
 
 
@@ -304,10 +357,14 @@ _CARRIED: Final = (
     *("source", "reason_type", "rule_ref", "message", "rule_refs", "redact_input", "redact_result"),
     *("engine", "revision", "opa_decision_id", "cached", "fail_closed"),
 )
-"""What an allow keeps of the decision that was only observed; what that would have changed or limited is none of it."""
+"""What an allow keeps of the decision that was only observed; what that would have changed or
+limited is none of it.
+"""
 
 
 def _observed(verdict: Verdict) -> Verdict:
-    """Return what a governor in shadow mode acts on: an allow that carries what would have been decided."""
+    """Return what a governor in shadow mode acts on: an allow that carries what would have been
+    decided.
+    """
     carried = {name: getattr(verdict, name) for name in _CARRIED}
     return Verdict(Behavior.ALLOW, mode=PolicyMode.SHADOW, shadow=verdict, **carried)

@@ -1,8 +1,9 @@
 """The JSON Schema of the policy input, and its validation.
 
-The schema, ``policies/schemas/input.json``, serves twice: it lets ``opa check --strict --schema`` type-check every rule
-that reads ``input``, and every document is validated before a query, because a wrongly typed field makes a deny rule
-undefined rather than true. ``tools/policy_input.py`` makes it from the TypedDicts of the contract.
+The schema, ``policies/schemas/input.json``, serves twice: it lets ``opa check --strict --schema``
+type-check every rule that reads ``input``, and every document is validated before a query, because
+a wrongly typed field makes a deny rule undefined rather than true. ``tools/policy_input.py`` makes
+it from the TypedDicts of the contract.
 """
 
 from __future__ import annotations
@@ -52,4 +53,6 @@ def validate_input(document: Any) -> None:
         rule = "" if error is None else "/".join(str(part) for part in error.schema_path)
     except (ValueError, TypeError, RecursionError):
         rule = "type"
-    raise PolicyEvaluationError(f"policy input does not fit its schema: {rule}", cause=FailClosedCause.INPUT_INVALID)
+    raise PolicyEvaluationError(
+        f"policy input does not fit its schema: {rule}", cause=FailClosedCause.INPUT_INVALID
+    )

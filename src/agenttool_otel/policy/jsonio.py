@@ -1,9 +1,10 @@
 """JSON in and out of the policy layer: fast where it may be, strict where it must be.
 
-An engine must decide on exactly what will run. So tool arguments are encoded by the standard library's encoder, which
-refuses NaN, infinities, bytes and foreign objects where orjson writes ``null`` or guesses; the rest of the document,
-already typed by its schema, goes through orjson, ten times faster. What comes back from another process is decoded with
-duplicate keys, NaN, great depth and great size refused.
+An engine must decide on exactly what will run. So tool arguments are encoded by the standard
+library's encoder, which refuses NaN, infinities, bytes and foreign objects where orjson writes
+``null`` or guesses; the rest of the document, already typed by its schema, goes through orjson, ten
+times faster. What comes back from another process is decoded with duplicate keys, NaN, great depth
+and great size refused.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ MAX_ANSWER_BYTES: Final = 1024 * 1024
 """Default limit of an engine's answer, in bytes."""
 
 MAX_DEPTH: Final = 100
-"""Levels of nesting that are accepted in arguments and answers; engines themselves give up at about 128."""
+"""Levels of nesting that are accepted in arguments and answers; engines themselves give up at about
+128.
+"""
 
 ENCODE_STRICT: Final = json.JSONEncoder(
     allow_nan=False, check_circular=True, ensure_ascii=False, separators=(",", ":")
@@ -48,7 +51,9 @@ def encode_arguments(arguments: Any) -> bytes:
         raise _invalid("the arguments hold text that is not Unicode") from None
     except ValueError as error:
         circular = "ircular" in str(error)
-        raise _invalid("the arguments hold " + ("a cycle" if circular else "a number that JSON lacks")) from None
+        raise _invalid(
+            "the arguments hold " + ("a cycle" if circular else "a number that JSON lacks")
+        ) from None
     except TypeError:
         raise _invalid("the arguments hold a value that JSON lacks") from None
 
@@ -93,14 +98,22 @@ def _depth(value: Any, limit: int) -> bool:
 def decode_strict(text: bytes | str, *, what: str = "answer", limit: int = MAX_ANSWER_BYTES) -> Any:
     """Decode JSON that another program wrote."""
     if len(text) > limit:
-        raise PolicyEvaluationError(f"the {what} is larger than {limit} bytes", cause=FailClosedCause.MALFORMED)
+        raise PolicyEvaluationError(
+            f"the {what} is larger than {limit} bytes", cause=FailClosedCause.MALFORMED
+        )
     try:
         value = loads_unique(text if isinstance(text, str) else text.decode("utf-8"))
     except RecursionError:
-        raise PolicyEvaluationError(f"the {what} is nested too deeply", cause=FailClosedCause.MALFORMED) from None
+        raise PolicyEvaluationError(
+            f"the {what} is nested too deeply", cause=FailClosedCause.MALFORMED
+        ) from None
     except ValueError as error:
         # the decoder's own messages quote no content, only positions
-        raise PolicyEvaluationError(f"the {what} is not JSON: {error}", cause=FailClosedCause.MALFORMED) from None
+        raise PolicyEvaluationError(
+            f"the {what} is not JSON: {error}", cause=FailClosedCause.MALFORMED
+        ) from None
     if not _depth(value, MAX_DEPTH):
-        raise PolicyEvaluationError(f"the {what} is nested too deeply", cause=FailClosedCause.MALFORMED)
+        raise PolicyEvaluationError(
+            f"the {what} is nested too deeply", cause=FailClosedCause.MALFORMED
+        )
     return value

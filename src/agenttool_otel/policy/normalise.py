@@ -1,7 +1,8 @@
 """From what an engine said to what the pipeline may believe: strict, and every doubt is a deny.
 
-Only the exact words of the standard decide. A wrong type anywhere in the document, even beside a proper ``allow``,
-makes the whole document malformed: a bundle that writes nonsense in one field can't be trusted in another.
+Only the exact words of the standard decide. A wrong type anywhere in the document, even beside a
+proper ``allow``, makes the whole document malformed: a bundle that writes nonsense in one field
+can't be trusted in another.
 """
 
 from __future__ import annotations
@@ -11,41 +12,78 @@ from datetime import datetime
 from typing import Any, Final
 
 from agenttool_otel.errors import PolicyError, PolicyEvaluationError, PolicyTimeout
-from agenttool_otel.names import Behavior, DecisionSource, EngineName, FailClosedCause, PersistenceStrategy, ReasonType
+from agenttool_otel.names import (
+    Behavior,
+    DecisionSource,
+    EngineName,
+    FailClosedCause,
+    PersistenceStrategy,
+    ReasonType,
+)
 from agenttool_otel.policy.types import EngineAnswer, Verdict
 from agenttool_otel.redaction.types import DETECTED
 from agenttool_otel.values.inspection import short_name
 
-STRICTNESS: Final[dict[Behavior, int]] = {Behavior.PASSTHROUGH: 0, Behavior.ALLOW: 1, Behavior.ASK: 2, Behavior.DENY: 3}
+STRICTNESS: Final[dict[Behavior, int]] = {
+    Behavior.PASSTHROUGH: 0,
+    Behavior.ALLOW: 1,
+    Behavior.ASK: 2,
+    Behavior.DENY: 3,
+}
 """Rank of a behavior: the higher one wins."""
 
 _BEHAVIORS: Final = {str(item): item for item in Behavior}
 _REASONS: Final = {str(item): item for item in ReasonType}
 _PERSISTENCE: Final = frozenset(str(item) for item in PersistenceStrategy)
 
-DECISION_KEYS: Final = frozenset((
-    "behavior", "reason", "rule_refs", "updated_input", "suggested_updates", "blocked_path", "alternatives",
-    "obligations", "approver_roles", "source", "expires_at",
-))  # fmt: skip
+DECISION_KEYS: Final = frozenset(
+    (
+        "behavior",
+        "reason",
+        "rule_refs",
+        "updated_input",
+        "suggested_updates",
+        "blocked_path",
+        "alternatives",
+        "obligations",
+        "approver_roles",
+        "source",
+        "expires_at",
+    )
+)
 """Members of a decision document that have a meaning; others are kept in ``Verdict.extra``."""
 
-_OBLIGATION_KEYS: Final = frozenset({"redact_input", "redact_result", "max_inline_chars", "persistence"})
+_OBLIGATION_KEYS: Final = frozenset(
+    {"redact_input", "redact_result", "max_inline_chars", "persistence"}
+)
 _POINTER: Final = re.compile(r"(?:/(?:[^/~]|~[01])*)*")
 
 
-_BINDING: Final = (*sorted(_OBLIGATION_KEYS), "obligations", "approver_roles", "expires_at", "updated_input")
+_BINDING: Final = (
+    *sorted(_OBLIGATION_KEYS),
+    "obligations",
+    "approver_roles",
+    "expires_at",
+    "updated_input",
+)
 
 
 def _meant_to_bind(key: str) -> bool:
-    """Tell whether an unknown member is a misspelt or misplaced one that a call must not run without."""
+    """Tell whether an unknown member is a misspelt or misplaced one that a call must not
+    run without.
+    """
     from difflib import get_close_matches
 
     word = key.lower().replace("-", "_")
-    return word.startswith(("redact", "obligation")) or bool(get_close_matches(word, _BINDING, n=1, cutoff=0.85))
+    return word.startswith(("redact", "obligation")) or bool(
+        get_close_matches(word, _BINDING, n=1, cutoff=0.85)
+    )
 
 
 def _malformed(where: str, why: str) -> PolicyEvaluationError:
-    return PolicyEvaluationError(f"the policy's answer is malformed: {where} {why}", cause=FailClosedCause.MALFORMED)
+    return PolicyEvaluationError(
+        f"the policy's answer is malformed: {where} {why}", cause=FailClosedCause.MALFORMED
+    )
 
 
 def _text(value: Any, where: str) -> str:
@@ -95,7 +133,9 @@ def _set_obligations(verdict: Verdict, value: Any) -> None:
         verdict.redact_input = _pointers(item, "obligations.redact_input")
     if (item := value.get("redact_result")) is not None:
         # one string is accepted for the one word that means everything
-        verdict.redact_result = ("*",) if item == "*" else _pointers(item, "obligations.redact_result", star=True)
+        verdict.redact_result = (
+            ("*",) if item == "*" else _pointers(item, "obligations.redact_result", star=True)
+        )
     if (item := value.get("max_inline_chars")) is not None:
         if type(item) is not int or item < 0:
             raise _malformed("obligations.max_inline_chars", "is not a whole number of characters")
@@ -109,7 +149,9 @@ def _set_obligations(verdict: Verdict, value: Any) -> None:
 def normalise(answer: EngineAnswer, *, engine: str) -> Verdict:
     """Turn a decision document into a verdict, or refuse it."""
     if (document := answer.value) is None:
-        raise PolicyEvaluationError("the policy gave no decision (null)", cause=FailClosedCause.UNDEFINED)
+        raise PolicyEvaluationError(
+            "the policy gave no decision (null)", cause=FailClosedCause.UNDEFINED
+        )
     if type(document) is not dict:
         raise _malformed("the decision", "is not an object")
     if "behavior" not in document:
@@ -119,7 +161,12 @@ def normalise(answer: EngineAnswer, *, engine: str) -> Verdict:
         raise PolicyEvaluationError(
             "the policy's answer has an unknown behavior", cause=FailClosedCause.UNKNOWN_BEHAVIOR
         )
-    verdict = Verdict(behavior=behavior, engine=engine, revision=answer.revision, opa_decision_id=answer.decision_id)
+    verdict = Verdict(
+        behavior=behavior,
+        engine=engine,
+        revision=answer.revision,
+        opa_decision_id=answer.decision_id,
+    )
     get = document.get
     if (reason := get("reason")) is not None:
         if type(reason) is not dict:
@@ -156,15 +203,21 @@ def normalise(answer: EngineAnswer, *, engine: str) -> Verdict:
     if not document.keys() <= DECISION_KEYS:
         for key in document.keys() - DECISION_KEYS:
             if _meant_to_bind(key):
-                raise _malformed(key[:64], "is no member of a decision, but looks like one that binds")
-        verdict.extra.update((key, document[key]) for key in sorted(document.keys() - DECISION_KEYS))
+                raise _malformed(
+                    key[:64], "is no member of a decision, but looks like one that binds"
+                )
+        verdict.extra.update(
+            (key, document[key]) for key in sorted(document.keys() - DECISION_KEYS)
+        )
     return verdict
 
 
 def normalise_visible(answer: EngineAnswer) -> bool:
     """Turn the answer of ``data.agenttool.surface.visible`` into a boolean."""
     if answer.value is None:
-        raise PolicyEvaluationError("the policy gave no answer (null)", cause=FailClosedCause.UNDEFINED)
+        raise PolicyEvaluationError(
+            "the policy gave no answer (null)", cause=FailClosedCause.UNDEFINED
+        )
     if type(answer.value) is not bool:
         raise _malformed("visible", "is not a boolean")
     return answer.value

@@ -1,4 +1,6 @@
-"""From settings to policy engines: which bundle, with whose data and rules on top, watched or not."""
+"""From settings to policy engines: which bundle, with whose data and rules on top, watched
+or not.
+"""
 
 from __future__ import annotations
 
@@ -28,10 +30,14 @@ _LAID_BY_SETTINGS: Final = ("policy_preset", "policy_data")
 
 
 def _refuse_unused(engine: str, names: Sequence[str]) -> None:
-    """Refuse rules and data that nobody would read: a policy that silently lacks them is weaker than it looks."""
+    """Refuse rules and data that nobody would read: a policy that silently lacks them is weaker
+    than it looks.
+    """
     if names:
         there = "put it into the engine itself, for OPA with agenttool policy push as agenttool/settings/data.json"
-        raise ConfigurationError(f"{', '.join(dict.fromkeys(names))} can't be used with {engine}: {there}")
+        raise ConfigurationError(
+            f"{', '.join(dict.fromkeys(names))} can't be used with {engine}: {there}"
+        )
 
 
 def open_engines(
@@ -48,12 +54,22 @@ def open_engines(
         raise ConfigurationError("; ".join(settings.problems))
     if settings.policy_engine not in _ENGINES:
         raise ConfigurationError(f"policy_engine has to be one of {', '.join(_ENGINES)}")
-    laid = [name for name, value in (("policy_data", data), ("extension", extension)) if value is not None]
-    if isinstance(policy, PolicyEngine) or (policy is not None and not isinstance(policy, (str, Path, Bundle))):
-        _refuse_unused("an engine that was given in code", laid + [n for n in _LAID_BY_SETTINGS if n in stated])
+    laid = [
+        name
+        for name, value in (("policy_data", data), ("extension", extension))
+        if value is not None
+    ]
+    if isinstance(policy, PolicyEngine) or (
+        policy is not None and not isinstance(policy, (str, Path, Bundle))
+    ):
+        _refuse_unused(
+            "an engine that was given in code", laid + [n for n in _LAID_BY_SETTINGS if n in stated]
+        )
         return (policy,) if isinstance(policy, PolicyEngine) else tuple(policy), None
     if policy is None and settings.policy_engine == EngineName.OPA_SERVER:
-        _refuse_unused("an OPA server", laid + [name for name in _LAID_BY_SETTINGS if getattr(settings, name)])
+        _refuse_unused(
+            "an OPA server", laid + [name for name in _LAID_BY_SETTINGS if getattr(settings, name)]
+        )
         return (_opa_server(settings),), None
     place = _policy_data(settings, data), load_bundle(extension) if extension is not None else None
 
@@ -80,13 +96,19 @@ def open_engines(
 
 
 def _check_preset(name: str, bundle: Bundle) -> None:
-    """Refuse a preset that the bundle does not have, wherever it was named: in code, a variable or a file."""
+    """Refuse a preset that the bundle does not have, wherever it was named: in code, a variable or
+    a file.
+    """
     if not name:
         return
     known = [preset for preset, settings in presets_of(bundle).items() if settings is not None]
     if name not in known:
-        told = f"one of {', '.join(sorted(known))}" if known else "left out: the policy has no presets"
-        raise ConfigurationError(f"{Settings.variables()['policy_preset']} has to be {told}{did_you_mean(name, known)}")
+        told = (
+            f"one of {', '.join(sorted(known))}" if known else "left out: the policy has no presets"
+        )
+        raise ConfigurationError(
+            f"{Settings.variables()['policy_preset']} has to be {told}{did_you_mean(name, known)}"
+        )
 
 
 class _Laid:
@@ -107,7 +129,9 @@ def _opa_server(settings: Settings) -> PolicyEngine:
     if not settings.opa_url:
         raise ConfigurationError("the opa_server engine needs AGENTTOOL_OPA_URL")
     return OpaServerEngine(
-        settings.opa_url, token_file=settings.opa_token_file or None, ca_file=settings.opa_ca_file or None
+        settings.opa_url,
+        token_file=settings.opa_token_file or None,
+        ca_file=settings.opa_ca_file or None,
     )
 
 

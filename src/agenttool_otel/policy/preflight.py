@@ -1,4 +1,6 @@
-"""What a preflight tells: would this call be allowed, asked or denied, by which rule, and what to do instead."""
+"""What a preflight tells: would this call be allowed, asked or denied, by which rule, and what to
+do instead.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ from agenttool_otel.records import PermissionDecision, ToolError
 
 @dataclass(frozen=True, slots=True)
 class Preflight:
-    """Answer of ``tool.check`` (openboa, "permissions_check"); making it ran nothing and spent nothing.
+    """Answer of ``tool.check`` (openboa, "permissions_check"); making it ran nothing and spent
+    nothing.
 
     Attributes:
         tool_id: the tool.
@@ -46,7 +49,9 @@ class Preflight:
             "behavior": self.behavior.value,
             "requires_confirmation": self.requires_confirmation,
             "rule": self.decision.reason.rule_ref if self.decision else None,
-            "reason": self.decision.reason.message if self.decision else (self.error.message if self.error else ""),
+            "reason": self.decision.reason.message
+            if self.decision
+            else (self.error.message if self.error else ""),
             "decision": self.decision.to_json_object() if self.decision else None,
             "error": self.error.model_dump(mode="json", exclude_none=True) if self.error else None,
             "alternatives": list(self.alternatives),

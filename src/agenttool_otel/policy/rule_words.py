@@ -1,8 +1,10 @@
-"""What rules say, without the arguments that they put into it: where content is off, no message may carry one out.
+"""What rules say, without the arguments that they put into it: where content is off, no message may
+carry one out.
 
-A text that stands in the bundle as it is, is the rule's own. Of any other, as ``sprintf`` makes them, each value of the
-call is taken out, and each word that is part of one, unless it is a word of the bundle. Words of one or two characters
-stay: taking each ``5`` or ``no`` out would destroy the message and hide little.
+A text that stands in the bundle as it is, is the rule's own. Of any other, as ``sprintf`` makes
+them, each value of the call is taken out, and each word that is part of one, unless it is a word of
+the bundle. Words of one or two characters stay: taking each ``5`` or ``no`` out would destroy the
+message and hide little.
 """
 
 from __future__ import annotations
@@ -50,9 +52,11 @@ def without_arguments(
     """Return what takes a call's arguments out of what a rule says.
 
     Args:
-        bundle: the policy, whose own words stay; the stock bundle's where it is not known, as with an OPA server.
+        bundle: the policy, whose own words stay; the stock bundle's where it is not known, as with
+          an OPA server.
         arguments: the arguments of the call, in each form in which a rule may have seen them.
-        fixed: further texts that are no argument's, such as the stated answers of an engine without rules.
+        fixed: further texts that are no argument's, such as the stated answers of an engine without
+          rules.
     """
     own = _own_words(bundle)
     found: list[_Found] = []
@@ -90,7 +94,9 @@ def _look(arguments: Iterable[Mapping[str, Any]], own: _Own) -> _Found:
 
 
 def _texts(arguments: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the texts and numbers of arguments, at all depths, and the names that they have below the top."""
+    """Yield the texts and numbers of arguments, at all depths, and the names that they have below
+    the top.
+    """
     waiting: list[Any] = list(arguments.values())
     seen = size = 0
     while waiting and seen < _MAX_VALUES and size < _MAX_CHARS:
@@ -122,7 +128,8 @@ def _own_words(bundle: Bundle | None) -> _Own:
         if len(_known) >= _MAX_BUNDLES:
             _known.clear()
         own = _known[bundle.digest] = _Own(
-            frozenset(texts) | {""}, frozenset(word for text in texts for word in _WORD.findall(text))
+            frozenset(texts) | {""},
+            frozenset(word for text in texts for word in _WORD.findall(text)),
         )
     return own
 

@@ -1,7 +1,8 @@
 """Made-up policy inputs, for checking one form of an engine against another when a bundle is loaded.
 
-They are built from the contract's types, and their strings mostly are words that the policy itself compares with, so
-that they reach many of its branches. The same bundle gets the same inputs each time.
+They are built from the contract's types, and their strings mostly are words that the policy itself
+compares with, so that they reach many of its branches. The same bundle gets the same inputs each
+time.
 """
 
 from __future__ import annotations
@@ -60,7 +61,9 @@ class _Maker:
         if origin is list:
             return [self._value(args[0]) for _ in range(self._random.choice((0, 0, 1, 2)))]
         if origin is dict:
-            return {self._word(): self._value(args[1]) for _ in range(self._random.choice((0, 1, 2)))}
+            return {
+                self._word(): self._value(args[1]) for _ in range(self._random.choice((0, 1, 2)))
+            }
         if annotation is Any:
             return self._json(2)
         if annotation is str:

@@ -1,8 +1,10 @@
-"""Shadow mode of single rule packages: what they would block is recorded, what the others decide is done.
+"""Shadow mode of single rule packages: what they would block is recorded, what the others decide is
+done.
 
-Only the policy knows how its rules combine, so nothing is subtracted from a finished decision. Instead the bundle is
-rewritten: in the named packages the rules ``deny`` and ``ask`` get other names and empty sets take their place. The
-rewritten bundle decides; the original one, asked as well, tells what would have been decided.
+Only the policy knows how its rules combine, so nothing is subtracted from a finished decision.
+Instead the bundle is rewritten: in the named packages the rules ``deny`` and ``ask`` get other
+names and empty sets take their place. The rewritten bundle decides; the original one, asked as
+well, tells what would have been decided.
 """
 
 from __future__ import annotations
@@ -64,7 +66,14 @@ def _rewritten(module: Module) -> str:
 def _head_start(rule: Rule, word: str) -> int:
     kind, value = next(iter(rule.node.items()))
     node = value["refr"] if kind == "Default" else next(iter(value["head"].values()))["refr"]
-    if kind == "Default" or list(node) != ["Var"] or node["Var"]["value"] != word or "Set" not in value["head"]:
-        raise PolicyLoadError(f"{rule.file}:{rule.line}: {rule.name} is not a set, so its package can't be shadowed")
+    if (
+        kind == "Default"
+        or list(node) != ["Var"]
+        or node["Var"]["value"] != word
+        or "Set" not in value["head"]
+    ):
+        raise PolicyLoadError(
+            f"{rule.file}:{rule.line}: {rule.name} is not a set, so its package can't be shadowed"
+        )
     start: int = node["Var"]["span"]["start"]
     return start

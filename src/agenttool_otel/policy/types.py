@@ -1,7 +1,8 @@
 """The policy contract as types: the input document, an engine, its answer, and the verdict made of it.
 
 The TypedDicts are the source of ``policies/schemas/input.json``. Keys are always present; "not
-known" is ``None``, an empty string or an empty list, so that a rule can tell it from a typing error.
+known" is ``None``, an empty string or an empty list, so that a rule can tell it from a typing
+error.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from agenttool_otel.names import Behavior, DecisionSource, FailClosedCause, Poli
 
 
 class Mapped(TypedDict, total=False):
-    """What native ids there are, of the tool or of this very call; left out where there are none."""
+    """What native ids there are, of the tool or of this very call; left out where there are
+    none.
+    """
 
     external_mappings: list[dict[str, Any]]  # the standard's external_mapping records
 
@@ -104,12 +107,15 @@ class SessionInput(TypedDict):
     roots: list[str]  # directories that file tools should stay in
     counters: SessionCounters  # what the session has used so far
     labels: dict[str, str]  # words of the host about the session
-    history: list[HistoryEntry]  # decided calls of this session, oldest first; empty where no rule reads it
+    # decided calls of this session, oldest first; empty where no rule reads it
+    history: list[HistoryEntry]
     history_complete: bool  # nothing of it was forgotten
 
 
 class ApprovalInput(TypedDict):
-    """``input.approval``: an answered approval request that belongs to this invocation and these arguments."""
+    """``input.approval``: an answered approval request that belongs to this invocation and these
+    arguments.
+    """
 
     request_id: str  # id of the request
     status: str  # approved, rejected, expired
@@ -146,7 +152,8 @@ class PolicyInput(TypedDict):
     facts: Facts  # what the arguments mean
     actor: ActorInput  # who calls
     session: SessionInput  # in which session
-    approval: ApprovalInput | None  # an answered request that belongs to this call; null where there is none
+    # an answered request that belongs to this call; null where there is none
+    approval: ApprovalInput | None
     hooks: list[HookHint]  # what hooks say
     evaluation: EvaluationInput | None  # an evaluator's verdict; null where there is none
     resources: dict[str, Any]  # the application's state that the call is about, by name
@@ -169,8 +176,8 @@ class EngineCapabilities:
     remote: bool = False  # evaluation leaves the process
     tracing: bool = False  # can tell which rules fired, with file and line
     coverage: bool = False  # can report rule coverage
-    # its deadline counts the CPU time of the evaluation, and an answer of its is not thrown away because the machine
-    # was busy
+    # its deadline counts the CPU time of the evaluation, and an answer of its is not thrown away
+    # because the machine was busy
     counts_cpu_time: bool = False
 
 
@@ -178,8 +185,8 @@ class EngineCapabilities:
 class PolicyEngine(Protocol):
     """Evaluates an entry point of a bundle on an input.
 
-    An engine raises nothing but ``PolicyError`` and its subclasses, panics of native code included; it never turns an
-    error, a timeout or an undefined result into a value.
+    An engine raises nothing but ``PolicyError`` and its subclasses, panics of native code included;
+    it never turns an error, a timeout or an undefined result into a value.
     """
 
     @property
@@ -188,7 +195,9 @@ class PolicyEngine(Protocol):
 
     @property
     def revision(self) -> str:
-        """Revision of the bundle in use, or an empty string before the first answer of a remote engine."""
+        """Revision of the bundle in use, or an empty string before the first answer of a remote
+        engine.
+        """
 
     @property
     def capabilities(self) -> EngineCapabilities:
@@ -200,16 +209,19 @@ class PolicyEngine(Protocol):
         Args:
             entry_point: full path of the rule, for example ``data.agenttool.permission.decision``.
             document: the input.
-            timeout: seconds that the whole evaluation may take: of wall-clock time, or of CPU time where the
-                capabilities say so.
+            timeout: seconds that the whole evaluation may take: of wall-clock time, or of CPU time
+                where the capabilities say so.
 
         Raises:
-            PolicyEvaluationError: the evaluation failed, or the entry point is undefined for this input.
+            PolicyEvaluationError: the evaluation failed, or the entry point is undefined for this
+              input.
             PolicyTimeout: the deadline passed.
             PolicyUnavailable: the engine can't be reached.
         """
 
-    async def aevaluate(self, entry_point: str, document: PolicyInput, *, timeout: float) -> EngineAnswer:
+    async def aevaluate(
+        self, entry_point: str, document: PolicyInput, *, timeout: float
+    ) -> EngineAnswer:
         """Evaluate without blocking the event loop; as ``evaluate``."""
 
     def close(self) -> None:
@@ -230,7 +242,8 @@ class Verdict:
     updated_input: dict[str, Any] | None = None  # replacement arguments, to be decided again
     suggested_updates: tuple[dict[str, Any], ...] = ()  # policy changes an approver may accept
     blocked_path: str | None = None  # the path that the denial is about
-    alternatives: tuple[dict[str, Any], ...] = ()  # safer calls, ``{"tool", "arguments", "reason"}``
+    # safer calls, ``{"tool", "arguments", "reason"}``
+    alternatives: tuple[dict[str, Any], ...] = ()
     redact_input: tuple[str, ...] = ()  # JSON pointers
     redact_result: tuple[str, ...] = ()  # JSON pointers, ``detected`` or ``*``
     max_inline_chars: int | None = None  # limit from the policy
@@ -242,7 +255,8 @@ class Verdict:
     revision: str = ""  # bundle revision
     opa_decision_id: str | None = None  # OPA's decision id
     cached: bool = False  # whether it came from the decision cache
-    fail_closed: FailClosedCause | None = None  # why no decision could be had, when that is why it denies
+    # why no decision could be had, when that is why it denies
+    fail_closed: FailClosedCause | None = None
     shadow: Verdict | None = None  # what a shadow engine or rule set would have decided
     duration: float = 0.0  # seconds that the decision took
     extra: dict[str, Any] = field(default_factory=dict)
@@ -250,4 +264,6 @@ class Verdict:
 
 def expired(verdict: Verdict) -> bool:
     """Tell whether the time until which a decision holds is over."""
-    return verdict.expires_at is not None and datetime.fromisoformat(verdict.expires_at) <= datetime.now(UTC)
+    return verdict.expires_at is not None and datetime.fromisoformat(
+        verdict.expires_at
+    ) <= datetime.now(UTC)

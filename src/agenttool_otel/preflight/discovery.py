@@ -1,4 +1,6 @@
-"""Finding deferred tools by name or words, and loading them: only what a surface may show is ever found."""
+"""Finding deferred tools by name or words, and loading them: only what a surface may show is ever
+found.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ _MAX_LOOKED_AT: Final = 800
 """How many tools one search puts before the policy, where it hides those that fit best."""
 
 
-def search(shelf: Surfaces, surface: Surface, query: str, limit: int = DEFAULT_LIMIT) -> ToolSearchResult:
+def search(
+    shelf: Surfaces, surface: Surface, query: str, limit: int = DEFAULT_LIMIT
+) -> ToolSearchResult:
     """Search the tools of a surface.
 
     Args:
@@ -39,7 +43,10 @@ def search(shelf: Surfaces, surface: Surface, query: str, limit: int = DEFAULT_L
             missing += [name] if entry is None else []
             found += [] if entry is None else [(entry, 1.0, "its name")]
     else:
-        kind, found = QueryType.KEYWORD, _ranked(shelf, surface, asked, max(1, min(limit, _MAX_LIMIT)))
+        kind, found = (
+            QueryType.KEYWORD,
+            _ranked(shelf, surface, asked, max(1, min(limit, _MAX_LIMIT))),
+        )
     matches = [_match(surface, *entry) for entry in found]
     pending = shelf.catalog.pending_providers
     result = ToolSearchResult(
@@ -56,8 +63,11 @@ def search(shelf: Surfaces, surface: Surface, query: str, limit: int = DEFAULT_L
     return result
 
 
-def load(shelf: Surfaces, surface: Surface, names: Iterable[str], *, in_session: bool = True) -> list[Entry]:
-    """Load tools in the session of a surface, as far as they may be seen; return those that are loaded now.
+def load(
+    shelf: Surfaces, surface: Surface, names: Iterable[str], *, in_session: bool = True
+) -> list[Entry]:
+    """Load tools in the session of a surface, as far as they may be seen; return those that are
+    loaded now.
 
     Args:
         shelf: the Governor's surfaces.
@@ -72,7 +82,9 @@ def load(shelf: Surfaces, surface: Surface, names: Iterable[str], *, in_session:
     return _load(shelf, surface, found, in_session=in_session)
 
 
-def _load(shelf: Surfaces, surface: Surface, found: Iterable[Entry], *, in_session: bool) -> list[Entry]:
+def _load(
+    shelf: Surfaces, surface: Surface, found: Iterable[Entry], *, in_session: bool
+) -> list[Entry]:
     loaded = []
     for entry in found:
         if not surface.can_load(entry):
@@ -91,7 +103,8 @@ def _load(shelf: Surfaces, surface: Surface, found: Iterable[Entry], *, in_sessi
 def search_and_load(
     shelf: Surfaces, surface: Surface, query: str, limit: int, *, in_session: bool = True
 ) -> tuple[JsonObject, list[str]]:
-    """Search and load what is found; return the tool_search_result for a model, and the ids of what is loaded.
+    """Search and load what is found; return the tool_search_result for a model, and the ids of what
+    is loaded.
 
     Args:
         shelf: the Governor's surfaces.
@@ -102,8 +115,14 @@ def search_and_load(
     """
     result = search(shelf, surface, query, limit)
     # by id: the id of a declared tool may be another one's name
-    found = [entry for match in result.matches if (entry := shelf.catalog.get(match["tool_id"])) is not None]
-    entries = {entry.tool_id: entry for entry in _load(shelf, surface, found, in_session=in_session)}
+    found = [
+        entry
+        for match in result.matches
+        if (entry := shelf.catalog.get(match["tool_id"])) is not None
+    ]
+    entries = {
+        entry.tool_id: entry for entry in _load(shelf, surface, found, in_session=in_session)
+    }
     for match in result.matches:
         entry = entries.get(match["tool_id"])
         if entry is not None:
@@ -119,14 +138,17 @@ def _selected(asked: str) -> Sequence[str]:
     return list(dict.fromkeys(name for name in names if name))[:_MAX_SELECTED]
 
 
-def _ranked(shelf: Surfaces, surface: Surface, query: str, limit: int) -> list[tuple[Entry, float, str]]:
+def _ranked(
+    shelf: Surfaces, surface: Surface, query: str, limit: int
+) -> list[tuple[Entry, float, str]]:
     """Return the best tools that may be seen, deprecated ones last."""
     size = limit * 4
     while True:
         ranked = shelf.catalog.rank(query, size)
         seen: list[tuple[Entry, float]] = []
         for entry, score in ranked:
-            is_shown = entry.interface().get("always_load")  # on every surface, so nobody has to find it
+            # on every surface, so nobody has to find it
+            is_shown = entry.interface().get("always_load")
             if len(seen) < limit and not is_shown and surface.shows(entry):
                 seen.append((entry, score))
         if len(seen) >= limit or len(ranked) < size or size >= _MAX_LOOKED_AT:
@@ -134,7 +156,9 @@ def _ranked(shelf: Surfaces, surface: Surface, query: str, limit: int) -> list[t
         size = min(size * 4, _MAX_LOOKED_AT)
     words = set(words_of(query))
     found = [(entry, score, _why(entry, words)) for entry, score in seen]
-    return sorted(found, key=lambda one: one[0].interface().get("lifecycle") == Lifecycle.DEPRECATED)
+    return sorted(
+        found, key=lambda one: one[0].interface().get("lifecycle") == Lifecycle.DEPRECATED
+    )
 
 
 def _why(entry: Entry, words: set[str]) -> str:
@@ -144,7 +168,13 @@ def _why(entry: Entry, words: set[str]) -> str:
 
 def _match(surface: Surface, entry: Entry, score: float, reason: str) -> JsonObject:
     ref = surface.ref(entry).to_json_object()
-    return {"tool_id": entry.tool_id, "name": entry.name, "score": round(score, 3), "reason": reason, "ref": ref}
+    return {
+        "tool_id": entry.tool_id,
+        "name": entry.name,
+        "score": round(score, 3),
+        "reason": reason,
+        "ref": ref,
+    }
 
 
 def _next_action(matches: Sequence[JsonObject], pending: Sequence[str]) -> NextAction:

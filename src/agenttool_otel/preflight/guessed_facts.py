@@ -1,6 +1,7 @@
 """A skeleton of facts for tools that nobody declared: guesses from names, schema and description.
 
-What could make a policy lenient is written as a comment, so that a skeleton pasted unread loosens nothing.
+What could make a policy lenient is written as a comment, so that a skeleton pasted unread loosens
+nothing.
 """
 
 from __future__ import annotations
@@ -61,7 +62,9 @@ class _Told:
         return f"the description says {found}" if found else ""
 
     def pays(self) -> str:
-        """Return what says that it moves money, or an empty text: "refund", "send money", "place an order"."""
+        """Return what says that it moves money, or an empty text: "refund", "send money", "place an
+        order".
+        """
         if found := self.says("pays"):
             return found
         if ordered := self.says("orders"):
@@ -79,14 +82,18 @@ class _Told:
 def _verbs_of_name(words: list[str]) -> Iterator[tuple[str, str]]:
     """Return the verbs of a tool's name, by stem.
 
-    A word that is a noun as often (``email``, ``order``) is one where nothing else is (``email_person``, but not
-    ``search_emails`` or ``order_status``), or behind a connective (``find_and_update``)."""
+    A word that is a noun as often (``email``, ``order``) is one where nothing else is
+    (``email_person``, but not ``search_emails`` or ``order_status``), or behind a connective
+    (``find_and_update``).
+    """
     for at, word in enumerate(words):
         stem = stem_of(word)
         if stem not in _VERBS or (word.endswith(_PASSIVE) and at):
             continue
         others = {stem_of(other) for other in words[at + 1 :]} & _VERBS
-        first = at == 0 and not any(not is_noun(other) or other in _WORDS["reads"] for other in others)
+        first = at == 0 and not any(
+            not is_noun(other) or other in _WORDS["reads"] for other in others
+        )
         if not is_noun(stem) or first or words[at - 1] in _CONNECTIVES or stem in _WORDS["reads"]:
             yield stem, word
 
@@ -97,7 +104,10 @@ def guesses(spec: ToolSpec) -> Iterator[Guess]:
     Args:
         spec: the tool.
     """
-    arguments = [(pointer.removeprefix("/").removesuffix("/*"), kind) for pointer, kind, _ in _arguments(spec)]
+    arguments = [
+        (pointer.removeprefix("/").removesuffix("/*"), kind)
+        for pointer, kind, _ in _arguments(spec)
+    ]
     kinds = {kind for _, kind in arguments}
     told = _Told(spec.name, spec.declaration.description or "")
     runs = told.says("runs") or ("it takes a command" if "command" in kinds else "")
@@ -106,26 +116,52 @@ def guesses(spec: ToolSpec) -> Iterator[Guess]:
     pays = told.pays()
     changes = destroys or pays or writes or runs
     if "command" in kinds or "sql" in kinds:
-        yield Guess("read_only", "classifier:command_read_only", "its text is a command or SQL", loosens=True)
-        yield Guess("destructive", "classifier:command_destructive", "its text is a command or SQL", loosens=True)
+        yield Guess(
+            "read_only",
+            "classifier:command_read_only",
+            "its text is a command or SQL",
+            loosens=True,
+        )
+        yield Guess(
+            "destructive",
+            "classifier:command_destructive",
+            "its text is a command or SQL",
+            loosens=True,
+        )
     elif changes or not reads:
         yield Guess("read_only", False, changes or "nothing says that it only reads", loosens=True)
     else:
-        yield Guess("read_only", True, f"{reads}, and nothing that it changes something", loosens=True)
+        yield Guess(
+            "read_only", True, f"{reads}, and nothing that it changes something", loosens=True
+        )
     if destroys and not kinds & {"command", "sql"}:
         yield Guess("destructive", True, destroys, loosens=False)
     yield _access(kinds, runs=runs, pays=pays, sends=sends, only_reads=bool(reads and not changes))
     if changes or not reads:
-        where = "local_persistent" if "path" in kinds else "irreversible" if pays else "remote_mutation"
-        yield Guess("write_effects", [where], changes or "nothing says that it only reads", loosens=False)
-    yield Guess("open_world", True, "others may have written what it gives; False where nobody else can", loosens=True)
+        where = (
+            "local_persistent" if "path" in kinds else "irreversible" if pays else "remote_mutation"
+        )
+        yield Guess(
+            "write_effects", [where], changes or "nothing says that it only reads", loosens=False
+        )
+    yield Guess(
+        "open_world",
+        True,
+        "others may have written what it gives; False where nobody else can",
+        loosens=True,
+    )
     by_field = "or by field, such as {'/*/id': 'record'} for what only the application writes"
     yield Guess("result_trust", "free_text", f"the same; {by_field}", loosens=True)
     for kind in ("path", "url", "command", "sql"):
         named = list(dict.fromkeys(name.replace("/", ".") for name, of in arguments if of == kind))
         if named:
             # the text of a declared command or query may be proven to only read
-            yield Guess(f"{kind}_args", named, "by the argument's name or format", loosens=kind in ("command", "sql"))
+            yield Guess(
+                f"{kind}_args",
+                named,
+                "by the argument's name or format",
+                loosens=kind in ("command", "sql"),
+            )
 
 
 def _access(kinds: set[str], *, runs: str, pays: str, sends: str, only_reads: bool) -> Guess:
@@ -138,7 +174,11 @@ def _access(kinds: set[str], *, runs: str, pays: str, sends: str, only_reads: bo
         *(["file_read"] if kinds & {"path", "command"} else []),
         *(["file_write"] if "command" in kinds or ("path" in kinds and not only_reads) else []),
     ]
-    why = "no argument is a path, a URL or a command" if not access else runs or pays or sends or "its arguments"
+    why = (
+        "no argument is a path, a URL or a command"
+        if not access
+        else runs or pays or sends or "its arguments"
+    )
     return Guess("access_kinds", access, why, loosens=True)
 
 
@@ -147,7 +187,8 @@ def _arguments(spec: ToolSpec) -> list[tuple[str, str, bool]]:
 
 
 def skeleton(found: Mapping[str, ToolSpec]) -> str:
-    """Return a Python literal of guessed facts by tool name, for ``facts=`` or the keywords of ``govern``.
+    """Return a Python literal of guessed facts by tool name, for ``facts=`` or the keywords of
+    ``govern``.
 
     Args:
         found: the tools, by the name that models call.
@@ -158,7 +199,8 @@ def skeleton(found: Mapping[str, ToolSpec]) -> str:
         "facts = {",
     ]
     for name, spec in found.items():
-        text = " ".join(f"{spec.tool_id}: {spec.declaration.description}".split())  # a line break would end the comment
+        # a line break would end the comment
+        text = " ".join(f"{spec.tool_id}: {spec.declaration.description}".split())
         lines.append(f"    {name!r}: {{  # {''.join(filter(str.isprintable, text))[:_MAX_TEXT]}")
         for guess in guesses(spec):
             mark = "# " if guess.loosens else ""

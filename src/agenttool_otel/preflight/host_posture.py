@@ -1,4 +1,6 @@
-"""The posture in openboa's field names: what waits, what the host says of its shell and context, and what is safer."""
+"""The posture in openboa's field names: what waits, what the host says of its shell and context,
+and what is safer.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,9 @@ def permissions_document(runtime: Runtime, posture: Posture) -> dict[str, Any]:
         "nextOutcomeStep": next_outcome_step(posture.evaluation),
         "contextPressure": host.get("contextPressure"),
         **_shell(host.get("shell")),
-        "shellReadFirstAlternatives": read_first(posture, pressed=bool(host.get("contextPressure"))),
+        "shellReadFirstAlternatives": read_first(
+            posture, pressed=bool(host.get("contextPressure"))
+        ),
     }
     return {name: value for name, value in document.items() if value is not None}
 
@@ -67,7 +71,11 @@ def read_first(posture: Posture, *, pressed: bool) -> list[dict[str, str]]:
         posture: what is governed.
         pressed: whether the host says that its context is nearly full.
     """
-    reading = {tool.name: tool for tool in posture.tools if tool.read_only and tool.permission_policy != "blocked"}
+    reading = {
+        tool.name: tool
+        for tool in posture.tools
+        if tool.read_only and tool.permission_policy != "blocked"
+    }
     menu = [{"tool": name, "reason": reason} for name, reason in _MENU if name in reading]
     known = {entry["tool"] for entry in menu}
     menu += [{"tool": name, "reason": "it only reads"} for name in reading if name not in known]

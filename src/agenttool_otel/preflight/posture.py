@@ -1,9 +1,11 @@
-"""The permission posture: what waits, what is always asked about, what is gated, blocked or free, and what to do next.
+"""The permission posture: what waits, what is always asked about, what is gated, blocked or free,
+and what to do next.
 
-openboa calls this ``permissions_describe`` ("Permission policies"). Nothing in it is guessed from declarations: every
-tool is put before the policy in force as a preflight, with the most harmless arguments that its schema lets pass, and
-again with and without an evaluator's verdict. It runs no tool, asks nobody and counts nothing; reading the store of
-pending requests is all that it does beside deciding.
+openboa calls this ``permissions_describe`` ("Permission policies"). Nothing in it is guessed from
+declarations: every tool is put before the policy in force as a preflight, with the most harmless
+arguments that its schema lets pass, and again with and without an evaluator's verdict. It runs no
+tool, asks nobody and counts nothing; reading the store of pending requests is all that it does
+beside deciding.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ _PASSING: Final[tuple[dict[str, Any], ...]] = (
     {"status": "pass", "trend": "improving", "next_step": ""},
     {"status": "pass", "trend": "stable", "next_step": ""},
 )
-"""Verdicts of an evaluator that any gate should let pass; what a policy does with them is how a gate is found."""
+"""Verdicts of an evaluator that any gate should let pass; what a policy does with them is how a
+gate is found.
+"""
 
 _MAX_PENDING: Final = 100
 _PAGE: Final = 1000
@@ -50,13 +54,15 @@ class ToolPosture(Record):
         tool_id: the tool.
         name: the name that models call.
         ownership: managed, mcp or custom.
-        behavior: what a plain call would get: allow, ask or deny; ``unknown`` where no plain call could be made.
-        permission_policy: ``always_ask`` and ``blocked``: even a plain call is; ``always_allow``: even a bold call is;
-            ``depends``: on the arguments; ``unknown``.
+        behavior: what a plain call would get: allow, ask or deny; ``unknown`` where no plain call
+          could be made.
+        permission_policy: ``always_ask`` and ``blocked``: even a plain call is; ``always_allow``:
+            even a bold call is; ``depends``: on the arguments; ``unknown``.
         rule: the rule that decided.
         reason: why.
         evaluator_gated: whether an evaluator's verdict changes the decision.
-        evaluator_blocked: whether it is the evaluator's verdict, or its absence, that stops a plain call now.
+        evaluator_blocked: whether it is the evaluator's verdict, or its absence, that stops a plain
+          call now.
         read_only: whether the tool says that it changes nothing.
         destructive: whether the tool says that it destroys something.
         write_effects: what it says that it changes.
@@ -88,10 +94,13 @@ class Posture(Record):
         actor: whose posture it is.
         session_id: in which session.
         mode: the context's permission mode.
-        policy: engines with their revisions, and whether decisions bind (``enforce``) or not (``shadow``).
-        pending: requests that wait for an answer in this session, with redacted arguments and safer calls.
+        policy: engines with their revisions, and whether decisions bind (``enforce``) or not
+          (``shadow``).
+        pending: requests that wait for an answer in this session, with redacted arguments and safer
+          calls.
         pending_unreadable: the store could not be read, so ``pending`` is not complete.
-        read_only_alternative: a call that can be made now instead of a pending one, if there is one.
+        read_only_alternative: a call that can be made now instead of a pending one, if there is
+          one.
         always_ask: names of the tools that are asked about even for a plain call.
         evaluator_gated: names of the tools that wait for an evaluator's verdict.
         blocked: names of the tools that are denied even for a plain call.
@@ -134,10 +143,16 @@ def describe(runtime: Runtime) -> Posture:
         actor=context.actor,
         session_id=context.session_id,
         mode=context.mode,
-        policy={"mode": about["mode"], "engines": about["engines"], "shadow_engines": about["shadow_engines"]},
+        policy={
+            "mode": about["mode"],
+            "engines": about["engines"],
+            "shadow_engines": about["shadow_engines"],
+        },
         pending=pending,
         pending_unreadable=unreadable,
-        read_only_alternative=next((entry["alternatives"][0] for entry in pending if entry["alternatives"]), None),
+        read_only_alternative=next(
+            (entry["alternatives"][0] for entry in pending if entry["alternatives"]), None
+        ),
         always_ask=[tool.name for tool in tools if tool.permission_policy == "always_ask"],
         evaluator_gated=[tool.name for tool in tools if tool.evaluator_gated],
         blocked=[tool.name for tool in tools if tool.permission_policy == "blocked"],
@@ -181,8 +196,11 @@ def check_tool(runtime: Runtime, name: str, arguments: Mapping[str, Any] | None)
     }
 
 
-def planned_input(runtime: Runtime, name: str, arguments: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return the policy input of one call without its secrets; ``None`` where it would never get to the policy.
+def planned_input(
+    runtime: Runtime, name: str, arguments: Mapping[str, Any] | None
+) -> dict[str, Any] | None:
+    """Return the policy input of one call without its secrets; ``None`` where it would never get to
+    the policy.
 
     Args:
         runtime: the Governor.
@@ -192,7 +210,12 @@ def planned_input(runtime: Runtime, name: str, arguments: Mapping[str, Any] | No
     if (tool := runtime.find(name)) is None:
         return None
     context = runtime.effective(current_context())
-    call = _checked(runtime, tool, arguments if arguments is not None else _plain(runtime, tool, context), context)
+    call = _checked(
+        runtime,
+        tool,
+        arguments if arguments is not None else _plain(runtime, tool, context),
+        context,
+    )
     if call.verdict is None:
         return None
     document: dict[str, Any] = {**policy_input(call, runtime.sessions.of(context))}
@@ -200,7 +223,9 @@ def planned_input(runtime: Runtime, name: str, arguments: Mapping[str, Any] | No
     return without_secrets(runtime, document)
 
 
-def permission_functions(runtime: Runtime) -> tuple[Callable[..., dict[str, Any]], Callable[..., dict[str, Any]]]:
+def permission_functions(
+    runtime: Runtime,
+) -> tuple[Callable[..., dict[str, Any]], Callable[..., dict[str, Any]]]:
     """Make the functions behind ``permissions_check`` and ``permissions_describe``, not governed yet.
 
     Args:
@@ -208,7 +233,8 @@ def permission_functions(runtime: Runtime) -> tuple[Callable[..., dict[str, Any]
     """
 
     def permissions_check(tool: str, arguments: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Tell whether a tool call would be allowed, asked about or denied, and what to call instead. Runs nothing.
+        """Tell whether a tool call would be allowed, asked about or denied, and what to call
+        instead. Runs nothing.
 
         Args:
             tool: name of the tool that you plan to call.
@@ -217,7 +243,9 @@ def permission_functions(runtime: Runtime) -> tuple[Callable[..., dict[str, Any]
         return check_tool(runtime, tool, arguments)
 
     def permissions_describe() -> dict[str, Any]:
-        """Tell what waits for an approval, which tools are always asked about or blocked, and what to do next."""
+        """Tell what waits for an approval, which tools are always asked about or blocked, and what
+        to do next.
+        """
         return without_secrets(runtime, describe(runtime).to_json_object())
 
     return permissions_check, permissions_describe
@@ -234,7 +262,7 @@ def without_secrets(runtime: Runtime, document: dict[str, Any]) -> dict[str, Any
     return cleaned if isinstance(cleaned, dict) else {}
 
 
-# --- one tool --------------------------------------------------------------------------------------------------------
+# --- one tool -------------------------------------------------------------------------------------
 
 
 def described_tools(runtime: Runtime) -> list[GovernedTool]:
@@ -243,7 +271,11 @@ def described_tools(runtime: Runtime) -> list[GovernedTool]:
     Args:
         runtime: the Governor.
     """
-    found = {tool.spec.tool_id: tool for tool in runtime.tools if tool.spec.tool_id not in PERMISSION_TOOLS}
+    found = {
+        tool.spec.tool_id: tool
+        for tool in runtime.tools
+        if tool.spec.tool_id not in PERMISSION_TOOLS
+    }
     return [found[tool_id] for tool_id in sorted(found)]
 
 
@@ -251,13 +283,17 @@ def _plain(runtime: Runtime, tool: GovernedTool, context: AgentContext) -> dict[
     return plain_arguments(tool.spec, roots=context.roots, hosts=runtime.settings.allowed_hosts)
 
 
-def _checked(runtime: Runtime, tool: GovernedTool, arguments: Mapping[str, Any], context: AgentContext) -> Invocation:
+def _checked(
+    runtime: Runtime, tool: GovernedTool, arguments: Mapping[str, Any], context: AgentContext
+) -> Invocation:
     call = Invocation(tool.spec, context, preflight=True)
     call.call_kwargs = dict(arguments)
     return run(call, runtime.pipeline.preflight(call, tool.json_target(preflight=True)))
 
 
-def _preflight(runtime: Runtime, tool: GovernedTool, arguments: Mapping[str, Any], context: AgentContext) -> Preflight:
+def _preflight(
+    runtime: Runtime, tool: GovernedTool, arguments: Mapping[str, Any], context: AgentContext
+) -> Preflight:
     return preflight_of(_checked(runtime, tool, arguments, context))
 
 
@@ -265,7 +301,11 @@ def _tool_posture(runtime: Runtime, tool: GovernedTool, context: AgentContext) -
     spec, plain = tool.spec, _plain(runtime, tool, context)
     now = _preflight(runtime, tool, plain, context)
     known = now.decision is not None or spec.unknown
-    lifecycle = now.decision is None and now.error is not None and now.error.error_class.value in _UNAVAILABLE
+    lifecycle = (
+        now.decision is None
+        and now.error is not None
+        and now.error.error_class.value in _UNAVAILABLE
+    )
     behavior = now.behavior.value if known or lifecycle else "unknown"
     without = _preflight(runtime, tool, plain, replace(context, evaluation=None)).behavior
     judged = [
@@ -276,7 +316,10 @@ def _tool_posture(runtime: Runtime, tool: GovernedTool, context: AgentContext) -
     gated = _STRICTNESS[best] < _STRICTNESS[without]
     blocked_by_evaluator = gated and _STRICTNESS[best] < _STRICTNESS[now.behavior]
     policy = _POLICIES.get(behavior, "blocked")
-    if policy == "always_allow" and not _preflight(runtime, tool, bold_arguments(spec), context).allowed:
+    if (
+        policy == "always_allow"
+        and not _preflight(runtime, tool, bold_arguments(spec), context).allowed
+    ):
         policy = "depends"
     return ToolPosture(
         tool_id=spec.tool_id,
@@ -285,32 +328,44 @@ def _tool_posture(runtime: Runtime, tool: GovernedTool, context: AgentContext) -
         behavior=behavior,
         permission_policy=policy,
         rule=(now.decision.reason.rule_ref or "") if now.decision else "",
-        reason=now.decision.reason.message if now.decision else now.error.message if now.error else "",
+        reason=now.decision.reason.message
+        if now.decision
+        else now.error.message
+        if now.error
+        else "",
         evaluator_gated=gated,
         evaluator_blocked=blocked_by_evaluator,
         read_only=spec.safety.read_only is True,
         destructive=spec.safety.destructive is not False,
         write_effects=list(spec.permission.write_effects),
         counters=runtime.sessions.of(context).counters(spec.tool_id),
-        next_step=now.next_step if behavior != "unknown" else "call permissions_check with the planned arguments",
+        next_step=now.next_step
+        if behavior != "unknown"
+        else "call permissions_check with the planned arguments",
     )
 
 
 _STRICTNESS: Final = {Behavior.ALLOW: 0, Behavior.PASSTHROUGH: 1, Behavior.ASK: 1, Behavior.DENY: 2}
 _POLICIES: Final = {"allow": "always_allow", "ask": "always_ask", "unknown": "unknown"}
-_UNAVAILABLE: Final = frozenset({"blocked_tool", "setup_required", "schema_not_loaded", "unknown_tool"})
+_UNAVAILABLE: Final = frozenset(
+    {"blocked_tool", "setup_required", "schema_not_loaded", "unknown_tool"}
+)
 
 
-# --- what waits ------------------------------------------------------------------------------------------------------
+# --- what waits -----------------------------------------------------------------------------------
 
 
 def _pending(runtime: Runtime, context: AgentContext) -> tuple[list[JsonObject], bool]:
-    """Return this session's open requests; another tenant's or session's are nobody else's business."""
+    """Return this session's open requests; another tenant's or session's are nobody else's
+    business.
+    """
     mine: list[ApprovalRequest] = []
     whose = (context.tenant, context.session_id, context.actor)
     try:
         for page in range(_MAX_PAGES):
-            found = runtime.approvals.store.list(ApprovalStatus.PENDING, limit=_PAGE, offset=page * _PAGE)
+            found = runtime.approvals.store.list(
+                ApprovalStatus.PENDING, limit=_PAGE, offset=page * _PAGE
+            )
             mine += [one for one in found if (one.tenant, one.session_id, one.actor_id) == whose]
             if len(mine) >= _MAX_PENDING or len(found) < _PAGE:
                 break
@@ -338,5 +393,9 @@ def _next_step(posture: Posture) -> str:
         return f"wait for the answer to {posture.pending[0]['request_id']}, and go on with what is not asked about"
     if any(tool.evaluator_blocked for tool in posture.tools):
         said = (posture.evaluation or {}).get("next_step")
-        return str(said) if said else "get a passing verdict of the evaluator before you call what waits for it"
+        return (
+            str(said)
+            if said
+            else "get a passing verdict of the evaluator before you call what waits for it"
+        )
     return "call permissions_check with the planned arguments before a call that may be asked about"

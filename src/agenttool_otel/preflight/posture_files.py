@@ -15,7 +15,9 @@ from agenttool_otel.values.files import replace_file
 
 
 def managed_tools(runtime: Runtime, posture: Posture) -> list[dict[str, Any]]:
-    """Return what openboa keeps in ``managed-tools.json``: each tool's contract, with its policy as it is now."""
+    """Return what openboa keeps in ``managed-tools.json``: each tool's contract, with its policy as
+    it is now.
+    """
     standing = {tool.tool_id: tool for tool in posture.tools}
     found = []
     for tool in described_tools(runtime):
@@ -28,7 +30,9 @@ def managed_tools(runtime: Runtime, posture: Posture) -> list[dict[str, Any]]:
                 "toolId": stands.tool_id,
                 "description": tool.spec.declaration.description,
                 "inputSchema": dict(tool.spec.check.schema),
-                "outputSchema": tool.spec.output_check.schema if tool.spec.output_check is not None else None,
+                "outputSchema": tool.spec.output_check.schema
+                if tool.spec.output_check is not None
+                else None,
                 "ownership": stands.ownership,
                 "permissionPolicy": stands.permission_policy,
                 "effects": stands.write_effects,
@@ -42,7 +46,9 @@ def managed_tools(runtime: Runtime, posture: Posture) -> list[dict[str, Any]]:
 
 def posture_markdown(posture: Posture) -> str:
     """Write a posture as Markdown; nothing in it can end its cell or start markup of its own."""
-    engines = ", ".join(f"{entry['name']} {entry['revision']}" for entry in posture.policy.get("engines", ()))
+    engines = ", ".join(
+        f"{entry['name']} {entry['revision']}" for entry in posture.policy.get("engines", ())
+    )
     lines = [
         "# Permission posture",
         "",
@@ -58,12 +64,21 @@ def posture_markdown(posture: Posture) -> str:
     lines += [
         f"- {_cell(entry['tool'])} {_code(entry['arguments'])}: {_cell(entry['reason'])} "
         f"(request {_cell(entry['request_id'])})"
-        + "".join(f"; instead: {_cell(str(a.get('tool')))} {_code(a.get('arguments'))}" for a in entry["alternatives"])
+        + "".join(
+            f"; instead: {_cell(str(a.get('tool')))} {_code(a.get('arguments'))}"
+            for a in entry["alternatives"]
+        )
         for entry in posture.pending
     ] or ["The approval store can't be read." if posture.pending_unreadable else "None."]
     if posture.evaluation is not None:
         lines += ["", "## Evaluator", "", _code(posture.evaluation)]
-    lines += ["", "## Tools", "", "| Tool | Policy | Evaluator | Rule | Reason |", "|---|---|---|---|---|"]
+    lines += [
+        "",
+        "## Tools",
+        "",
+        "| Tool | Policy | Evaluator | Rule | Reason |",
+        "|---|---|---|---|---|",
+    ]
     for tool in posture.tools:
         gate = "blocks" if tool.evaluator_blocked else "gated" if tool.evaluator_gated else "-"
         cells = (tool.name, tool.permission_policy, gate, tool.rule or "-", tool.reason or "-")
@@ -72,7 +87,9 @@ def posture_markdown(posture: Posture) -> str:
 
 
 def write_posture(runtime: Runtime, folder: str | Path) -> list[Path]:
-    """Write the posture as JSON and Markdown, ``managed-tools.json`` and ``permissions.json``, each at one stroke."""
+    """Write the posture as JSON and Markdown, ``managed-tools.json`` and ``permissions.json``, each
+    at one stroke.
+    """
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
     described = describe(runtime)
@@ -88,7 +105,10 @@ def write_posture(runtime: Runtime, folder: str | Path) -> list[Path]:
 
 
 def _json(document: Mapping[str, Any]) -> bytes:
-    return orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS, default=str) + b"\n"
+    return (
+        orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS, default=str)
+        + b"\n"
+    )
 
 
 _MARKUP: Final = str.maketrans({char: f"\\{char}" for char in "\\`*_[]<>|#!~"})

@@ -1,8 +1,9 @@
-"""Arguments for a tool, made of its schema: what a preflight asks about when nobody has planned a call yet.
+"""Arguments for a tool, made of its schema: what a preflight asks about when nobody has planned a
+call yet.
 
-Plain ones are the most harmless that fit: a file in the first root, an allowed host, ``pwd``, ``SELECT 1``. A tool that
-is asked about even with these is asked about always. Bold ones are the opposite; a tool that may run even with these
-may run always.
+Plain ones are the most harmless that fit: a file in the first root, an allowed host, ``pwd``,
+``SELECT 1``. A tool that is asked about even with these is asked about always. Bold ones are the
+opposite; a tool that may run even with these may run always.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ _BOLD: Final = {
 }
 
 
-def plain_arguments(spec: ToolSpec, *, roots: Sequence[str], hosts: Sequence[str]) -> dict[str, Any]:
+def plain_arguments(
+    spec: ToolSpec, *, roots: Sequence[str], hosts: Sequence[str]
+) -> dict[str, Any]:
     """Make the most harmless arguments that a tool takes."""
     root = roots[0] if roots else "."
     plain = {
@@ -36,13 +39,19 @@ def plain_arguments(spec: ToolSpec, *, roots: Sequence[str], hosts: Sequence[str
 
 
 def bold_arguments(spec: ToolSpec) -> dict[str, Any]:
-    """Make arguments that no cautious policy lets pass, where the tool has such arguments at all."""
+    """Make arguments that no cautious policy lets pass, where the tool has such arguments
+    at all.
+    """
     return _made(spec, _BOLD)
 
 
 def _made(spec: ToolSpec, values: Mapping[str, str]) -> dict[str, Any]:
     found = spec.facts.describe() if spec.facts is not None else []
-    kinds = {pointer.removesuffix("/*"): values[kind] for pointer, kind, _ in reversed(found) if kind in values}
+    kinds = {
+        pointer.removesuffix("/*"): values[kind]
+        for pointer, kind, _ in reversed(found)
+        if kind in values
+    }
     return _Maker(spec.check.schema, kinds).object(spec.check.schema, "", 0)
 
 
@@ -58,9 +67,16 @@ class _Maker:
         properties = schema.get("properties")
         properties = properties if isinstance(properties, Mapping) else {}
         required = schema.get("required")
-        names = {name for name in required if isinstance(name, str)} if isinstance(required, list) else set()
+        names = (
+            {name for name in required if isinstance(name, str)}
+            if isinstance(required, list)
+            else set()
+        )
         names |= {name for name in properties if f"{pointer}/{name}" in self._plain}
-        return {name: self.value(properties.get(name), f"{pointer}/{name}", depth + 1) for name in sorted(names)}
+        return {
+            name: self.value(properties.get(name), f"{pointer}/{name}", depth + 1)
+            for name in sorted(names)
+        }
 
     def value(self, schema: Any, pointer: str, depth: int) -> Any:
         """Make a value."""
@@ -123,5 +139,9 @@ def _resolve(reference: str, whole: Mapping[str, Any]) -> Any:
     if not reference.startswith("#/"):
         return None
     for part in reference[2:].split("/"):
-        node = node.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(node, Mapping) else None
+        node = (
+            node.get(part.replace("~1", "/").replace("~0", "~"))
+            if isinstance(node, Mapping)
+            else None
+        )
     return node

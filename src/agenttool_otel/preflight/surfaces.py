@@ -1,7 +1,8 @@
 """Surfaces: which tools of the catalog a model is given, may find, or may not have, and why.
 
-A surface is the same, by id and as an object, while nothing changes that it is made of. Tools whose schemas wait are
-looked at when somebody asks about them: a policy answers for thousands of tools in a second, not in a request.
+A surface is the same, by id and as an object, while nothing changes that it is made of. Tools whose
+schemas wait are looked at when somebody asks about them: a policy answers for thousands of tools in
+a second, not in a request.
 """
 
 from __future__ import annotations
@@ -19,7 +20,15 @@ from agenttool_otel.catalog import Catalog, Entry
 from agenttool_otel.catalog.filters import EXCLUDED, Conditions, Hidden
 from agenttool_otel.context.context import AgentContext, current_context
 from agenttool_otel.errors import ConfigurationError
-from agenttool_otel.names import EVENT_SOURCE, Attr, BlockReason, ErrorClass, Event, LoadingState, SurfaceScope
+from agenttool_otel.names import (
+    EVENT_SOURCE,
+    Attr,
+    BlockReason,
+    ErrorClass,
+    Event,
+    LoadingState,
+    SurfaceScope,
+)
 from agenttool_otel.preflight.tool_lists import anthropic_tools, mcp_tools, openai_tools
 from agenttool_otel.records import DeferredToolRef, ToolDeclaration, ToolSurface
 from agenttool_otel.records.base import JsonObject, JsonValue, utc_now
@@ -46,7 +55,8 @@ class Visibility:
     def hidden(self, entry: Entry) -> Hidden | None:
         """Return why a tool may not be seen; ``None`` where it may."""
         tool = entry.governed
-        about = entry if tool is None else tool.spec  # not the tool, which lives as long as its maker wants
+        # not the tool, which lives as long as its maker wants
+        about = entry if tool is None else tool.spec
         known = self._known.get(entry.tool_id)
         if known is not None and known[0] is about:
             return known[1]
@@ -57,7 +67,9 @@ class Visibility:
     def _look(self, entry: Entry) -> Hidden | None:
         try:
             context = self._context
-            found = self._conditions.hides(entry.interface(), context.agents, interactive=context.interactive)
+            found = self._conditions.hides(
+                entry.interface(), context.agents, interactive=context.interactive
+            )
             if found is not None:
                 return found._replace(tool_id=entry.tool_id)
             session = self._runtime.sessions.of(context)
@@ -66,10 +78,14 @@ class Visibility:
             if decider.visible(document):
                 return None
             word = decider.why_hidden(document)
-            return Hidden(entry.tool_id, _REASONS.get(word, BlockReason.POLICY_BLOCKED), "the policy hides it")
+            return Hidden(
+                entry.tool_id, _REASONS.get(word, BlockReason.POLICY_BLOCKED), "the policy hides it"
+            )
         except Exception as error:  # what can't be looked at is not shown
             self._runtime.telemetry.losses.note("surface", error)
-            return Hidden(entry.tool_id, BlockReason.POLICY_BLOCKED, "its declaration can't be read")
+            return Hidden(
+                entry.tool_id, BlockReason.POLICY_BLOCKED, "its declaration can't be read"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,13 +111,17 @@ class Surface:
         visibility: what may be seen.
     """
 
-    def __init__(self, shelf: Surfaces, request: Request, context: AgentContext, visibility: Visibility) -> None:
+    def __init__(
+        self, shelf: Surfaces, request: Request, context: AgentContext, visibility: Visibility
+    ) -> None:
         self.shelf = shelf
         self.request, self.context, self.visibility = request, context, visibility
         self.created_at = utc_now()
         self.loaded_ids = shelf.runtime.sessions.of(context).loaded | request.loaded
         entries = [entry for entry in shelf.catalog if self._is_among(entry)]
-        asked = [entry for entry in entries if not entry.is_deferred or entry.tool_id in self.loaded_ids]
+        asked = [
+            entry for entry in entries if not entry.is_deferred or entry.tool_id in self.loaded_ids
+        ]
         hidden = [(entry, visibility.hidden(entry)) for entry in asked]
         self._hidden = [found for _, found in hidden if found is not None]
         shown = [entry for entry, found in hidden if found is None and self.can_load(entry)]
@@ -113,7 +133,7 @@ class Surface:
         self.waiting_count = len(entries) - len(self._loaded) - len(self._hidden)
         self.surface_id = f"surface_{digest(self._inputs())[-32:]}"
 
-    # --- what is on it -----------------------------------------------------------------------------------------------
+    # --- what is on it ----------------------------------------------------------------------------
 
     @cached_property
     def loaded(self) -> tuple[ToolDeclaration, ...]:
@@ -146,7 +166,9 @@ class Surface:
 
     @cached_property
     def findable(self) -> int | None:
-        """How many tools can be found and loaded; ``None`` where asking the policy of each would take too long."""
+        """How many tools can be found and loaded; ``None`` where asking the policy of each would
+        take too long.
+        """
         return None if self.waiting_count > COUNTED else len(self._visible)
 
     @property
@@ -163,7 +185,10 @@ class Surface:
         state, reason = self.shelf.catalog.provider_state(entry)
         if entry.tool_id in self._loaded:
             return entry.ref(LoadingState.LOADED)
-        return entry.ref(state or LoadingState.DISCOVERABLE, reason or BlockReason.DEFERRED_UNTIL_DISCOVERED.value)
+        return entry.ref(
+            state or LoadingState.DISCOVERABLE,
+            reason or BlockReason.DEFERRED_UNTIL_DISCOVERED.value,
+        )
 
     def find(self, name: str) -> Entry | None:
         """Return the tool of an id, name or alias, if it may be seen.
@@ -202,7 +227,10 @@ class Surface:
         if entry is None or not now._is_among(entry):
             return ErrorClass.UNKNOWN_TOOL, "no tool of that name is on the surface"
         if (hidden := now.visibility.hidden(entry)) is not None:
-            return ErrorClass.BLOCKED_TOOL, f"the tool is not on the surface: {hidden.reason.value}, {hidden.detail}"
+            return (
+                ErrorClass.BLOCKED_TOOL,
+                f"the tool is not on the surface: {hidden.reason.value}, {hidden.detail}",
+            )
         if not now.holds(tool_id):
             message = f"the tool's schema is not loaded: find it with a tool search for select:{entry.name} first"
             return ErrorClass.SCHEMA_NOT_LOADED, message
@@ -223,9 +251,13 @@ class Surface:
             tool_ids: the tools.
         """
         loaded = self.request.loaded.union(tool_ids)
-        return self if loaded == self.request.loaded else self.shelf.get(replace(self.request, loaded=loaded), None)
+        return (
+            self
+            if loaded == self.request.loaded
+            else self.shelf.get(replace(self.request, loaded=loaded), None)
+        )
 
-    # --- as others want it -------------------------------------------------------------------------------------------
+    # --- as others want it ------------------------------------------------------------------------
 
     def record(self, *, most: int = COUNTED) -> ToolSurface:
         """Return the tool_surface record.
@@ -252,16 +284,20 @@ class Surface:
             model_capabilities=dict(self.request.conditions.model or {}) or None,
             role_constraints={"roles": list(context.roles), "agents": list(context.agents)},
             surface_reason=f"the tools that {shown_id(context.actor) or 'this context'} may see in mode {context.mode}",
-            policy_refs=[f"policy:{engine.name}@{engine.revision}" for engine in self.shelf.runtime.decider.engines],
+            policy_refs=[
+                f"policy:{engine.name}@{engine.revision}"
+                for engine in self.shelf.runtime.decider.engines
+            ],
             runtime_refs=[f"session:{shown_id(context.session_id)}"] if context.session_id else [],
         )
 
     def openai_tools(self, *, defer_loading: bool = False) -> list[JsonObject]:
-        """Return the tools for OpenAI: of Chat Completions, or of the Responses API with its own tool search.
+        """Return the tools for OpenAI: of Chat Completions, or of the Responses API with its own
+        tool search.
 
         Args:
-            defer_loading: hand over the waiting tools, too, for the provider's search; they count as loaded from then
-                on, as that search is not seen here.
+            defer_loading: hand over the waiting tools, too, for the provider's search; they count
+                as loaded from then on, as that search is not seen here.
         """
         return openai_tools(self.loaded, self._handed_over() if defer_loading else None)
 
@@ -290,23 +326,37 @@ class Surface:
         """
         return self.shelf.catalog.provider_state(entry)[0] is None
 
-    # --- inside ------------------------------------------------------------------------------------------------------
+    # --- inside -----------------------------------------------------------------------------------
 
     def _is_among(self, entry: Entry) -> bool:
         return self.request.tools is None or entry.tool_id in self.request.tools
 
     def _waiting(self) -> Iterator[Entry]:
-        """The tools that are deferred, or beyond the limit; those that are hidden may be among them."""
+        """The tools that are deferred, or beyond the limit; those that are hidden may be
+        among them.
+        """
         out = {found.tool_id for found in self._hidden}.union(self._loaded)
-        return (entry for entry in self.shelf.catalog if self._is_among(entry) and entry.tool_id not in out)
+        return (
+            entry
+            for entry in self.shelf.catalog
+            if self._is_among(entry) and entry.tool_id not in out
+        )
 
     def _inputs(self) -> list[Any]:
         request, context = self.request, self.context
         loaded = [(entry.tool_id, _digest(entry)) for entry in self._loaded.values()]
-        asked = [request.scope, request.tool_choice, list(request.conditions.requires), request.conditions.model]
+        asked = [
+            request.scope,
+            request.tool_choice,
+            list(request.conditions.requires),
+            request.conditions.model,
+        ]
         who = [str(part) for part in context.identity]
         revisions = [engine.revision for engine in self.shelf.runtime.decider.engines]
-        among = [self.shelf.digest_of_catalog(), sorted(request.tools) if request.tools is not None else None]
+        among = [
+            self.shelf.digest_of_catalog(),
+            sorted(request.tools) if request.tools is not None else None,
+        ]
         return [asked, who, revisions, loaded, [list(found) for found in self._hidden], among]
 
 
@@ -327,7 +377,9 @@ class Surfaces:
         self._lock = new_rlock()
         self.default = Request(conditions=Conditions())
 
-    def get(self, request: Request, context: AgentContext | None, *, replaces: Surface | None = None) -> Surface:
+    def get(
+        self, request: Request, context: AgentContext | None, *, replaces: Surface | None = None
+    ) -> Surface:
         """Return the surface of a request and context as it is now.
 
         Args:
@@ -340,13 +392,24 @@ class Surfaces:
         conditions = request.conditions
         revisions = tuple(engine.revision for engine in runtime.decider.engines)
         loaded = runtime.sessions.of(context).loaded | request.loaded
-        asked = (id(conditions), request.scope, request.limit, repr(request.tool_choice), request.tools, loaded)
+        asked = (
+            id(conditions),
+            request.scope,
+            request.limit,
+            repr(request.tool_choice),
+            request.tools,
+            loaded,
+        )
         sees = (id(conditions), revisions, context.identity, conditions.answers())
         with self._lock:
-            known: Surface | None = _kept(self._surfaces, (asked, self.catalog.version, sees), lambda: None)
+            known: Surface | None = _kept(
+                self._surfaces, (asked, self.catalog.version, sees), lambda: None
+            )
             if known is not None:
                 return known
-            visibility = _kept(self._visibilities, sees, lambda: Visibility(runtime, conditions, context))
+            visibility = _kept(
+                self._visibilities, sees, lambda: Visibility(runtime, conditions, context)
+            )
         made = Surface(self, request, context, visibility)
         # what was asked about meanwhile belongs to what the surface is made of
         sees = (*sees[:3], conditions.answers())
@@ -374,7 +437,9 @@ class Surfaces:
         return self._digest[1]
 
     def in_force(self) -> Surface:
-        """Return the surface of the context in force, as it is now; one of the whole catalog where there is none."""
+        """Return the surface of the context in force, as it is now; one of the whole catalog where
+        there is none.
+        """
         surface = current_context().surface_in_force
         mine = isinstance(surface, Surface) and surface.shelf is self
         return self.get(surface.request if mine else self.default, None)  # type: ignore[union-attr]
@@ -393,7 +458,11 @@ class Surfaces:
         found = set()
         for name in names:
             handle = getattr(name, "tool", None) or getattr(type(name), "agenttool", name)
-            told = name if isinstance(name, str) else getattr(getattr(handle, "spec", None), "tool_id", "")
+            told = (
+                name
+                if isinstance(name, str)
+                else getattr(getattr(handle, "spec", None), "tool_id", "")
+            )
             find = self.catalog.resolve if isinstance(name, str) else self.catalog.get
             if (entry := find(told)) is None:
                 raise ConfigurationError(f"the catalog has no tool {told or type(name).__name__!r}")
@@ -413,7 +482,8 @@ class Surfaces:
         events = self.runtime.telemetry.events
         events.emit(trace.get_current_span(), name, attributes)
         if events.sinks:
-            record = made.record(most=_LISTED).to_json_object()  # here: the sink's thread must not ask the policy
+            # here: the sink's thread must not ask the policy
+            record = made.record(most=_LISTED).to_json_object()
             events.put(lambda: [("tool_surface", record)])
 
 

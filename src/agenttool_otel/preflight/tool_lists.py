@@ -10,10 +10,15 @@ from agenttool_otel.records.base import JsonObject
 
 _DEFERRED: Final = {"defer_loading": True}
 _OPENAI_SEARCH: Final = {"type": "tool_search"}
-_ANTHROPIC_SEARCH: Final = {"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"}
+_ANTHROPIC_SEARCH: Final = {
+    "type": "tool_search_tool_bm25_20251119",
+    "name": "tool_search_tool_bm25",
+}
 
 
-def openai_tools(loaded: Sequence[ToolDeclaration], deferred: Sequence[ToolDeclaration] | None) -> list[JsonObject]:
+def openai_tools(
+    loaded: Sequence[ToolDeclaration], deferred: Sequence[ToolDeclaration] | None
+) -> list[JsonObject]:
     """Return tools of Chat Completions; with deferred ones, tools of the Responses API."""
     if deferred is None:
         return [{"type": "function", "function": _named(tool, "parameters")} for tool in loaded]
@@ -22,7 +27,9 @@ def openai_tools(loaded: Sequence[ToolDeclaration], deferred: Sequence[ToolDecla
     return [*flat, *waiting, *([dict(_OPENAI_SEARCH)] if waiting else [])]
 
 
-def anthropic_tools(loaded: Sequence[ToolDeclaration], deferred: Iterable[ToolDeclaration] | None) -> list[JsonObject]:
+def anthropic_tools(
+    loaded: Sequence[ToolDeclaration], deferred: Iterable[ToolDeclaration] | None
+) -> list[JsonObject]:
     """Return tools of the Messages API."""
     waiting = [{**_named(tool, "input_schema"), **_DEFERRED} for tool in deferred or ()]
     search = [dict(_ANTHROPIC_SEARCH)] if waiting else []
@@ -35,7 +42,11 @@ def mcp_tools(loaded: Iterable[ToolDeclaration]) -> list[JsonObject]:
         {
             **({"title": tool.title} if tool.title else {}),
             **_named(tool, "inputSchema"),
-            **({"outputSchema": tool.output_contract.structured_schema} if _structured(tool) else {}),
+            **(
+                {"outputSchema": tool.output_contract.structured_schema}
+                if _structured(tool)
+                else {}
+            ),
         }
         for tool in loaded
     ]

@@ -1,7 +1,7 @@
 """The standard's records as pydantic models, one file for each contract document.
 
-They tolerate unknown fields and keep them; their defaults are the standard's fail-closed ones. Each validates against
-its JSON Schema (``tests/records``).
+They tolerate unknown fields and keep them; their defaults are the standard's fail-closed ones. Each
+validates against its JSON Schema (``tests/records``).
 """
 
 from agenttool_otel.records.base import Record, utc_now
@@ -24,7 +24,11 @@ from agenttool_otel.records.hook import HookRecord
 from agenttool_otel.records.interface import ToolInterface
 from agenttool_otel.records.invocation import InvocationRecord, StatusTransition
 from agenttool_otel.records.mutation import InputMutation
-from agenttool_otel.records.permission_decision import DecisionReason, Obligations, PermissionDecision
+from agenttool_otel.records.permission_decision import (
+    DecisionReason,
+    Obligations,
+    PermissionDecision,
+)
 from agenttool_otel.records.permission_profile import PermissionProfile
 from agenttool_otel.records.persistence import ResultPersistence
 from agenttool_otel.records.progress import ToolProgress
@@ -34,10 +38,38 @@ from agenttool_otel.records.surface import DeferredToolRef, ToolSearchResult, To
 from agenttool_otel.values.ids import new_id
 
 __all__ = [
-    "A2aMapping", "BrowserMapping", "CliMapping", "DecisionReason", "DeferredToolRef", "ExecutionProfile",
-    "ExternalMapping", "FunctionCallMapping", "HookRecord", "InputContract", "InputMutation", "InvocationRecord",
-    "McpMapping", "Obligations", "OpenApiMapping", "OutputContract", "PermissionDecision", "PermissionProfile",
-    "Record", "ResultPersistence", "RetryGuidance", "SchedulerPolicy", "StatusTransition", "TelemetryMapping",
-    "ToolDeclaration", "ToolError", "ToolEvent", "ToolInterface", "ToolProgress", "ToolResult", "ToolSearchResult",
-    "ToolSurface", "new_id", "utc_now",
-]  # fmt: skip
+    "A2aMapping",
+    "BrowserMapping",
+    "CliMapping",
+    "DecisionReason",
+    "DeferredToolRef",
+    "ExecutionProfile",
+    "ExternalMapping",
+    "FunctionCallMapping",
+    "HookRecord",
+    "InputContract",
+    "InputMutation",
+    "InvocationRecord",
+    "McpMapping",
+    "Obligations",
+    "OpenApiMapping",
+    "OutputContract",
+    "PermissionDecision",
+    "PermissionProfile",
+    "Record",
+    "ResultPersistence",
+    "RetryGuidance",
+    "SchedulerPolicy",
+    "StatusTransition",
+    "TelemetryMapping",
+    "ToolDeclaration",
+    "ToolError",
+    "ToolEvent",
+    "ToolInterface",
+    "ToolProgress",
+    "ToolResult",
+    "ToolSearchResult",
+    "ToolSurface",
+    "new_id",
+    "utc_now",
+]

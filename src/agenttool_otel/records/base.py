@@ -7,7 +7,15 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Any, Final, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, GetCoreSchemaHandler, PrivateAttr, main
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    PrivateAttr,
+    main,
+)
 from pydantic_core import CoreSchema
 from pydantic_core.core_schema import no_info_wrap_validator_function
 
@@ -34,9 +42,13 @@ _LOCKED: Final = hasattr(main, "_rebuild_lock")
 
 
 class _Open:
-    """Marks a vocabulary that the standard leaves open: foreign words are read, kept and given back."""
+    """Marks a vocabulary that the standard leaves open: foreign words are read, kept and
+    given back.
+    """
 
-    def __get_pydantic_core_schema__(self, source: type[StrEnum], handler: GetCoreSchemaHandler) -> CoreSchema:
+    def __get_pydantic_core_schema__(
+        self, source: type[StrEnum], handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
         def read(value: Any, known: Callable[[Any], Any]) -> Any:
             try:
                 return known(value)
@@ -51,7 +63,9 @@ class _Open:
 
 
 OPEN: Final = _Open()
-"""Annotation of a field whose words the standard does not fix; what this package writes comes from the vocabulary."""
+"""Annotation of a field whose words the standard does not fix; what this package writes comes from
+the vocabulary.
+"""
 
 Timestamp = Annotated[datetime, AfterValidator(_to_utc)]
 """A point in time; a value without a zone is read as UTC, and JSON shows RFC 3339 with ``Z``."""
@@ -75,7 +89,9 @@ class Record(Part):
     _as_read: bool = PrivateAttr(default=False)
 
     def to_json_object(self) -> JsonObject:
-        """Return the record as plain JSON data, without unset fields; a record that was read as it was read."""
+        """Return the record as plain JSON data, without unset fields; a record that was read as it
+        was read.
+        """
         if self._as_read:
             return self.model_dump(mode="json", exclude_unset=True)
         return self.model_dump(mode="json", exclude_none=True)

@@ -17,10 +17,12 @@ class InputContract(Part):
         strict: whether arguments outside the schema are refused.
         defaults: default values by argument name, where safe to show.
         examples: argument objects that ground a model.
-        sensitive_fields: JSON pointers (or bare argument names) whose values are redacted wherever they are shown.
+        sensitive_fields: JSON pointers (or bare argument names) whose values are redacted wherever
+          they are shown.
         internal_only_fields: argument names that a model must never produce.
         argument_mode: how the arguments travel.
-        mutation_policy: who may replace the input: ``allow``, ``hooks_only``, ``approval_only`` or ``forbid``.
+        mutation_policy: who may replace the input: ``allow``, ``hooks_only``, ``approval_only`` or
+          ``forbid``.
     """
 
     model_input_schema: JsonObject = Field(default_factory=lambda: {"type": "object"})
@@ -41,7 +43,8 @@ class OutputContract(Part):
         structured_schema: JSON Schema of structured content.
         content_types: content classes that may occur (standard, "Content classes").
         artifact_expectations: what durable deliverable the tool should produce, if any.
-        max_inline_chars: characters that may enter a prompt before the result is previewed and persisted.
+        max_inline_chars: characters that may enter a prompt before the result is previewed and
+          persisted.
         max_inline_bytes: the same in bytes, for binary content.
         persistence_policy_ref: rule for preview, persist, redact and never-persist.
         rendering_boundary: which representation is for the model, the interface and the transcript.

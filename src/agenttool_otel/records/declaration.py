@@ -1,4 +1,6 @@
-"""tool_declaration: the portable description of one callable capability (standard, "Tool declaration")."""
+"""tool_declaration: the portable description of one callable capability (standard, "Tool
+declaration").
+"""
 
 from __future__ import annotations
 

@@ -38,7 +38,8 @@ class ToolError(Part):
         message: for people and models; redacted, and without argument content.
         recoverability: what must happen before a retry.
         retry_after: seconds to wait, when known.
-        native_error_ref: the native error's type, for example ``builtins.FileNotFoundError`` or ``http:503``.
+        native_error_ref: the native error's type, for example ``builtins.FileNotFoundError`` or
+          ``http:503``.
         retry: the guidance in single facts.
         policy_refs: policies behind it.
         evidence_refs: evidence rows behind it.

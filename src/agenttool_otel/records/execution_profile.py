@@ -1,4 +1,6 @@
-"""tool_execution_profile: how a tool is run, and what it can't do (standard, "Execution Profile")."""
+"""tool_execution_profile: how a tool is run, and what it can't do (standard, "Execution
+Profile").
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,8 @@ class ExecutionProfile(Record):
         sandboxed: runs in a sandbox.
         sandbox_profile: name of that sandbox.
         timeout_ms: limit of one attempt, in milliseconds.
-        retry: ``max_attempts``, ``initial_delay_ms``, ``max_delay_ms``, ``multiplier``, ``retry_on`` (error classes).
+        retry: ``max_attempts``, ``initial_delay_ms``, ``max_delay_ms``, ``multiplier``,
+          ``retry_on`` (error classes).
         external_mappings: native ids.
     """
 

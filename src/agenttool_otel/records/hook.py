@@ -24,7 +24,8 @@ class HookRecord(Record):
         additional_context: context it added.
         stop: the stop it asked for.
         updated_output: replacement output; present only when captured and redacted.
-        failure: what went wrong, and what that does to the call: ``error_type``, ``timed_out``, ``effect``.
+        failure: what went wrong, and what that does to the call: ``error_type``, ``timed_out``,
+          ``effect``.
         started_at: when it started.
         ended_at: when it ended.
     """

@@ -24,10 +24,12 @@ class ToolInterface(Record):
         strict: arguments outside the schema are refused.
         schema_visibility: who sees the schema.
         is_enabled: availability, or a reference that tells it.
-        is_read_only: ``True``, ``False`` or a classifier's name (``classifier:...``); unknown is ``False``.
+        is_read_only: ``True``, ``False`` or a classifier's name (``classifier:...``); unknown is
+          ``False``.
         is_concurrency_safe: the same for running beside others; unknown is ``False``.
         is_destructive: the same for destroying something; ``False`` unless detected.
-        is_open_world: touches what nobody here controls; ``True`` for network, browser and shell tools.
+        is_open_world: touches what nobody here controls; ``True`` for network, browser and shell
+          tools.
         requires_user_interaction: needs a person while it runs.
         classifier_input: expression or value that safety classifiers read.
         permission_matcher: kind of rule matching (``path``, ``shell_pattern``, ``url`` ...).
@@ -47,7 +49,8 @@ class ToolInterface(Record):
         feature_gate_refs: gates that have to be open.
         starts_agent: the agent that it starts.
         sandbox_profile: sandbox that it runs in.
-        schema_validation: ``strict`` where arguments outside the schema are refused, else ``tolerant``.
+        schema_validation: ``strict`` where arguments outside the schema are refused, else
+          ``tolerant``.
         value_validation: whether the values are checked beyond the schema.
         io_preflight_validation: whether a check of the developer's runs before any side effect.
         permission_channel: through whom a question is answered.
@@ -64,8 +67,8 @@ class ToolInterface(Record):
         progress_render_hint: hint for user interfaces.
         rejected_render_hint: the same for a refusal.
         error_render_hint: the same for an error.
-        inferred: names of the fields that nobody stated and that were derived (standard: "records should still say
-            which facts were inferred").
+        inferred: names of the fields that nobody stated and that were derived (standard: "records
+            should still say which facts were inferred").
     """
 
     interface_id: str

@@ -1,4 +1,6 @@
-"""tool_invocation: one requested or executed call, visible whatever became of it (standard, "Invocation Lifecycle")."""
+"""tool_invocation: one requested or executed call, visible whatever became of it (standard,
+"Invocation Lifecycle").
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,15 @@ from typing import Annotated
 from pydantic import Field, SerializeAsAny
 
 from agenttool_otel.names import InvocationStatus
-from agenttool_otel.records.base import OPEN, JsonObject, JsonValue, Part, Record, Timestamp, utc_now
+from agenttool_otel.records.base import (
+    OPEN,
+    JsonObject,
+    JsonValue,
+    Part,
+    Record,
+    Timestamp,
+    utc_now,
+)
 from agenttool_otel.records.external_mapping import ExternalMapping
 
 
@@ -24,7 +34,8 @@ class StatusTransition(Part):
 
 
 class InvocationRecord(Record):
-    """One call as the standard records it; inputs are present only where capture was asked for, and redacted.
+    """One call as the standard records it; inputs are present only where capture was asked for, and
+    redacted.
 
     Attributes:
         invocation_id: sortable id, kept across pause and resume.

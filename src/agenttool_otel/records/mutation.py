@@ -1,4 +1,6 @@
-"""input_mutation: who changed which fields between two of the four inputs (standard, "Mutation rule")."""
+"""input_mutation: who changed which fields between two of the four inputs (standard,
+"Mutation rule").
+"""
 
 from __future__ import annotations
 

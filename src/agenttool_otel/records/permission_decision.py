@@ -1,4 +1,6 @@
-"""tool_permission_decision: what was decided for one invocation, and why (standard, "Permission Decision")."""
+"""tool_permission_decision: what was decided for one invocation, and why (standard, "Permission
+Decision").
+"""
 
 from __future__ import annotations
 
@@ -32,9 +34,10 @@ class Obligations(Part):
     """What the policy demands beside its behavior (design section 4).
 
     Attributes:
-        redact_input: JSON pointers into the input whose values are redacted wherever they are shown.
-        redact_result: JSON pointers into the result, redacted before anyone sees it;
-            ``detected`` for whatever the detectors find inside of it, ``*`` for all of it.
+        redact_input: JSON pointers into the input whose values are redacted wherever they are
+          shown.
+        redact_result: JSON pointers into the result, redacted before anyone sees it; ``detected``
+            for whatever the detectors find inside of it, ``*`` for all of it.
         max_inline_chars: upper limit of characters that reach the model inline.
         persistence: required persistence strategy (PersistenceStrategy).
     """
@@ -46,7 +49,8 @@ class Obligations(Part):
 
 
 class PermissionDecision(Record):
-    """One decision. ``behavior`` is the verdict; whether the call ran is a fact of the invocation, not of this.
+    """One decision. ``behavior`` is the verdict; whether the call ran is a fact of the invocation,
+    not of this.
 
     Attributes:
         decision_id: sortable id.

@@ -1,4 +1,6 @@
-"""tool_permission_profile: risk facts that a policy and a reviewer read (standard, "Permission Profile")."""
+"""tool_permission_profile: risk facts that a policy and a reviewer read (standard, "Permission
+Profile").
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""tool_result_persistence: the decision to inline, redact, persist or drop (standard, "Persistence decision")."""
+"""tool_result_persistence: the decision to inline, redact, persist or drop (standard, "Persistence
+decision").
+"""
 
 from __future__ import annotations
 

@@ -37,9 +37,10 @@ class ToolResult(Record):
         error: structured error, when there is one.
         permission: the decision, as JSON, for a caller who wants to know why.
         persistence: the tool_result_persistence record, where a decision was taken.
-        schema_errors: where the output does not fit the output schema: places and keywords, never values.
-        input_mutations: who changed which fields of the input: ``mutation_id``, ``source_type``, ``source_ref``,
-            ``changed_fields``.
+        schema_errors: where the output does not fit the output schema: places and keywords, never
+          values.
+        input_mutations: who changed which fields of the input: ``mutation_id``, ``source_type``,
+            ``source_ref``, ``changed_fields``.
         trust: whether others may have written what came back (``level``), and why (``reason``).
         additional_context: what hooks add for the model.
         hook_messages: what hooks say to people.
@@ -47,7 +48,8 @@ class ToolResult(Record):
         external_mappings: native ids of this very call.
         abort_reason: why the call was stopped.
         context_modifier: whether a change of shared context was made, and why not.
-        requires_action: what somebody has to do before the call ends: to answer, or to give a custom tool's result.
+        requires_action: what somebody has to do before the call ends: to answer, or to give a
+          custom tool's result.
         created_at: when.
     """
 
@@ -87,7 +89,9 @@ class ToolResult(Record):
 
     @property
     def value(self) -> Any:
-        """The native return value, as the tool gave it; ``None`` when it did not run. Never serialised."""
+        """The native return value, as the tool gave it; ``None`` when it did not run. Never
+        serialised.
+        """
         return self._value
 
     def with_value(self, value: Any) -> ToolResult:

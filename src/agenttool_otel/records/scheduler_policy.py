@@ -1,4 +1,6 @@
-"""tool_scheduler_policy: how a set of calls runs together (standard, "Scheduling and concurrency")."""
+"""tool_scheduler_policy: how a set of calls runs together (standard, "Scheduling and
+concurrency").
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What a model is shown and may find (standard, "Tool Surface", "Deferred Loading and Tool Search")."""
+"""What a model is shown and may find (standard, "Tool Surface", "Deferred Loading and Tool
+Search").
+"""
 
 from __future__ import annotations
 
@@ -89,8 +91,10 @@ class ToolSearchResult(Record):
     Attributes:
         query: as it was asked.
         query_type: ``select`` by name, or ``keyword``.
-        matches: ``tool_id``, ``name``, ``score``, ``reason`` and ``ref`` (a deferred_tool_ref) of each, best first.
-        total_deferred_tools: how many tools could be found here; not told where counting them would take too long.
+        matches: ``tool_id``, ``name``, ``score``, ``reason`` and ``ref`` (a deferred_tool_ref) of
+          each, best first.
+        total_deferred_tools: how many tools could be found here; not told where counting them would
+          take too long.
         pending_providers: who is still connecting.
         missing_names: selected names that no tool has which may be shown.
         next_action: what to do now.

@@ -33,7 +33,11 @@ class ErrorSpec(NamedTuple):
 
 
 TAXONOMY: Final[dict[ErrorClass, ErrorSpec]] = {
-    ErrorClass(name): ErrorSpec(ErrorClass(name), code, Recoverability(word), **dict.fromkeys(facts, True))
+    ErrorClass(name): ErrorSpec(
+        ErrorClass(name), code, Recoverability(word), **dict.fromkeys(facts, True)
+    )
     for name, (code, word, *facts) in load_table(__package__, "taxonomy.json").items()
 }
-"""One row for each error class of the standard; a test keeps the table complete and the codes unique."""
+"""One row for each error class of the standard; a test keeps the table complete and the
+codes unique.
+"""

@@ -1,7 +1,7 @@
 """The mask of values that only one call knows to be secret.
 
-A value that a contract, a policy or the name of its argument marks as secret looks like any other word once a tool
-quotes it in its result or its exception: no detector can know it there.
+A value that a contract, a policy or the name of its argument marks as secret looks like any other
+word once a tool quotes it in its result or its exception: no detector can know it there.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ KIND: Final = "argument"
 """Kind of these redactions."""
 
 MIN_CHARS: Final = 6
-"""Shorter values are left alone: masking every ``no`` or ``1234`` of a result would destroy it and hide little."""
+"""Shorter values are left alone: masking every ``no`` or ``1234`` of a result would destroy it and
+hide little.
+"""
 
 MAX_CHARS: Final = 65_536
 """Longer values are left alone."""
@@ -30,7 +32,9 @@ _MAX_NODES: Final = 200_000
 
 
 class ArgumentMask:
-    """Masks secret values of a call wherever they come back, as they are and in the usual encodings."""
+    """Masks secret values of a call wherever they come back, as they are and in the usual
+    encodings.
+    """
 
     __slots__ = ("_forms", "_placeholder")
 
@@ -58,12 +62,19 @@ class ArgumentMask:
     def _masked(self, value: Any, left: list[int]) -> Any:
         left[0] -= 1
         if left[0] < 0:
-            return value if value is None or type(value) in (bool, int, float) else "[omitted:too_many]"
+            return (
+                value
+                if value is None or type(value) in (bool, int, float)
+                else "[omitted:too_many]"
+            )
         cls = type(value)
         if cls is str:
             return self.text(value)
         if cls is dict:
-            return {self.text(k) if type(k) is str else k: self._masked(v, left) for k, v in value.items()}
+            return {
+                self.text(k) if type(k) is str else k: self._masked(v, left)
+                for k, v in value.items()
+            }
         if cls is list:
             return [self._masked(item, left) for item in value]
         if cls is tuple:
@@ -97,5 +108,7 @@ def encoded_forms(value: str) -> set[str]:
         raw.hex(),
     }
     if "\n" in value:
-        forms |= {line.strip() for line in value.splitlines() if len(line.strip()) >= _MIN_LINE_CHARS}
+        forms |= {
+            line.strip() for line in value.splitlines() if len(line.strip()) >= _MIN_LINE_CHARS
+        }
     return forms

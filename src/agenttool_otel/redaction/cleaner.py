@@ -1,4 +1,6 @@
-"""What a redactor does with a value: a quick look, a careful copy, and what stands for it where both fail."""
+"""What a redactor does with a value: a quick look, a careful copy, and what stands for it where
+both fail.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ class Cleaner:
         extra = frozenset(normal_name(name) for name in self._settings.extra_keys)
         self._names = KeyRules(extra, self._settings.pii, self.text.placeholders.without)
 
-    def redact(self, value: Any, pointers: Sequence[str], budget_bytes: int | None, pointer_kind: str) -> Redacted:
+    def redact(
+        self, value: Any, pointers: Sequence[str], budget_bytes: int | None, pointer_kind: str
+    ) -> Redacted:
         """Redact JSON-like data. Never raises."""
         budget = self._settings.byte_budget if budget_bytes is None else max(0, budget_bytes)
         try:
@@ -42,7 +46,11 @@ class Cleaner:
                 new = walk.run(value)
             redactions = walk.redactions
             state = (
-                RedactionState.FAILED if walk.failed else RedactionState.REDACTED if redactions else RedactionState.NONE
+                RedactionState.FAILED
+                if walk.failed
+                else RedactionState.REDACTED
+                if redactions
+                else RedactionState.NONE
             )
             return Redacted(new, redactions, state)
         except Exception as error:
@@ -69,17 +77,23 @@ class Cleaner:
             return not strings or not self.text.suspicious("\t".join(strings))
         return not any(self.text.suspicious(text) for text in strings)
 
-    def _json_rules(self, parsed: Any, depth: int) -> dict[tuple[str | int, ...], tuple[str, str, int]]:
+    def _json_rules(
+        self, parsed: Any, depth: int
+    ) -> dict[tuple[str | int, ...], tuple[str, str, int]]:
         rules: dict[tuple[str | int, ...], tuple[str, str, int]] = {}
         if self._settings.key_names:
             found = secret_paths(parsed, self._names)
-            rules = {path: (verdict.kind, verdict.rule, verdict.start) for path, verdict in found.items()}
+            rules = {
+                path: (verdict.kind, verdict.rule, verdict.start) for path, verdict in found.items()
+            }
         for path, items in lists_of(parsed):
             for column in columns(items):
                 for part in self.text.split_secrets(column.pieces):
                     piece = column.pieces[part.place].encode("utf-8", "surrogatepass")
                     start = len(piece[: part.start].decode("utf-8", "surrogatepass"))
-                    rules.setdefault((*path, *column.steps[part.place]), (part.kind, part.rule, start))
+                    rules.setdefault(
+                        (*path, *column.steps[part.place]), (part.kind, part.rule, start)
+                    )
         return rules
 
     def _dropped(self, reason: str) -> Redacted:

@@ -1,9 +1,9 @@
 """Ids of actors, sessions and tenants as they may leave the process.
 
-They are the host's own, and meant to be seen; but a host may use a session cookie's token as the session's id, or put a
-key into an actor's name. So each is looked at for the shapes of tokens, and what is found is replaced by its kind and a
-keyed digest: the same id reads the same in spans, records and logs, and nobody can tell what it was. Names, e-mail
-addresses and numbers stay.
+They are the host's own, and meant to be seen; but a host may use a session cookie's token as the
+session's id, or put a key into an actor's name. So each is looked at for the shapes of tokens, and
+what is found is replaced by its kind and a keyed digest: the same id reads the same in spans,
+records and logs, and nobody can tell what it was. Names, e-mail addresses and numbers stay.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ _names: Final[set[str]] = set()
 
 @lru_cache(maxsize=4)
 def _redactor(key: bytes) -> Redactor:
-    return Redactor(RedactionSettings(pii=False, pseudonym_key=hashlib.sha256(b"ids\0" + key).digest()))
+    return Redactor(
+        RedactionSettings(pii=False, pseudonym_key=hashlib.sha256(b"ids\0" + key).digest())
+    )
 
 
 @lru_cache(maxsize=4096)
@@ -42,13 +44,15 @@ def shown_id(text: str) -> str:
         text: id of an actor, a session or a tenant, or the name of an agent.
 
     Returns:
-        The id, with lone surrogates escaped; what stands for a token is the same for the same ``AGENTTOOL_DIGEST_KEY``.
+        The id, with lone surrogates escaped; what stands for a token is the same for the same
+        ``AGENTTOOL_DIGEST_KEY``.
     """
     return _shown(text, digest_key())
 
 
 def agent_label(name: str) -> str:
-    """Return the name of an agent as a metric label: one of a bounded number of names, and none that holds a secret.
+    """Return the name of an agent as a metric label: one of a bounded number of names, and none
+    that holds a secret.
 
     Args:
         name: name of the agent; each session having one of its own is what this guards against.

@@ -1,8 +1,10 @@
-"""Regular expressions over bytes: google-re2, which takes linear time, or Python's own where it can't be imported.
+"""Regular expressions over bytes: google-re2, which takes linear time, or Python's own where it
+can't be imported.
 
-All matching is done on the UTF-8 bytes of a text: google-re2's wrapper encodes a ``str`` anew for each call and
-converts every offset, which is slow for one match and quadratic for a loop with positions. ``re2.Set`` isn't used
-anywhere: on token-like text its automaton runs out of states and becomes slower by four orders of magnitude.
+All matching is done on the UTF-8 bytes of a text: google-re2's wrapper encodes a ``str`` anew for
+each call and converts every offset, which is slow for one match and quadratic for a loop with
+positions. ``re2.Set`` isn't used anywhere: on token-like text its automaton runs out of states and
+becomes slower by four orders of magnitude.
 """
 
 from __future__ import annotations
@@ -57,7 +59,9 @@ def _re2() -> Any:
     try:
         import re2
     except ImportError:
-        warnings.warn("google-re2 can't be imported: redaction uses Python's re", RuntimeWarning, stacklevel=2)
+        warnings.warn(
+            "google-re2 can't be imported: redaction uses Python's re", RuntimeWarning, stacklevel=2
+        )
         return None
     return re2
 
@@ -74,7 +78,10 @@ def compile_pattern(pattern: str) -> Matcher:
         except re2.error as error:
             raise ValueError(f"not a valid RE2 pattern: {error}") from None
     try:
-        return cast(Matcher, re.compile(pattern.encode().replace(rb"\z", rb"\Z").replace(_NOT_ASCII, rb"\x80-\xff")))
+        return cast(
+            Matcher,
+            re.compile(pattern.encode().replace(rb"\z", rb"\Z").replace(_NOT_ASCII, rb"\x80-\xff")),
+        )
     except re.error as error:
         raise ValueError(f"not a valid pattern: {error}") from None
 
@@ -96,8 +103,9 @@ def occurs(pattern: str, data: bytes) -> bool:
 def spans_of(match: MatchLike, groups: int) -> Sequence[tuple[int, int]]:
     """(start, end) of the match and of its groups, in one step.
 
-    Asking google-re2's match for one group at a time costs more than the match itself; what it holds is read where it
-    is there, and asked for politely where it isn't."""
+    Asking google-re2's match for one group at a time costs more than the match itself; what it
+    holds is read where it is there, and asked for politely where it isn't.
+    """
     held = getattr(match, "regs", None) or getattr(match, "_spans", None)
     if held is not None and len(held) == groups + 1:
         return cast("Sequence[tuple[int, int]]", held)

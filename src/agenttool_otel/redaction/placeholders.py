@@ -1,4 +1,6 @@
-"""What stands where a value was: typed, constant, and recognisable, so that redacting twice changes nothing."""
+"""What stands where a value was: typed, constant, and recognisable, so that redacting twice changes
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,11 @@ class Placeholders:
         self._key = settings.pseudonym_key
         self._constant: dict[str, bytes] = {}
         before, after = settings.placeholder.split("{kind}", 1)
-        body = re.escape(before) + r"[a-z0-9_]+(?::[0-9a-f]{12})?" + re.escape(after.replace("{kind}", ""))
+        body = (
+            re.escape(before)
+            + r"[a-z0-9_]+(?::[0-9a-f]{12})?"
+            + re.escape(after.replace("{kind}", ""))
+        )
         self.pattern = re.compile(rb"(?:" + body.encode() + rb"|" + _OMITTED.pattern + rb")")
         """Matches any placeholder that this redactor writes."""
 
@@ -43,4 +49,6 @@ class Placeholders:
 
     def without(self, text: str) -> str:
         """A text without the placeholders in it."""
-        return self.pattern.sub(b"", text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
+        return self.pattern.sub(b"", text.encode("utf-8", "surrogatepass")).decode(
+            "utf-8", "surrogatepass"
+        )

@@ -1,8 +1,9 @@
 """What looks like a secret and is none: placeholders, examples, variables, code, words, versions.
 
-Scanners that lack this drown in false positives; scanners that overdo it leak. So there are two levels: ``is_template``
-holds for any rule (nothing secret is there), ``plausible_token`` says whether a value could be a machine-made
-credential and is asked only where nothing but a weak key name speaks for it.
+Scanners that lack this drown in false positives; scanners that overdo it leak. So there are two
+levels: ``is_template`` holds for any rule (nothing secret is there), ``plausible_token`` says
+whether a value could be a machine-made credential and is asked only where nothing but a weak key
+name speaks for it.
 """
 
 from __future__ import annotations
@@ -34,13 +35,17 @@ _HINT = re.compile(_LONG_PATTERNS["hint"].encode())
 _TOKEN_CHARS = re.compile(rb"[A-Za-z0-9_\-.=+/~%|]+")
 _SEPARATORS = re.compile(rb"[-_./=|~+]+")
 _PRINTED = re.compile(rb"[\x21-\x7e]+")
-_SYMBOLS_OF_TEXT = re.compile(rb"://|[{}<>]|^[\w.:]+\(.*\)$|^[\w.+-]+@[\w-]+(?:\.[\w-]+)+$|^[\w-]+(?:[:.,/][\w-]+)+$")
+_SYMBOLS_OF_TEXT = re.compile(
+    rb"://|[{}<>]|^[\w.:]+\(.*\)$|^[\w.+-]+@[\w-]+(?:\.[\w-]+)+$|^[\w-]+(?:[:.,/][\w-]+)+$"
+)
 FOUR_KINDS: Final = re.compile(rb"(?=.*[a-z])(?=.*[A-Z])(?=.*\d)(?=.*[^\w]|.*_)[^\s/:]{8,64}")
 """A password that has letters of both cases, digits and signs."""
 _SIGNS = re.compile(rb"[^\w:.,/-]")
 _JUDGED: Final = 16  # units of work
 _DIGIT = re.compile(rb"[0-9]")
-_PATH = re.compile(rb"(?:\.{0,2}|~)/(?:\.?(?:[A-Za-z]|[A-Z]?[a-z]{1,14}(?:[-_]?[a-z0-9]{1,14}){0,4})(?:[/.]|$)|$)")
+_PATH = re.compile(
+    rb"(?:\.{0,2}|~)/(?:\.?(?:[A-Za-z]|[A-Z]?[a-z]{1,14}(?:[-_]?[a-z0-9]{1,14}){0,4})(?:[/.]|$)|$)"
+)
 _UUID = re.compile(rb"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
@@ -56,7 +61,9 @@ def _bits(times: int) -> float:
 
 
 def has_letter_sequence(value: bytes, least: int = 8) -> bool:
-    """Whether it has a run of letters in alphabetical order (``abcdefgh``), as only hand-made examples do."""
+    """Whether it has a run of letters in alphabetical order (``abcdefgh``), as only hand-made
+    examples do.
+    """
     run = 1
     before = 0
     for byte in value[:512].lower():
@@ -68,7 +75,9 @@ def has_letter_sequence(value: bytes, least: int = 8) -> bool:
 
 
 def is_filler(value: bytes) -> bool:
-    """Whether a value of a known format is filled with x, stars, one repeated character or ``abcdef``."""
+    """Whether a value of a known format is filled with x, stars, one repeated character or
+    ``abcdef``.
+    """
     if _FILLER.search(value):
         return True
     same = _SAME.search(value)
@@ -78,7 +87,9 @@ def is_filler(value: bytes) -> bool:
 
 
 def is_template(value: bytes) -> bool:
-    """Whether nothing secret is there: empty, a variable, a template, a run of stars, a word that only stands in."""
+    """Whether nothing secret is there: empty, a variable, a template, a run of stars, a word that
+    only stands in.
+    """
     if len(value) > 256:
         return value[:2] == b"Ag" and _TEMPLATE.fullmatch(value[:256]) is not None  # sealed
     return (
@@ -95,7 +106,9 @@ def is_stand_in(value: bytes) -> bool:
 
 
 def is_sentence(text: str) -> bool:
-    """Whether it is a sentence about something, and not a passphrase: words, and grammar among them."""
+    """Whether it is a sentence about something, and not a passphrase: words, and grammar
+    among them.
+    """
     parts = text.lower().split(maxsplit=40)
     return 2 <= len(parts) <= 40 and not _GRAMMAR.isdisjoint(parts)
 
@@ -106,18 +119,25 @@ def _template_word(value: bytes) -> bool:
 
 
 def is_code(value: bytes) -> bool:
-    """Whether an unquoted value of source text is an expression (``config.password``, ``os.environ[...]``)."""
+    """Whether an unquoted value of source text is an expression (``config.password``,
+    ``os.environ[...]``).
+    """
     return _CODE.fullmatch(value) is not None
 
 
 def _has_symbols(value: bytes) -> bool:
-    """Whether it could be a generated secret with any printed characters: no address, no path, no expression."""
+    """Whether it could be a generated secret with any printed characters: no address, no path, no
+    expression.
+    """
     return (
         (len(value) >= 12 or FOUR_KINDS.fullmatch(value) is not None)
         and _PRINTED.fullmatch(value) is not None
         and has_digit(value)
         and not (is_template(value) or _template_word(value) or is_filler(value) or is_path(value))
-        and (_SYMBOLS_OF_TEXT.search(value) is None or (len(value) >= 32 and len(set(_SIGNS.findall(value))) >= 4))
+        and (
+            _SYMBOLS_OF_TEXT.search(value) is None
+            or (len(value) >= 32 and len(set(_SIGNS.findall(value))) >= 4)
+        )
         and entropy(value) >= 3.0
     )
 
@@ -128,7 +148,9 @@ def has_digit(value: bytes) -> bool:
 
 
 def is_path(value: bytes) -> bool:
-    """Whether it is a path from a root, the home or the working directory, and not base64 that starts with a slash."""
+    """Whether it is a path from a root, the home or the working directory, and not base64 that
+    starts with a slash.
+    """
     return _PATH.match(value) is not None
 
 
@@ -162,7 +184,9 @@ def _is_word(part: bytes) -> bool:
 _CAMEL = re.compile(rb"[A-Za-z][a-z]{2,}(?:[A-Z][a-z]{1,})*")
 
 
-def plausible_token(value: bytes, *, least: int = 10, named: bool = False, quoted: bool = False) -> bool:
+def plausible_token(
+    value: bytes, *, least: int = 10, named: bool = False, quoted: bool = False
+) -> bool:
     """Whether a value could be a machine-made credential."""
     head, _, secret = value.rpartition(b":")  # base64:..., id:secret
     value = value if b":" in head or head.isdigit() else secret

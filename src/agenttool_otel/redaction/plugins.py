@@ -1,4 +1,6 @@
-"""Detectors of other projects behind this package's small protocol; each needs its extra, imported when it is built."""
+"""Detectors of other projects behind this package's small protocol; each needs its extra, imported
+when it is built.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,8 @@ _PRESIDIO_KINDS: Final = {
 class PresidioDetector:
     """Pattern recognisers of Presidio (extra ``presidio``); no language model is loaded.
 
-    Its e-mail and URL recognisers are left out by default: they fetch a list of domains from the network at first
-    use, and this package finds e-mail addresses itself.
+    Its e-mail and URL recognisers are left out by default: they fetch a list of domains from the
+    network at first use, and this package finds e-mail addresses itself.
     """
 
     name = "presidio"
@@ -30,12 +32,24 @@ class PresidioDetector:
             import presidio_analyzer.predefined_recognizers as known
 
             names = (
-                "CreditCardRecognizer", "IbanRecognizer", "CryptoRecognizer", "UsSsnRecognizer", "UsItinRecognizer",
-                "UsPassportRecognizer", "UkNinoRecognizer", "NhsRecognizer", "EsNifRecognizer",
+                "CreditCardRecognizer",
+                "IbanRecognizer",
+                "CryptoRecognizer",
+                "UsSsnRecognizer",
+                "UsItinRecognizer",
+                "UsPassportRecognizer",
+                "UkNinoRecognizer",
+                "NhsRecognizer",
+                "EsNifRecognizer",
                 "ItFiscalCodeRecognizer",
-                "PlPeselRecognizer", "SgFinRecognizer", "AuTfnRecognizer", "AuMedicareRecognizer", "InPanRecognizer",
-                "InAadhaarRecognizer", "FiPersonalIdentityCodeRecognizer",
-            )  # fmt: skip
+                "PlPeselRecognizer",
+                "SgFinRecognizer",
+                "AuTfnRecognizer",
+                "AuMedicareRecognizer",
+                "InPanRecognizer",
+                "InAadhaarRecognizer",
+                "FiPersonalIdentityCodeRecognizer",
+            )
             recognizers = [getattr(known, name)() for name in names if hasattr(known, name)]
         self._recognizers = tuple(recognizers)
         self._threshold = threshold

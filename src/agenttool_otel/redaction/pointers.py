@@ -16,7 +16,8 @@ class Targets(NamedTuple):
 
     everything: bool  # the whole value goes
     names: frozenset[str]  # bare names, normalised; they match at any depth
-    paths: tuple[tuple[str, ...], ...]  # pointers as tuples of reference tokens; the token ``*`` matches any one
+    # pointers as tuples of reference tokens; the token ``*`` matches any one
+    paths: tuple[tuple[str, ...], ...]
 
     def names_rule(self, step: str) -> bool:
         """Whether a key is named barely."""
@@ -25,7 +26,8 @@ class Targets(NamedTuple):
     def path_rule(self, path: tuple[str, ...]) -> bool:
         """Whether a pointer leads to exactly this path."""
         return any(
-            len(want) == len(path) and all(w in ("*", step) for w, step in zip(want, path, strict=True))
+            len(want) == len(path)
+            and all(w in ("*", step) for w, step in zip(want, path, strict=True))
             for want in self.paths
         )
 
@@ -51,7 +53,13 @@ def _targets(pointers: tuple[str, ...]) -> Targets:
         else:
             bare = pointer.removeprefix("$.")
             if "." in bare:
-                paths.append(tuple(token for token in bare.replace("[", ".").replace("]", "").split(".") if token))
+                paths.append(
+                    tuple(
+                        token
+                        for token in bare.replace("[", ".").replace("]", "").split(".")
+                        if token
+                    )
+                )
             names.add(normal_name(bare) or bare)
     return Targets(names_everything(pointers), frozenset(names), tuple(paths))
 

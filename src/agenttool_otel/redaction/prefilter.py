@@ -1,7 +1,7 @@
 """The first question about a text: can there be anything at all?
 
-One linear search for every literal and shape that any detector needs. Most arguments and messages of tool calls have
-none of them and cost nothing more.
+One linear search for every literal and shape that any detector needs. Most arguments and messages
+of tool calls have none of them and cost nothing more.
 """
 
 from __future__ import annotations
@@ -29,11 +29,19 @@ def prefilter(extra: tuple[str, ...] = (), words: tuple[str, ...] = ()) -> Match
     literals = {word.decode() for rule in load_rules() for word in rule.keywords}
     literals = {word for word in literals if len(word) >= _LEAST_LITERAL_BYTES or word in short}
     statements = load_statements()
-    literals |= {word.decode() for item in statements if not (item.prefilter or item.named) for word in item.keywords}
+    literals |= {
+        word.decode()
+        for item in statements
+        if not (item.prefilter or item.named)
+        for word in item.keywords
+    }
     names = "|".join((KEYWORDS, *(re.escape(word) for word in words)))
     parts = (
         *tables["shapes"],
-        *(shape.replace("<NAMES>", names).replace("<NAME_END>", NAME_END) for shape in tables["shapes_with_names"]),
+        *(
+            shape.replace("<NAMES>", names).replace("<NAME_END>", NAME_END)
+            for shape in tables["shapes_with_names"]
+        ),
         *(item.prefilter for item in statements if item.prefilter),
         HEAD,
         rf"(?:{LABELS})[^\r\n\d]{{0,28}}\d",

@@ -17,12 +17,14 @@ _FORMATTER: Final = logging.Formatter()
 
 
 class Redactor:
-    """Takes secrets out of values before they leave the process. Immutable, safe to share between threads.
+    """Takes secrets out of values before they leave the process. Immutable, safe to share between
+    threads.
 
-    Order: pointers from contracts and policies (the whole value), key-name rules on decoded structure, then each text
-    in all its readings (as it is; without invisible characters and in NFKC; percent-decoded; without line breaks;
-    JSON, base64 and hexadecimal text inside of it) through the value detectors. Replacing goes on until nothing more is
-    found, so that redacting twice changes nothing.
+    Order: pointers from contracts and policies (the whole value), key-name rules on decoded
+    structure, then each text in all its readings (as it is; without invisible characters and in
+    NFKC; percent-decoded; without line breaks; JSON, base64 and hexadecimal text inside of it)
+    through the value detectors. Replacing goes on until nothing more is found, so that redacting
+    twice changes nothing.
     """
 
     __slots__ = ("_loaded", "_settings")
@@ -64,27 +66,37 @@ class Redactor:
     ) -> Redacted:
         """Redact JSON-like data. Never raises, never runs the value's own code.
 
-        Exact builtin types are kept; their subclasses become the builtin type; sets become lists; bytes, other
-        objects, cycles and what is too deep or too much become ``[omitted:...]``; NaN and infinities become names.
+        Exact builtin types are kept; their subclasses become the builtin type; sets become lists;
+        bytes, other objects, cycles and what is too deep or too much become ``[omitted:...]``; NaN
+        and infinities become names.
 
         Args:
             value: anything.
             pointers: JSON pointers, bare names or ``*`` whose values are removed as a whole.
-            budget_bytes: bytes of text to scan, instead of the settings' ``byte_budget``; the rest is dropped.
+            budget_bytes: bytes of text to scan, instead of the settings' ``byte_budget``; the rest
+              is dropped.
             pointer_kind: the kind that redactions by pointer state (``schema_field``, ``policy``).
 
         Returns:
-            The value to pass on. Where nothing had to change it may be the object that was passed in: treat it as
-            read-only.
+            The value to pass on. Where nothing had to change it may be the object that was passed
+            in: treat it as read-only.
         """
         try:
             cleaner = self._cleaner()
-        except Exception as error:  # the tables can't be read, or there is no stack left to read them
+        except (
+            Exception
+        ) as error:  # the tables can't be read, or there is no stack left to read them
             failed = Redaction("failed", "", type(error).__name__, 1)
-            return Redacted(self._settings.placeholder.replace("{kind}", "failed"), (failed,), RedactionState.FAILED)
+            return Redacted(
+                self._settings.placeholder.replace("{kind}", "failed"),
+                (failed,),
+                RedactionState.FAILED,
+            )
         return cleaner.redact(value, pointers, budget_bytes, pointer_kind)
 
-    def redact_text(self, text: str, *, pointer: str = "", budget_bytes: int | None = None) -> Redacted:
+    def redact_text(
+        self, text: str, *, pointer: str = "", budget_bytes: int | None = None
+    ) -> Redacted:
         """Redact one text: an exception's message, a log line, a prompt. Never raises."""
         result = self.redact(text, budget_bytes=budget_bytes)
         if pointer and result.redactions:
@@ -96,8 +108,10 @@ class Redactor:
 class LogRedaction(logging.Handler):
     """Redacts the package's own log records before the handlers of the program see them.
 
-    It is the first handler of the package's logger: records pass it on their way up. A handler that a program adds to a
-    logger below ("agenttool_otel.policy") is asked before, and sees the record as it was made."""
+    It is the first handler of the package's logger: records pass it on their way up. A handler that
+    a program adds to a logger below ("agenttool_otel.policy") is asked before, and sees the record
+    as it was made.
+    """
 
     def emit(self, record: logging.LogRecord) -> None:
         """Replace what a record says, and how its exception reads, by what may be shown."""
@@ -105,11 +119,21 @@ class LogRedaction(logging.Handler):
             redactor = default_redactor()
             record.msg, record.args = redactor.redact_text(record.getMessage()).value, None
             if record.exc_info:
-                record.exc_text = redactor.redact_text(_FORMATTER.formatException(record.exc_info)).value
+                record.exc_text = redactor.redact_text(
+                    _FORMATTER.formatException(record.exc_info)
+                ).value
                 record.exc_info = None
         except Exception as error:
-            record.msg, record.args, record.exc_info = f"[log line withheld: {type(error).__name__}]", None, None
-        if logging.lastResort is not None and not _is_heard(record) and record.levelno >= logging.lastResort.level:
+            record.msg, record.args, record.exc_info = (
+                f"[log line withheld: {type(error).__name__}]",
+                None,
+                None,
+            )
+        if (
+            logging.lastResort is not None
+            and not _is_heard(record)
+            and record.levelno >= logging.lastResort.level
+        ):
             logging.lastResort.handle(record)  # as where there is no handler at all
 
 

@@ -1,6 +1,7 @@
 """Key-name rules on decoded structure: mappings, header pairs, name/value pairs, argument lists.
 
-Pure functions that look at one container and say which of its items go; ``walker`` and ``text`` do the replacing.
+Pure functions that look at one container and say which of its items go; ``walker`` and ``text`` do
+the replacing.
 """
 
 from __future__ import annotations
@@ -12,7 +13,14 @@ from typing import Any, Final, NamedTuple
 from agenttool_otel.redaction.detectors.flags import argument_spans
 from agenttool_otel.redaction.detectors.headers import header_secret
 from agenttool_otel.redaction.detectors.phrases import is_word_list
-from agenttool_otel.redaction.keys import KeyClass, classify, is_label, is_service, kind_of_key, normal_name
+from agenttool_otel.redaction.keys import (
+    KeyClass,
+    classify,
+    is_label,
+    is_service,
+    kind_of_key,
+    normal_name,
+)
 from agenttool_otel.redaction.plausibility import (
     is_filler,
     is_path,
@@ -26,13 +34,46 @@ from agenttool_otel.redaction.words import reads_like_words
 
 Path = tuple[str | int, ...]
 
-_NAME_KEYS: Final = ("name", "key", "header", "field", "param", "parameter", "variable", "var", "k", "id", "property")
-VALUE_KEYS: Final = ("value", "val", "v", "content", "data", "default", "stringvalue", "string_value")
+_NAME_KEYS: Final = (
+    "name",
+    "key",
+    "header",
+    "field",
+    "param",
+    "parameter",
+    "variable",
+    "var",
+    "k",
+    "id",
+    "property",
+)
+VALUE_KEYS: Final = (
+    "value",
+    "val",
+    "v",
+    "content",
+    "data",
+    "default",
+    "stringvalue",
+    "string_value",
+)
 TELLING_KEYS: Final = frozenset(
     (*VALUE_KEYS, "kty", "kind", "selector", "locator", "xpath", "css", "element", "target")
 )
 """Keys of mappings that can say more about a member than its own key does."""
-_TYPES: Final = ("string", "number", "integer", "boolean", "object", "array", "null", "password", "text", "str", "int")
+_TYPES: Final = (
+    "string",
+    "number",
+    "integer",
+    "boolean",
+    "object",
+    "array",
+    "null",
+    "password",
+    "text",
+    "str",
+    "int",
+)
 _LAST_WORD: Final = re.compile(r"[A-Z][a-z]+\Z")
 _LISTED: Final = re.compile(r"[A-Za-z_.:/]{0,16}")
 _PRIVATE_OF_JWK: Final = frozenset(("d", "p", "q", "dp", "dq", "qi", "k"))
@@ -41,7 +82,16 @@ _SELECTORS: Final = ("selector", "locator", "xpath", "css", "element", "target")
 _TYPED: Final = ("value", "text", "input", "content")
 _SECRET_FIELD: Final = re.compile(r"(?i)passw|pwd\b|\botp|cvv|cvc|secret")
 _LISTING: Final = frozenset(
-    ("name", "arn", "description", "createddate", "lastchangeddate", "created_at", "updated_at", "visibility")
+    (
+        "name",
+        "arn",
+        "description",
+        "createddate",
+        "lastchangeddate",
+        "created_at",
+        "updated_at",
+        "visibility",
+    )
 )
 _SECRET_NAMES: Final = ("secret", "secrets", "privatekey", "secretkey")
 _WHOLE: Final = frozenset((KeyClass.PASSWORD, KeyClass.COOKIE))
@@ -62,8 +112,9 @@ class KeyRules(NamedTuple):
 
     extra: frozenset[str]  # the user's own key names, normalised
     pii: bool  # whether names of personal numbers count
-    # a text without the placeholders in it. A name with one says what was removed from it and nothing about the value
-    # beside it, and a value is no secret for its placeholders: else a second pass removes what the first one kept
+    # a text without the placeholders in it. A name with one says what was removed from it and
+    # nothing about the value beside it, and a value is no secret for its placeholders: else a
+    # second pass removes what the first one kept
     without: Callable[[str], str]
 
     def judge(self, name: str, value: Any) -> Verdict | None:
@@ -91,11 +142,21 @@ def judge(name: str, value: Any, *, extra: bool = False, pii: bool = True) -> Ve
     if kind is float:
         return verdict if found is KeyClass.PASSWORD else None
     if kind is dict:
-        goes = found in _WHOLE or (found is KeyClass.TOKEN and name.rstrip("_-").lower().endswith("s"))
+        goes = found in _WHOLE or (
+            found is KeyClass.TOKEN and name.rstrip("_-").lower().endswith("s")
+        )
         return verdict._replace(whole=True) if goes and not _describes(value) else None
-    if kind in (list, tuple) and not (value and not extra and all(_is_told(part, found) for part in value)):
-        pair = name.lower() == "auth" and len(value) == 2 and all(type(part) is str for part in value)
-        if pair or found in _WHOLE_LISTS or (found in (KeyClass.WEAK, KeyClass.SERVICE) and _are_tokens(value)):
+    if kind in (list, tuple) and not (
+        value and not extra and all(_is_told(part, found) for part in value)
+    ):
+        pair = (
+            name.lower() == "auth" and len(value) == 2 and all(type(part) is str for part in value)
+        )
+        if (
+            pair
+            or found in _WHOLE_LISTS
+            or (found in (KeyClass.WEAK, KeyClass.SERVICE) and _are_tokens(value))
+        ):
             return verdict._replace(whole=True)
     return None
 
@@ -103,22 +164,34 @@ def judge(name: str, value: Any, *, extra: bool = False, pii: bool = True) -> Ve
 def _are_tokens(items: Sequence[Any]) -> bool:
     """Whether all items of a list look like credentials."""
     return bool(items) and all(
-        type(item) is str and plausible_token(item.encode("utf-8", "surrogatepass")) for item in items
+        type(item) is str and plausible_token(item.encode("utf-8", "surrogatepass"))
+        for item in items
     )
 
 
 def _is_told(item: Any, found: KeyClass) -> bool:
-    """Whether an item is a message about a field of a form, or one line of a listing of what secrets there are."""
+    """Whether an item is a message about a field of a form, or one line of a listing of what
+    secrets there are.
+    """
     if type(item) is dict and len(item) > 1 and found is KeyClass.TOKEN:
-        texts = [(str(key).lower(), value) for key, value in item.items() if type(key) is str and type(value) is str]
-        told = (key in _LISTING or is_template(value.encode("utf-8", "surrogatepass")) for key, value in texts)
+        texts = [
+            (str(key).lower(), value)
+            for key, value in item.items()
+            if type(key) is str and type(value) is str
+        ]
+        told = (
+            key in _LISTING or is_template(value.encode("utf-8", "surrogatepass"))
+            for key, value in texts
+        )
         return len(texts) == len(item) and all(told)
     return type(item) is str and is_sentence(item)
 
 
 def _describes(value: Mapping[Any, Any]) -> bool:
     """Whether a mapping describes a value instead of holding it (JSON Schema, a form's field)."""
-    return value.get("type") in _TYPES or any(key in value for key in ("$ref", "anyOf", "oneOf", "allOf", "enum"))
+    return value.get("type") in _TYPES or any(
+        key in value for key in ("$ref", "anyOf", "oneOf", "allOf", "enum")
+    )
 
 
 def _string(found: KeyClass, name: str, value: str, pii: bool) -> int:
@@ -134,7 +207,9 @@ def _string(found: KeyClass, name: str, value: str, pii: bool) -> int:
         case KeyClass.PASSWORD | KeyClass.COOKIE:
             secret = not is_label(raw)
         case KeyClass.TOKEN:
-            secret = (_token(raw) or normal_name(name).endswith(_SECRET_NAMES)) and not is_label(raw)
+            secret = (_token(raw) or normal_name(name).endswith(_SECRET_NAMES)) and not is_label(
+                raw
+            )
         case KeyClass.CODE:
             secret = any(char.isdigit() for char in value) and 3 <= len(value) <= 16
         case KeyClass.PHRASE:
@@ -149,7 +224,9 @@ def _string(found: KeyClass, name: str, value: str, pii: bool) -> int:
 def _token(raw: bytes) -> bool:
     if raw.startswith((b"http://", b"https://")) or is_path(raw) or b" " in raw.strip():
         return (
-            b" " in raw.strip() and not raw.replace(b" ", b"").isalpha() and raw[:7].lower() in (b"bearer ", b"basic d")
+            b" " in raw.strip()
+            and not raw.replace(b" ", b"").isalpha()
+            and raw[:7].lower() in (b"bearer ", b"basic d")
         )
     if raw.isdigit():
         return len(raw) >= 4
@@ -160,7 +237,12 @@ def _token(raw: bytes) -> bool:
 
 def _pair(found: KeyClass, raw: bytes) -> bool:
     user, colon, password = raw.partition(b":")
-    return found is KeyClass.WEAK and bool(colon and user and password) and b"//" not in raw and b" " not in raw
+    return (
+        found is KeyClass.WEAK
+        and bool(colon and user and password)
+        and b"//" not in raw
+        and b" " not in raw
+    )
 
 
 def _number(found: KeyClass, name: str, value: int, pii: bool, extra: bool) -> bool:
@@ -187,7 +269,9 @@ def tells(mapping: Mapping[Any, Any]) -> bool:
 
 
 def paired_name(mapping: Mapping[Any, Any]) -> tuple[str, tuple[str, ...]] | None:
-    """The name in ``{"name": "Authorization", "value": "..."}``, and under which keys its value stands."""
+    """The name in ``{"name": "Authorization", "value": "..."}``, and under which keys its value
+    stands.
+    """
     if not 2 <= len(mapping) <= 12:
         return None
     values = tuple(key for key in mapping if type(key) is str and _ends(key, VALUE_KEYS))
@@ -219,23 +303,35 @@ def _ends(key: str, names: tuple[str, ...]) -> bool:
 
 
 def list_verdicts(items: Sequence[Any], rules: KeyRules) -> dict[int, Verdict]:
-    """Items of a list that go because of the one before: ``["Authorization", "..."]``, ``["--password", "..."]``."""
+    """Items of a list that go because of the one before: ``["Authorization", "..."]``,
+    ``["--password", "..."]``.
+    """
     found: dict[int, Verdict] = {}
     if len(items) == 2 and type(items[0]) is str and len(items[0]) <= 128:
         verdict = rules.judge(items[0], items[1])
         if verdict is not None and not _two_words(items[0], items[1]):
             found[1] = verdict
     if len(items) >= 2:
-        for index, (kind, rule, start) in argument_spans(items, lambda flag: rules.without(flag) != flag).items():
+        for index, (kind, rule, start) in argument_spans(
+            items, lambda flag: rules.without(flag) != flag
+        ).items():
             found.setdefault(index, Verdict(kind, rule, start=start))
-        words = [item.encode("utf-8", "surrogatepass") for item in items if type(item) is str and len(item) <= 8]
+        words = [
+            item.encode("utf-8", "surrogatepass")
+            for item in items
+            if type(item) is str and len(item) <= 8
+        ]
         if len(words) == len(items) and is_word_list(words):
-            found.update((index, Verdict("seed_phrase", "phrase:words")) for index in range(len(items)))
+            found.update(
+                (index, Verdict("seed_phrase", "phrase:words")) for index in range(len(items))
+            )
     return found
 
 
 def _two_words(name: str, value: Any) -> bool:
-    """Whether a list of two is a list of words (``["password", "email"]``) and not a name and its value."""
+    """Whether a list of two is a list of words (``["password", "email"]``) and not a name and its
+    value.
+    """
     return (
         classify(name) in (KeyClass.PASSWORD, KeyClass.TOKEN)
         and type(value) is str
@@ -290,7 +386,13 @@ def secret_paths(root: Any, rules: KeyRules) -> dict[Path, Verdict]:
             children = [(i, v, forced or items.get(i)) for i, v in enumerate(value)]
         for step, child, verdict in children:
             if type(child) in (dict, list):
-                todo.append(((*path, step), child, verdict if verdict is not None and verdict.whole else None))
+                todo.append(
+                    (
+                        (*path, step),
+                        child,
+                        verdict if verdict is not None and verdict.whole else None,
+                    )
+                )
             elif verdict is not None and child is not None and type(child) is not bool:
                 found[(*path, step)] = verdict
     return found

@@ -40,7 +40,12 @@ from agenttool_otel.redaction.views.joined import (
     without_breaks,
     wrapped_ends,
 )
-from agenttool_otel.redaction.views.views import View, needs_normalising, normalised_view, parts_around
+from agenttool_otel.redaction.views.views import (
+    View,
+    needs_normalising,
+    normalised_view,
+    parts_around,
+)
 from agenttool_otel.redaction.work import MOST_WORK, TooMuchWork, bounded, nothing_left, spend
 
 _ROUNDS: Final = 5
@@ -54,13 +59,29 @@ _BEFORE_PLACE: Final = 96
 _BEGINNING_BYTES: Final = 16 << 10
 _ONE_WORD: Final = re.compile(rb"[A-Za-z0-9][A-Za-z0-9_.]{0,255}")
 _BETWEEN_WORDS: Final = frozenset(
-    ("private_keys", "urls", "headers", "assignments", "flags", "phrases", "statements", "pairs", "tables")
+    (
+        "private_keys",
+        "urls",
+        "headers",
+        "assignments",
+        "flags",
+        "phrases",
+        "statements",
+        "pairs",
+        "tables",
+    )
 )
 _PERSONAL: Final = frozenset(("email", "phone", "national_id", "iban"))
 
 _READINGS: Final = (
-    percent_view, escaped_view, html_view, uncoloured_view, unwrapped_view, narrowed_view, concatenated_view,
-)  # fmt: skip
+    percent_view,
+    escaped_view,
+    html_view,
+    uncoloured_view,
+    unwrapped_view,
+    narrowed_view,
+    concatenated_view,
+)
 
 Finds = list[tuple[str, str]]
 """(kind, rule) of each thing that was removed from one text."""
@@ -101,7 +122,9 @@ _BUILT_IN: Final[dict[str, Callable[[bytes, bytes], Iterable[Span]]]] = {
 _PRIVATE_KEYS: Final = (_Named("private_keys", find_private_keys),)
 
 
-def _extra_patterns(patterns: Sequence[tuple[str, str]], data: bytes, lowered: bytes) -> Iterator[Span]:
+def _extra_patterns(
+    patterns: Sequence[tuple[str, str]], data: bytes, lowered: bytes
+) -> Iterator[Span]:
     """What the user's own patterns match: group 1 where there is one, else the whole match."""
     for index, (kind, pattern) in enumerate(patterns):
         for match in find_all(pattern, data):
@@ -123,7 +146,9 @@ class TextRedactor:
         self.placeholders = Placeholders(settings)
         self._json_rules = json_rules
         self._allow = frozenset(value.encode("utf-8", "surrogatepass") for value in settings.allow)
-        self._allow_patterns = tuple(compile_pattern(rf"\A(?:{pattern})\z") for pattern in settings.allow_patterns)
+        self._allow_patterns = tuple(
+            compile_pattern(rf"\A(?:{pattern})\z") for pattern in settings.allow_patterns
+        )
         for _, pattern in settings.extra_patterns:
             compile_pattern(pattern)  # what is not valid is told at once
         wanted = settings.detectors if settings.enabled else ()
@@ -132,9 +157,15 @@ class TextRedactor:
         if settings.extra_keys:
             keys = frozenset(normal_name(name) for name in settings.extra_keys)
             finders["assignments"] = partial(find_in_assignments, extra_keys=keys)
-        inner = [_Named(name, finders[name]) for name in wanted if name in finders and (settings.pii or name != "pii")]
+        inner = [
+            _Named(name, finders[name])
+            for name in wanted
+            if name in finders and (settings.pii or name != "pii")
+        ]
         if settings.extra_patterns and settings.enabled:
-            inner.append(_Named("extra_patterns", partial(_extra_patterns, settings.extra_patterns)))
+            inner.append(
+                _Named("extra_patterns", partial(_extra_patterns, settings.extra_patterns))
+            )
         self._inner = tuple(inner)
         self._all = (*self._inner, *(_Named(detector.name, detector.find) for detector in extra))
         if "encoded" in wanted:
@@ -144,8 +175,11 @@ class TextRedactor:
         self._keys = tuple(named for named in _PRIVATE_KEYS if named in inner)
         # a foreign detector may find anything, so then every text has to be looked at
         patterns = tuple(pattern for _, pattern in settings.extra_patterns)
-        self._prefilter = None if extra else prefilter(patterns, tuple(_spellings(settings.extra_keys)))
-        # of the others each needs white space or a sign that one word does not have, and so does each other reading
+        self._prefilter = (
+            None if extra else prefilter(patterns, tuple(_spellings(settings.extra_keys)))
+        )
+        # of the others each needs white space or a sign that one word does not have, and so does
+        # each other reading
         self._of_words = tuple(named for named in self._all if named.name not in _BETWEEN_WORDS)
         self._order = {named.name: index for index, named in enumerate(self._all)}
         self._personal_numbers = settings.pii
@@ -183,7 +217,9 @@ class TextRedactor:
         return text, finds
 
     def beginning(self, text: str) -> tuple[str, Finds]:
-        """Redact the beginning of a text that costs too much as a whole; a fact stands for the rest."""
+        """Redact the beginning of a text that costs too much as a whole; a fact stands for
+        the rest.
+        """
         if nothing_left():
             return omitted(WITHHELD[0]), [WITHHELD]
         try:
@@ -194,13 +230,17 @@ class TextRedactor:
         return text + omitted(WITHHELD[0]), [*finds, WITHHELD]
 
     def cut(self, text: str, budget: int) -> str:
-        """The part of a text that lies within a byte budget, never ending inside of a token or of a find."""
+        """The part of a text that lies within a byte budget, never ending inside of a token or of a
+        find.
+        """
         data = text[: budget + _OVERLAP].encode("utf-8", "surrogatepass")
         if len(data) <= budget:
             return text
         window = data[: budget + _OVERLAP]
         end = budget
-        while end > 0 and not window[end - 1 : end].isspace() and not window[end : end + 1].isspace():
+        while (
+            end > 0 and not window[end - 1 : end].isspace() and not window[end : end + 1].isspace()
+        ):
             end -= 1
         for span in sorted(self.spans(window.decode("utf-8", "ignore")), reverse=True):
             if span.start < end < span.end:
@@ -219,7 +259,10 @@ class TextRedactor:
             detectors = self._joined_tokens if reading.tokens_only else self._inner
             for first, last in reading.parts(data):
                 if (decoded := reading(data[first:last])) is not None:
-                    found.extend((order, _moved(span, first)) for order, span in self._run(detectors, decoded))
+                    found.extend(
+                        (order, _moved(span, first))
+                        for order, span in self._run(detectors, decoded)
+                    )
         for events in event_views(data):
             found.extend(self._run(self._inner, events))
         for joined in self._joined_views(data):
@@ -227,7 +270,9 @@ class TextRedactor:
         return self._merge(data, found)
 
     def suspicious_together(self, strings: Sequence[str]) -> bool:
-        """Whether strings of a value could hold a secret together of which none holds enough to be suspicious."""
+        """Whether strings of a value could hold a secret together of which none holds enough to be
+        suspicious.
+        """
         if len(strings) < 2:
             return False
         bare = "".join(strings).lower().encode("utf-8", "surrogatepass")
@@ -237,7 +282,9 @@ class TextRedactor:
             return False
         # most of what is found here is a keyword that any text is full of
         try:
-            return self._joined.keywords.places(bare, 0) is None or bool(self.split_secrets(strings))
+            return self._joined.keywords.places(bare, 0) is None or bool(
+                self.split_secrets(strings)
+            )
         except TooMuchWork:
             return True
 
@@ -246,7 +293,11 @@ class TextRedactor:
         raw = [piece.encode("utf-8", "surrogatepass") for piece in pieces]
         found: list[Part] = []
         if any(b"-----" in piece for piece in raw):
-            found.extend(chain.from_iterable(parts_found(whole(raw), b"", partial(self._find_by, self._keys))))
+            found.extend(
+                chain.from_iterable(
+                    parts_found(whole(raw), b"", partial(self._find_by, self._keys))
+                )
+            )
         tokens = edges(raw)
         for separator in (b"", b"\n"):  # parts of a text, or its lines
             taken = {part.place for part in found}
@@ -255,21 +306,27 @@ class TextRedactor:
                     found.extend(parts)
         return found
 
-    def _find_by(self, detectors: tuple[_Named, ...], data: bytes, lowered: bytes | None = None) -> list[Span]:
+    def _find_by(
+        self, detectors: tuple[_Named, ...], data: bytes, lowered: bytes | None = None
+    ) -> list[Span]:
         return self._merge(data, list(self._run(detectors, original_view(data, lowered))))
 
     def _find_joined(self, data: bytes) -> list[Span]:
         if self._joined is None or not self._joined.keywords.occurs(data.lower()):
             return []
         views = (original_view(data), *self._joined_views(data))
-        return self._merge(data, [find for view in views for find in self._run(self._joined_tokens, view)])
+        return self._merge(
+            data, [find for view in views for find in self._run(self._joined_tokens, view)]
+        )
 
     def card(self, number: int) -> bool:
         """Whether an integer is a payment card's number."""
         return self._cards and 10**12 <= number < 10**19 and card_number(str(number))
 
     def _joined_views(self, data: bytes) -> Iterator[View]:
-        """Readings without line breaks, of the stretches where a known token begins shortly before a break."""
+        """Readings without line breaks, of the stretches where a known token begins shortly before
+        a break.
+        """
         if self._joined is None or not any(mark in data for mark in (b"\n", b"\\n", b"\r", b"\\r")):
             return
         index = self._joined.keywords
@@ -278,14 +335,19 @@ class TextRedactor:
         bare = without_breaks(lowered)
         bare_places = None if places is None else index.places(bare, len(places))
         if places is None or bare_places is None or len(bare_places) != len(places):
-            view = joined_view(data)  # too many places, or a break stands inside of a token's prefix
+            # too many places, or a break stands inside of a token's prefix
+            view = joined_view(data)
             if view is not None:
                 yield view
             return
         # not from before a break: without it, the line before would run into the token
         starts = [line_start(data, max(0, place - _BEFORE_PLACE), place) for place in places]
         # nor into a line that begins with a token of its own, unless it goes on behind a dot
-        own = [start for start, place in zip(starts, places, strict=True) if _begins_line(data, start, place)]
+        own = [
+            start
+            for start, place in zip(starts, places, strict=True)
+            if _begins_line(data, start, place)
+        ]
         for start, place in zip(starts, places, strict=True):
             after = bisect_right(own, place)
             most = own[after] if after < len(own) else len(data)
@@ -294,7 +356,9 @@ class TextRedactor:
                     yield view
 
     def _run(self, detectors: tuple[_Named, ...], view: View) -> Iterator[tuple[int, Span]]:
-        """What some detectors find in a reading, in the original's bytes, each with the place of its detector."""
+        """What some detectors find in a reading, in the original's bytes, each with the place of
+        its detector.
+        """
         original = view.name == ""
         for detector in detectors:
             order = self._order.get(detector.name, 0)
@@ -304,7 +368,9 @@ class TextRedactor:
                         continue
                     if original:
                         yield order, span
-                    elif 0 <= span.start < span.end <= len(view.data) and (not view.joins or view.changed(span)):
+                    elif 0 <= span.start < span.end <= len(view.data) and (
+                        not view.joins or view.changed(span)
+                    ):
                         yield from ((order, part) for part in view.sources(span))
             except TooMuchWork:
                 raise
@@ -336,10 +402,15 @@ class TextRedactor:
                     merged[-1] = (order, span)
                     continue
                 first = (
-                    before if (before_order, -before.end + before.start) <= (order, -span.end + span.start) else span
+                    before
+                    if (before_order, -before.end + before.start) <= (order, -span.end + span.start)
+                    else span
                 )
                 end = max(before.end, span.end)
-                merged[-1] = (min(order, before_order), Span(before.start, end, first.kind, first.rule))
+                merged[-1] = (
+                    min(order, before_order),
+                    Span(before.start, end, first.kind, first.rule),
+                )
             else:
                 merged.append((order, span))
         return [span for _, span in merged]
@@ -356,7 +427,9 @@ class TextRedactor:
     def _replace(
         self, text: str, finds: Finds, places: list[tuple[int, int]] | None
     ) -> tuple[str, list[tuple[int, int]]]:
-        """Replace what is found, near the places of the round before; with where this round has replaced something."""
+        """Replace what is found, near the places of the round before; with where this round has
+        replaced something.
+        """
         data = text.encode("utf-8", "surrogatepass")
         near = [(0, len(data))] if places is None else parts_around(data, places)
         spans = [
@@ -397,7 +470,9 @@ class TextRedactor:
                 at = literal.end
         return "".join(parts) + text[at:] if parts else text
 
-    def _literal(self, raw: str, hit: tuple[str, str, int] | None, finds: Finds, depth: int) -> str | None:
+    def _literal(
+        self, raw: str, hit: tuple[str, str, int] | None, finds: Finds, depth: int
+    ) -> str | None:
         if hit is not None:
             kind, rule, start = hit
             value = json.loads(raw)
@@ -406,12 +481,15 @@ class TextRedactor:
             if self.placeholders.is_done(encoded) or encoded in self._allow:
                 return None
             finds.append((kind, rule))
-            return json.dumps(body[:start] + self.placeholders.make(kind, encoded), ensure_ascii=False)
+            return json.dumps(
+                body[:start] + self.placeholders.make(kind, encoded), ensure_ascii=False
+            )
         if raw[:1] != '"' or "\\" not in raw:
             return None
         value = json.loads(raw)
         if not self.suspicious(value.replace("\n", " ")):
-            return None  # line breaks alone: most texts have some, and the text as a whole is looked at, too
+            # line breaks alone: most texts have some, and the text as a whole is looked at, too
+            return None
         new, inner = self.redact(value, depth + 1)
         if not inner:
             return None
@@ -446,4 +524,9 @@ def original_view(data: bytes, lowered: bytes | None = None) -> View:
 
 def _spellings(names: tuple[str, ...]) -> list[str]:
     """Ways to write a name that a case-blind search has to know: as given, and its last word."""
-    return [word for name in names for word in (name, *re.split(r"[^A-Za-z0-9]+", name)) if len(word) >= 2]
+    return [
+        word
+        for name in names
+        for word in (name, *re.split(r"[^A-Za-z0-9]+", name))
+        if len(word) >= 2
+    ]

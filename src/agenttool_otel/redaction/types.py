@@ -9,9 +9,19 @@ from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 from agenttool_otel.names import RedactionState
 
 ALL_DETECTORS: Final = (
-    "tokens", "private_keys", "urls", "headers", "assignments", "flags", "phrases", "statements", "pairs", "tables",
-    "pii", "encoded",
-)  # fmt: skip
+    "tokens",
+    "private_keys",
+    "urls",
+    "headers",
+    "assignments",
+    "flags",
+    "phrases",
+    "statements",
+    "pairs",
+    "tables",
+    "pii",
+    "encoded",
+)
 """Names of the built-in value detectors, in the order in which they run."""
 
 EVERYTHING: Final = ("", "*", "/", "/*", "$")
@@ -83,9 +93,11 @@ class Redacted(NamedTuple):
     """A value that may leave the process, and what was taken out of it.
 
     Attributes:
-        value: JSON-like data. Where nothing had to change it may be the very object that was passed in.
+        value: JSON-like data. Where nothing had to change it may be the very object that was passed
+          in.
         redactions: what was removed, in order of first appearance.
-        state: ``none``, ``redacted``, or ``failed`` when a detector broke and content was dropped for that.
+        state: ``none``, ``redacted``, or ``failed`` when a detector broke and content was dropped
+          for that.
     """
 
     value: Any
@@ -98,28 +110,35 @@ class RedactionSettings:
     """How a redactor works. Immutable; every default is the safe one.
 
     Attributes:
-        enabled: False switches value and key rules off; ``pointers`` are still honoured, because a contract or a policy
-            asked for these.
+        enabled: False switches value and key rules off; ``pointers`` are still honoured, because a
+            contract or a policy asked for these.
         detectors: built-in detectors that run, a subset of ``ALL_DETECTORS``.
-        key_names: whether key-name rules look at decoded structure (mappings, header pairs, argument lists).
-        extra_keys: further key names (whole names, any case or separator) whose values are always removed.
-        extra_patterns: further ``(kind, regular expression)`` pairs; group 1 is removed where there is one, the whole
-            match otherwise. RE2 syntax.
-        extra_detectors: further detectors, such as ``plugins.PresidioDetector``; run after the built-in ones.
-        allow: literal values that are never removed by value or key rules (test fixtures, public keys).
+        key_names: whether key-name rules look at decoded structure (mappings, header pairs,
+          argument lists).
+        extra_keys: further key names (whole names, any case or separator) whose values are always
+          removed.
+        extra_patterns: further ``(kind, regular expression)`` pairs; group 1 is removed where there
+            is one, the whole match otherwise. RE2 syntax.
+        extra_detectors: further detectors, such as ``plugins.PresidioDetector``; run after the
+          built-in ones.
+        allow: literal values that are never removed by value or key rules (test fixtures, public
+          keys).
         allow_patterns: regular expressions of such values; the whole value has to match.
-        pii: whether personal data counts: e-mail addresses (not role and example addresses), telephone numbers,
-            payment cards, IBANs and national ids whose check digits hold.
-        byte_budget: UTF-8 bytes of text that one value may cost; None for no bound. What lies beyond was not scanned
-            and is therefore not passed on: a typed placeholder takes its place.
+        pii: whether personal data counts: e-mail addresses (not role and example addresses),
+            telephone numbers, payment cards, IBANs and national ids whose check digits hold.
+        byte_budget: UTF-8 bytes of text that one value may cost; None for no bound. What lies
+            beyond was not scanned and is therefore not passed on: a typed placeholder takes its
+            place.
         max_depth: deepest nesting that is kept.
         max_nodes: most containers and scalars that are kept.
         placeholder: what stands in for a removed value; ``{kind}`` must occur in it.
-        pseudonym_key: secret bytes (16 or more) for stable pseudonyms: equal values get equal placeholders, made with
-            HMAC-SHA-256, so that a trace can be followed without the value. None: no pseudonyms.
+        pseudonym_key: secret bytes (16 or more) for stable pseudonyms: equal values get equal
+            placeholders, made with HMAC-SHA-256, so that a trace can be followed without the value.
+            None: no pseudonyms.
 
     Raises:
-        ValueError: for an unknown detector, a placeholder without ``{kind}``, a short key or a negative bound.
+        ValueError: for an unknown detector, a placeholder without ``{kind}``, a short key or a
+          negative bound.
     """
 
     enabled: bool = True
@@ -141,9 +160,20 @@ class RedactionSettings:
         unknown = [name for name in self.detectors if name not in ALL_DETECTORS]
         if unknown:
             raise ValueError(f"unknown detectors {unknown}; known are {list(ALL_DETECTORS)}")
-        if "{kind}" not in self.placeholder or len(self.placeholder.replace("{kind}", "").strip()) < 2:
-            raise ValueError("placeholder must contain {kind} and at least two characters around it")
+        if (
+            "{kind}" not in self.placeholder
+            or len(self.placeholder.replace("{kind}", "").strip()) < 2
+        ):
+            raise ValueError(
+                "placeholder must contain {kind} and at least two characters around it"
+            )
         if self.pseudonym_key is not None and len(self.pseudonym_key) < 16:
             raise ValueError("pseudonym_key must have at least 16 bytes")
-        if (self.byte_budget is not None and self.byte_budget < 0) or self.max_depth < 1 or self.max_nodes < 1:
-            raise ValueError("byte_budget must not be negative, max_depth and max_nodes must be at least 1")
+        if (
+            (self.byte_budget is not None and self.byte_budget < 0)
+            or self.max_depth < 1
+            or self.max_nodes < 1
+        ):
+            raise ValueError(
+                "byte_budget must not be negative, max_depth and max_nodes must be at least 1"
+            )

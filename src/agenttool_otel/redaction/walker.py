@@ -1,4 +1,6 @@
-"""Walking through a value: a quick look first, a careful copy only where something has to change."""
+"""Walking through a value: a quick look first, a careful copy only where something has to
+change.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ def strings_of(root: Any, settings: RedactionSettings, extra: frozenset[str]) ->
                 for key, child in value.items():
                     if type(key) is not str:
                         return None
-                    if keyed and (classify(key) is not KeyClass.NONE or (extra and is_extra(key, extra))):
+                    if keyed and (
+                        classify(key) is not KeyClass.NONE or (extra and is_extra(key, extra))
+                    ):
                         return None
                     if len(key) >= _LONG_KEY:
                         strings.append(key)
@@ -85,7 +89,11 @@ def strings_of(root: Any, settings: RedactionSettings, extra: frozenset[str]) ->
 
 def _telling_list(items: list[Any] | tuple[Any, ...], extra: frozenset[str]) -> bool:
     first = items[0]
-    if len(items) == 2 and type(first) is str and (classify(first) is not KeyClass.NONE or is_extra(first, extra)):
+    if (
+        len(items) == 2
+        and type(first) is str
+        and (classify(first) is not KeyClass.NONE or is_extra(first, extra))
+    ):
         return True
     if len(items) in (12, 15, 18, 21, 24):
         return True
@@ -122,7 +130,10 @@ class Walk:
     @property
     def redactions(self) -> tuple[Redaction, ...]:
         """What was removed so far."""
-        return tuple(Redaction(kind, pointer, rule, count) for (kind, pointer, rule), count in self._counts.items())
+        return tuple(
+            Redaction(kind, pointer, rule, count)
+            for (kind, pointer, rule), count in self._counts.items()
+        )
 
     def run(self, value: Any) -> Any:
         """The copy that may leave the process."""
@@ -137,7 +148,11 @@ class Walk:
         """The placeholder of a whole value that was named."""
         if value is None:
             return None
-        raw = value.encode("utf-8", "surrogatepass") if type(value) is str else b"\0" + type(value).__name__.encode()
+        raw = (
+            value.encode("utf-8", "surrogatepass")
+            if type(value) is str
+            else b"\0" + type(value).__name__.encode()
+        )
         if type(value) is str and self._make.pattern.fullmatch(raw):
             return value
         self._note(self._kind, rule)
@@ -158,7 +173,9 @@ class Walk:
         return self._foreign(value, kind, forced)
 
     def _foreign(self, value: Any, kind: type, forced: Verdict | None) -> Any:
-        """Subclasses of builtin types are read through the builtin's own methods; user code never runs."""
+        """Subclasses of builtin types are read through the builtin's own methods; user code never
+        runs.
+        """
         if issubclass(kind, str):
             return self._string(str.__str__(value), forced)
         if issubclass(kind, int):
@@ -174,7 +191,9 @@ class Walk:
     def _integer(self, value: int, forced: Verdict | None) -> Any:
         if forced is not None:
             self._note(forced.kind, forced.rule)
-            return self._make.make(forced.kind, str(value).encode() if value.bit_length() < 512 else b"int")
+            return self._make.make(
+                forced.kind, str(value).encode() if value.bit_length() < 512 else b"int"
+            )
         if value.bit_length() > 256:
             return omitted("int")  # too long to be written in decimal by default
         if self._text.card(value):
@@ -235,7 +254,11 @@ class Walk:
             return omitted("depth")
         self._above.add(identity)
         try:
-            return self._mapping(value, forced) if issubclass(type(value), dict) else self._sequence(value, forced)
+            return (
+                self._mapping(value, forced)
+                if issubclass(type(value), dict)
+                else self._sequence(value, forced)
+            )
         finally:
             self._above.discard(identity)
 
@@ -253,7 +276,9 @@ class Walk:
         out: dict[Any, Any] = {}
         for key, child in items:
             name = self._key(key)
-            new = self._member(name if type(name) is str else str(name), key, child, forced or verdicts.get(key))
+            new = self._member(
+                name if type(name) is str else str(name), key, child, forced or verdicts.get(key)
+            )
             while name in out:
                 name = f"{name}#2"  # two secrets as keys must not swallow each other
             out[name] = new
@@ -266,7 +291,9 @@ class Walk:
         elif issubclass(kind, tuple):
             items = list(tuple.__iter__(value))
         else:
-            items = list(set.__iter__(value) if issubclass(kind, set) else frozenset.__iter__(value))
+            items = list(
+                set.__iter__(value) if issubclass(kind, set) else frozenset.__iter__(value)
+            )
         if self._full(len(items)):
             return omitted("nodes")
         verdicts: dict[int, Verdict] = {}
@@ -274,7 +301,10 @@ class Walk:
             items = self._without_split_secrets(items)
             if self._settings.key_names and self._settings.enabled:
                 verdicts = list_verdicts(items, self._names)
-        out = [self._member(index, None, child, forced or verdicts.get(index)) for index, child in enumerate(items)]
+        out = [
+            self._member(index, None, child, forced or verdicts.get(index))
+            for index, child in enumerate(items)
+        ]
         return tuple(out) if issubclass(kind, tuple) else out
 
     def _without_split_secrets(self, items: list[Any]) -> list[Any]:
@@ -303,7 +333,13 @@ class Walk:
         for part in sorted(found, key=lambda part: part.start, reverse=True):
             index, *keys = column.steps[part.place]
             raw = column.pieces[part.place].encode("utf-8", "surrogatepass")
-            clean = b"".join((raw[: part.start], self._make.make(part.kind, part.secret).encode(), raw[part.end :]))
+            clean = b"".join(
+                (
+                    raw[: part.start],
+                    self._make.make(part.kind, part.secret).encode(),
+                    raw[part.end :],
+                )
+            )
             column.pieces[part.place] = text = clean.decode("utf-8", "surrogatepass")
             items[index] = _with(items[index], keys, text)
             self._path.extend((index, *keys))
@@ -313,7 +349,11 @@ class Walk:
     def _affordable(self, pieces: list[str]) -> list[str]:
         """Those of the first strings that the budget still allows to be looked at."""
         left = self._left
-        return pieces if left is None else pieces[: bisect_right([*accumulate(map(len, pieces))], left)]
+        return (
+            pieces
+            if left is None
+            else pieces[: bisect_right([*accumulate(map(len, pieces))], left)]
+        )
 
     def _member(self, step: str | int, key: Any, child: Any, verdict: Verdict | None) -> Any:
         self._path.append(step)

@@ -1,8 +1,9 @@
 """Word lists, and whether letters read like words or like a machine's random choice.
 
-A credential without a digit (``kqvhznwxjrtp``) has the shape of a word, and a word that stands where a credential could
-(``token = required``) is none. What tells them apart is which letters follow which: in words few of the 676 pairs are
-frequent, in random letters all are alike. A mixed case that is not that of ``camelCase`` speaks for chance, too.
+A credential without a digit (``kqvhznwxjrtp``) has the shape of a word, and a word that stands
+where a credential could (``token = required``) is none. What tells them apart is which letters
+follow which: in words few of the 676 pairs are frequent, in random letters all are alike. A mixed
+case that is not that of ``camelCase`` speaks for chance, too.
 """
 
 from __future__ import annotations
@@ -41,14 +42,19 @@ def byte_words(name: str) -> frozenset[bytes]:
 def _table() -> dict[tuple[int, int], int]:
     """Score of each pair of lower-case letters, in bits."""
     rows = load_table(__package__, "letters.toml")["follows"]
-    return {(ord(first), 97 + place): int(digit) - 4 for first, row in rows.items() for place, digit in enumerate(row)}
+    return {
+        (ord(first), 97 + place): int(digit) - 4
+        for first, row in rows.items()
+        for place, digit in enumerate(row)
+    }
 
 
 def reads_like_words(value: bytes) -> bool:
     """Whether the letters of a value could be words, names or abbreviations put together.
 
-    Measured: of random strings of 12 letters 2 % read like words, of 20 letters 0.4 %; of words put together to those
-    lengths, 96 % and 98 % do."""
+    Measured: of random strings of 12 letters 2 % read like words, of 20 letters 0.4 %; of words put
+    together to those lengths, 96 % and 98 % do.
+    """
     runs = _LETTERS.findall(value[:_MOST_BYTES])
     size = sum(map(len, runs))
     if size < _LEAST_LETTERS:

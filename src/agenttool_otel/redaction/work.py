@@ -1,6 +1,8 @@
-"""How much work one value may cost: counted, not timed, so that the same value always comes out the same.
+"""How much work one value may cost: counted, not timed, so that the same value always comes out the
+same.
 
-A unit is a kilobyte that one pattern looks at (2 to 5 microseconds); a match, with what is asked about it, is several.
+A unit is a kilobyte that one pattern looks at (2 to 5 microseconds); a match, with what is asked
+about it, is several.
 """
 
 from __future__ import annotations
@@ -12,7 +14,9 @@ from contextlib import contextmanager
 from typing import Final
 
 MOST_WORK: Final = 400_000
-"""Units for one value of up to a megabyte: less than a second, and what a log with 3,000 secrets costs."""
+"""Units for one value of up to a megabyte: less than a second, and what a log with 3,000 secrets
+costs.
+"""
 
 
 _MEGABYTE: Final = 1 << 20
@@ -23,7 +27,9 @@ class TooMuchWork(Exception):
 
 
 class Purse:
-    """The work that one result may cost which is redacted piece by piece; more of it comes with each piece."""
+    """The work that one result may cost which is redacted piece by piece; more of it comes with
+    each piece.
+    """
 
     __slots__ = ("_chars", "left")
 
@@ -32,7 +38,9 @@ class Purse:
         self.left: float = MOST_WORK * 5 / 4  # the places between two pieces are looked at twice
 
     def grow(self, chars: int) -> None:
-        """Take note of a piece: what is longer than a megabyte may cost as much again for each further one."""
+        """Take note of a piece: what is longer than a megabyte may cost as much again for each
+        further one.
+        """
         before = max(_MEGABYTE, self._chars)
         self._chars += chars
         self.left += max(0, self._chars - before) * MOST_WORK * 5 / 4 / _MEGABYTE
@@ -55,7 +63,9 @@ def spend(units: int) -> None:
 
 @contextmanager
 def bounded(units: float) -> Iterator[None]:
-    """Bound the work of what happens within; what it leaves is not what the work around it had left."""
+    """Bound the work of what happens within; what it leaves is not what the work around it
+    had left.
+    """
     purse = _WORK.purse
     if purse is not None:
         units = max(0, min(units, purse.left))
@@ -75,7 +85,9 @@ def nothing_left() -> bool:
 
 @contextmanager
 def paid_from(purse: Purse) -> Iterator[None]:
-    """Let everything that is redacted within be paid from one purse; what it can't pay is withheld."""
+    """Let everything that is redacted within be paid from one purse; what it can't pay is
+    withheld.
+    """
     before, _WORK.purse = _WORK.purse, purse
     try:
         yield

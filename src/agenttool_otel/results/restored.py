@@ -1,7 +1,9 @@
-"""A redacted result in the type that its caller expects: what was changed in its data is changed in a copy of it.
+"""A redacted result in the type that its caller expects: what was changed in its data is changed in
+a copy of it.
 
-Only values of which the data tells all are copied; no code of their classes is run. Where a part has another form in
-the copy than its data has (a number that became a text), the data's form takes its place.
+Only values of which the data tells all are copied; no code of their classes is run. Where a part
+has another form in the copy than its data has (a number that became a text), the data's form takes
+its place.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ _NO_LIMIT = 1 << 62
 
 
 def restored(value: Any, before: Any, after: Any) -> Any:
-    """Return a copy of a value in which its data is another; the data itself where no copy can be made.
+    """Return a copy of a value in which its data is another; the data itself where no copy can be
+    made.
 
     Args:
         value: what a tool returned; it is left as it is.
@@ -50,12 +53,16 @@ def _copy(value: Any, before: Any, after: Any) -> Any:
     return after
 
 
-def _members(value: Any, kind: Kind, before: dict[str, Any], after: dict[str, Any]) -> dict[Any, Any]:
+def _members(
+    value: Any, kind: Kind, before: dict[str, Any], after: dict[str, Any]
+) -> dict[Any, Any]:
     pairs = mapping_items(value, kind, _NO_LIMIT)
     if not len(pairs) == len(before) == len(after):
         raise ValueError("not the same members")
     found: dict[Any, Any] = {}
-    for (key, item), (old, was), (new, now) in zip(pairs, before.items(), after.items(), strict=True):
+    for (key, item), (old, was), (new, now) in zip(
+        pairs, before.items(), after.items(), strict=True
+    ):
         found[key if new == old else new] = _copy(item, was, now)
     return found
 
@@ -94,7 +101,7 @@ _MEMBERS: dict[Kind, Callable[[Any, dict[Any, Any]], Any]] = {
 }
 
 
-# --- libraries -------------------------------------------------------------------------------------------------------
+# --- libraries ------------------------------------------------------------------------------------
 
 
 def _frame(frame: Any, before: dict[str, Any], after: dict[str, Any]) -> Any:
@@ -129,7 +136,11 @@ def _series(series: Any, before: dict[str, Any], after: dict[str, Any]) -> Any:
 
 
 def _ndarray(array: Any, before: dict[str, Any], after: dict[str, Any]) -> Any:
-    if array.ndim != 1 or array.dtype.names is not None or any(before[k] != after[k] for k in before if k != "data"):
+    if (
+        array.ndim != 1
+        or array.dtype.names is not None
+        or any(before[k] != after[k] for k in before if k != "data")
+    ):
         return after
     cells = _mixed(array.tolist(), before["data"], after["data"])
     kind = str if array.dtype.kind == "U" else object

@@ -1,7 +1,8 @@
-"""What stands between a generator's body and its consumer, where something has to be seen, kept, redacted or limited.
+"""What stands between a generator's body and its consumer, where something has to be seen, kept,
+redacted or limited.
 
-Most streams have none: then nothing of this runs. An obligation of the policy binds item by item, before the consumer
-sees it; a collector gets each item as the consumer does.
+Most streams have none: then nothing of this runs. An obligation of the policy binds item by item,
+before the consumer sees it; a collector gets each item as the consumer does.
 """
 
 from __future__ import annotations
@@ -56,11 +57,17 @@ class StreamTap:
         return self._shown([item] if self.cleaner is None else self.cleaner.feed(item))
 
     def rest(self) -> list[Any]:
-        """End a stream that ran to its end, and return what the consumer still gets; may wait for a store."""
+        """End a stream that ran to its end, and return what the consumer still gets; may wait for a
+        store.
+        """
         ready = [] if self.cleaner is None else self._shown(self.cleaner.finish())
         outcome = self.finish()
         if self._withheld:
-            where = f" Full output saved to {outcome.ref.uri}." if outcome is not None and outcome.ref else ""
+            where = (
+                f" Full output saved to {outcome.ref.uri}."
+                if outcome is not None and outcome.ref
+                else ""
+            )
             ready.append(f"[{self._withheld} items withheld by the policy.{where}]")
         return ready
 
@@ -137,7 +144,9 @@ async def aguard(tap: StreamTap, body: AsyncGenerator[Any, Any]) -> AsyncGenerat
             except StopAsyncIteration:
                 break
             sent = thrown = None
-            for ready in await asyncio.to_thread(tap.take, item) if tap.may_block else tap.take(item):
+            for ready in (
+                await asyncio.to_thread(tap.take, item) if tap.may_block else tap.take(item)
+            ):
                 try:
                     sent = yield ready
                 except GeneratorExit:
@@ -148,7 +157,9 @@ async def aguard(tap: StreamTap, body: AsyncGenerator[Any, Any]) -> AsyncGenerat
             yield ready
 
 
-def collected(open_tap: Callable[[], StreamTap], function: Callable[..., Any], is_async: bool) -> Callable[..., Any]:
+def collected(
+    open_tap: Callable[[], StreamTap], function: Callable[..., Any], is_async: bool
+) -> Callable[..., Any]:
     """Turn a generator function into one that returns the list of its items.
 
     A stream of which more is in a store than should be in memory becomes its preview instead."""

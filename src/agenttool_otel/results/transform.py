@@ -1,10 +1,13 @@
-"""Redaction of results: large texts in blocks, streams item by item, values as far as they can be read.
+"""Redaction of results: large texts in blocks, streams item by item, values as far as they can be
+read.
 
-A cut between two blocks or items is checked with the redactor itself: around the cut, redacting both sides apart must
-give the same as redacting them together. Where it does not, a secret lies across, and the cut moves.
+A cut between two blocks or items is checked with the redactor itself: around the cut, redacting
+both sides apart must give the same as redacting them together. Where it does not, a secret lies
+across, and the cut moves.
 
-No obligation is met unseen. What an iterator, an open file, an object of the caller's own or binary content holds is
-not known without consuming or running it: obliged redaction withholds it; inside a container, a tag stands for it.
+No obligation is met unseen. What an iterator, an open file, an object of the caller's own or binary
+content holds is not known without consuming or running it: obliged redaction withholds it; inside a
+container, a tag stands for it.
 """
 
 from __future__ import annotations
@@ -39,11 +42,15 @@ _HARMLESS_CHARS: Final = 6  # a shorter text holds no secret that a detector cou
 
 
 class RedactionFailed(PersistenceError):
-    """The redactor raised or returned something else; nothing that it should have cleaned is kept or shown."""
+    """The redactor raised or returned something else; nothing that it should have cleaned is kept
+    or shown.
+    """
 
 
 def redacted(redactor: Callable[..., Any], *given: Any) -> Any:
-    """Return what a redactor makes of what it is given; whatever it raises becomes RedactionFailed."""
+    """Return what a redactor makes of what it is given; whatever it raises becomes
+    RedactionFailed.
+    """
     try:
         return redactor(*given)
     except Exception as error:
@@ -54,7 +61,8 @@ class Transform(NamedTuple):
     """What must happen to a result before it is kept or shown."""
 
     text: Callable[[str], str]  # redacts a text
-    value: Callable[[Any, str], Any]  # redacts a value that sits at a JSON pointer of the result; structure stays
+    # redacts a value that sits at a JSON pointer of the result; structure stays
+    value: Callable[[Any, str], Any]
 
 
 @dataclass(slots=True)
@@ -64,7 +72,8 @@ class CleanText:
     clean: Callable[[str], str]  # redacts one text
     changed: bool = False  # whether anything was redacted so far
     _held: str = field(default="", repr=False)
-    _purse: Purse = field(default_factory=Purse, repr=False)  # one for all pieces: a text costs what it may as a whole
+    # one for all pieces: a text costs what it may as a whole
+    _purse: Purse = field(default_factory=Purse, repr=False)
 
     def pieces(self, pieces: Iterable[str]) -> Iterator[str]:
         """Yield the redacted text of all pieces."""
@@ -93,12 +102,17 @@ class CleanText:
         held = self._held
         end = len(held) - _CONTEXT_CHARS
         if self._purse.left <= 0:
-            return len(held)  # nothing is looked at any more, so nothing that could be a secret is passed on
+            # nothing is looked at any more, so nothing that could be a secret is passed on
+            return len(held)
         tried: set[int] = set()
         for mark in ("\n", "}", ";", ",", " ", ""):
             position = end
             for _ in range(_MAX_CUTS):
-                position = held.rfind(mark, _CONTEXT_CHARS, position) if mark else position - _CONTEXT_CHARS // 3
+                position = (
+                    held.rfind(mark, _CONTEXT_CHARS, position)
+                    if mark
+                    else position - _CONTEXT_CHARS // 3
+                )
                 if position <= _CONTEXT_CHARS:
                     break
                 cut = position + len(mark)
@@ -147,9 +161,9 @@ class CleanValue:
 class ItemCleaner:
     """Redacts a stream's items in order before anyone sees them, also where a secret comes in pieces.
 
-    Texts, and bytes that are UTF-8, are held back until enough of what follows is known: where redacting two neighbours
-    apart gives something else than redacting them together, a secret lies across, and they become one item. All others
-    keep their boundaries.
+    Texts, and bytes that are UTF-8, are held back until enough of what follows is known: where
+    redacting two neighbours apart gives something else than redacting them together, a secret lies
+    across, and they become one item. All others keep their boundaries.
     """
 
     def __init__(self, clean: Callable[[Any], Any], *, apart: bool = False) -> None:
@@ -192,7 +206,9 @@ class ItemCleaner:
         """Texts as the consumer expects them: as bytes where they came as bytes."""
         if self._utf8 is None:
             return items
-        return [item.encode("utf-8", "surrogatepass") if type(item) is str else item for item in items]
+        return [
+            item.encode("utf-8", "surrogatepass") if type(item) is str else item for item in items
+        ]
 
     def one(self, item: Any) -> Any:
         """Redact a value that stands alone."""
@@ -264,17 +280,19 @@ class Reading(NamedTuple):
 
     data: Any  # plain JSON data or a text
     whole: bool = True  # whether that is all of the value; if not, only the data may be passed on
-    # makes what a caller expects of cleaned data: bytes where they were bytes, a copy of the value with other parts
+    # makes what a caller expects of cleaned data: bytes where they were bytes, a copy of the value
+    # with other parts
     restore: Callable[[Any], Any] = _as_it_is
 
 
 def read(value: Any, *, libraries: bool = True) -> Reading | None:
-    """Read a value without running its code; ``None`` for one of which nothing but its class can be known.
+    """Read a value without running its code; ``None`` for one of which nothing but its class can be
+    known.
 
     Args:
         value: what a tool returned.
-        libraries: whether objects of libraries are read; not where pointers lead into the value, as nobody who wrote
-            them knew what a data frame's data looks like.
+        libraries: whether objects of libraries are read; not where pointers lead into the value, as
+            nobody who wrote them knew what a data frame's data looks like.
     """
     if type(value) is str:
         return Reading(value)

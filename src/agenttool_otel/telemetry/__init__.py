@@ -1,10 +1,26 @@
 """Spans, events and metrics; nothing in here can raise into a tool."""
 
-from agenttool_otel.telemetry.settings import CaptureMode, Detail, EventsMode, SpanMode, Subscriber, TelemetrySettings
+from agenttool_otel.telemetry.settings import (
+    CaptureMode,
+    Detail,
+    EventsMode,
+    SpanMode,
+    Subscriber,
+    TelemetrySettings,
+)
 from agenttool_otel.telemetry.sinks import CallbackSink, CloudEventsSink, JsonlSink, Sink
 from agenttool_otel.telemetry.telemetry import Telemetry
 
 __all__ = [
-    "CallbackSink", "CaptureMode", "CloudEventsSink", "Detail", "EventsMode", "JsonlSink", "Sink", "SpanMode",
-    "Subscriber", "Telemetry", "TelemetrySettings",
-]  # fmt: skip
+    "CallbackSink",
+    "CaptureMode",
+    "CloudEventsSink",
+    "Detail",
+    "EventsMode",
+    "JsonlSink",
+    "Sink",
+    "SpanMode",
+    "Subscriber",
+    "Telemetry",
+    "TelemetrySettings",
+]

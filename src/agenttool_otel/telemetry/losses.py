@@ -13,7 +13,9 @@ _logger = logging.getLogger("agenttool_otel.telemetry")
 
 
 class Losses:
-    """Counts telemetry that was lost, and logs the first loss of each kind by its exception's type alone."""
+    """Counts telemetry that was lost, and logs the first loss of each kind by its exception's type
+    alone.
+    """
 
     def __init__(self) -> None:
         self.on_loss: Callable[[str, int], None] | None = None

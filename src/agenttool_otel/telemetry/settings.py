@@ -23,7 +23,9 @@ Detail = Literal["lean", "full"]
 """Whether a span's events leave out what the span itself says, or repeat it."""
 
 SpanMode = Literal["auto", "child", "enrich"]
-"""Whether a call makes a span of its own or enriches the current tool span; ``auto``: that of this very tool."""
+"""Whether a call makes a span of its own or enriches the current tool span; ``auto``: that of this
+very tool.
+"""
 
 ProgressListener = Callable[[ToolProgress], object]
 """Receives the progress of every call as the standard's record; what it raises is swallowed."""
@@ -42,13 +44,18 @@ class TelemetrySettings:
         logger_provider: provider of log events; the global one where not given.
         capture: whether redacted arguments and results are recorded, and where.
         events: kind of events.
-        detail: whether the events of a span leave out what the span says (``lean``), or repeat it (``full``); log
-            records, sinks and subscribers, which have no span beside them, always get all of it.
-        verbose: also record the standard's event classes that every call has (planned, selected, queued ...).
-        span_mode: own span, the framework's, or (``auto``) the framework's where it is current and of this very tool.
+        detail: whether the events of a span leave out what the span says (``lean``), or repeat it
+            (``full``); log records, sinks and subscribers, which have no span beside them, always
+            get all of it.
+        verbose: also record the standard's event classes that every call has (planned, selected,
+          queued ...).
+        span_mode: own span, the framework's, or (``auto``) the framework's where it is current and
+          of this very tool.
         subscribers: who gets each event as a tool_event record.
-        progress: who gets the progress of every call, beside its own reports the steps that every call has.
-        sinks: where every event and the records of a call that ended go, outside the call's own time.
+        progress: who gets the progress of every call, beside its own reports the steps that every
+          call has.
+        sinks: where every event and the records of a call that ended go, outside the call's own
+          time.
         max_attribute_chars: upper limit of one captured value.
     """
 

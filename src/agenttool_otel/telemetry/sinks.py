@@ -1,8 +1,10 @@
-"""Records out: every event, and the records of a call that ended, to a file, an HTTP endpoint or a function.
+"""Records out: every event, and the records of a call that ended, to a file, an HTTP endpoint or a
+function.
 
-A call only puts what happened into a bounded queue. A thread of the sink builds the records, numbers and writes them,
-so a sink that is slow, full or broken costs records and never time or a result; what is lost leaves a gap in the
-numbers. Nothing here holds the content of arguments or results unless content is captured in events.
+A call only puts what happened into a bounded queue. A thread of the sink builds the records,
+numbers and writes them, so a sink that is slow, full or broken costs records and never time or a
+result; what is lost leaves a gap in the numbers. Nothing here holds the content of arguments or
+results unless content is captured in events.
 """
 
 from __future__ import annotations
@@ -39,7 +41,9 @@ from agenttool_otel.values.ids import new_id
 from agenttool_otel.values.known_file import FileReplaced, KnownFile
 
 Build = Callable[[], Iterable[tuple[str, JsonObject]]]
-"""Makes records, each with the standard's name of its object (``tool_event``, ``tool_invocation`` ...)."""
+"""Makes records, each with the standard's name of its object (``tool_event``, ``tool_invocation``
+...).
+"""
 
 EVENT_OBJECT: Final = "tool_event"
 DEFAULT_QUEUE: Final = 10_000
@@ -52,8 +56,9 @@ _EXIT_LIMIT_S: Final = 2.0
 class Sink:
     """Takes records; the base of all sinks.
 
-    What reaches ``write`` are lines: ``producer`` (this sink in this process), ``sequence`` (1, 2, 3 ... of that
-    producer; a gap means loss), ``time``, ``object`` (the standard's name of the record's kind) and ``record``.
+    What reaches ``write`` are lines: ``producer`` (this sink in this process), ``sequence`` (1, 2,
+    3 ... of that producer; a gap means loss), ``time``, ``object`` (the standard's name of the
+    record's kind) and ``record``.
 
     Args:
         queue: most entries that wait; what comes while it is full is lost.
@@ -73,9 +78,12 @@ class Sink:
         _sinks.add(self)
 
     def _reset(self) -> None:
-        """Begin anew: at first, and in a forked child, which has its parent's queue but not its thread."""
+        """Begin anew: at first, and in a forked child, which has its parent's queue but not its
+        thread.
+        """
         self._changed = new_condition()
-        self._queue: deque[Build | int] = deque()  # a number stands for so many entries that were lost there
+        # a number stands for so many entries that were lost there
+        self._queue: deque[Build | int] = deque()
         self._busy = False
         self._thread: threading.Thread | None = None
         self._producer = new_id("producer")
@@ -137,7 +145,9 @@ class Sink:
                 self._changed.wait_for(lambda: self._queue or self._closed)
                 if not self._queue:
                     break
-                batch = [self._queue.popleft() for _ in range(min(len(self._queue), _BATCH_ENTRIES))]
+                batch = [
+                    self._queue.popleft() for _ in range(min(len(self._queue), _BATCH_ENTRIES))
+                ]
                 self._busy = True
             lines = self._lines(batch)
             try:
@@ -184,7 +194,9 @@ class CallbackSink(Sink):
         queue: most entries that wait.
     """
 
-    def __init__(self, function: Callable[[JsonObject], object], *, queue: int = DEFAULT_QUEUE) -> None:
+    def __init__(
+        self, function: Callable[[JsonObject], object], *, queue: int = DEFAULT_QUEUE
+    ) -> None:
         super().__init__(queue=queue)
         self._function = function
 
@@ -205,7 +217,8 @@ class JsonlSink(Sink):
     Args:
         path: the file; its directory has to be there.
         queue: most entries that wait.
-        max_bytes: size at which the file becomes ``<path>.1``, that one ``<path>.2`` and so on, and a new one begins.
+        max_bytes: size at which the file becomes ``<path>.1``, that one ``<path>.2`` and so on, and
+          a new one begins.
         backups: how many of these older files are kept; what was in the oldest one is gone then.
 
     Raises:
@@ -233,10 +246,11 @@ class JsonlSink(Sink):
 
 
 class CloudEventsSink(Sink):
-    """Sends each line as a CloudEvent 1.0 in structured mode, over HTTP or to a file with one event a line.
+    """Sends each line as a CloudEvent 1.0 in structured mode, over HTTP or to a file with one event
+    a line.
 
-    Its ``type`` is the event class of the standard, or the name of the record's object; ``data`` is the record;
-    ``sequence`` and ``producer`` are extension attributes.
+    Its ``type`` is the event class of the standard, or the name of the record's object; ``data`` is
+    the record; ``sequence`` and ``producer`` are extension attributes.
 
     Args:
         target: ``http://`` or ``https://`` URL that takes POST requests, or a file.
@@ -247,7 +261,8 @@ class CloudEventsSink(Sink):
         backups: as in JsonlSink.
 
     Raises:
-        ConfigurationError: the extra ``cloudevents`` is not installed, or there is no such directory.
+        ConfigurationError: the extra ``cloudevents`` is not installed, or there is no such
+          directory.
     """
 
     def __init__(
@@ -260,13 +275,16 @@ class CloudEventsSink(Sink):
         max_bytes: int | None = None,
         backups: int = DEFAULT_BACKUPS,
     ) -> None:
-        import urllib.request  # not in the thread: a forked child would wait for an import that was under way there
+        # not in the thread: a forked child would wait for an import that was under way there
+        import urllib.request
 
         try:
             from cloudevents.core.bindings.http import to_structured_event
             from cloudevents.core.v1.event import CloudEvent
         except ImportError as error:
-            raise ConfigurationError("CloudEvents need the extra agenttool-otel[cloudevents]") from error
+            raise ConfigurationError(
+                "CloudEvents need the extra agenttool-otel[cloudevents]"
+            ) from error
         self._event, self._structured, self._http = CloudEvent, to_structured_event, urllib.request
         is_url = isinstance(target, str) and urlsplit(target).scheme in ("http", "https")
         self._url = str(target) if is_url else None
@@ -277,7 +295,9 @@ class CloudEventsSink(Sink):
 
     def write(self, lines: list[JsonObject]) -> None:
         """Send or append the events."""
-        messages = [self._structured(self._event(_cloud_attributes(line), line["record"])) for line in lines]
+        messages = [
+            self._structured(self._event(_cloud_attributes(line), line["record"])) for line in lines
+        ]
         if self._file is not None:
             self._file.append([bytes(message.body) for message in messages])
             return
@@ -288,7 +308,9 @@ class CloudEventsSink(Sink):
                 self._note(error, 1)
 
     def _post(self, headers: Mapping[str, str], body: bytes) -> None:
-        request = self._http.Request(str(self._url), data=body, headers={**self._headers, **headers}, method="POST")
+        request = self._http.Request(
+            str(self._url), data=body, headers={**self._headers, **headers}, method="POST"
+        )
         with self._http.urlopen(request, timeout=self._timeout_s) as response:
             response.read(1 << 16)
 
@@ -326,8 +348,8 @@ class _LinesLost(Exception):
 class _AppendedFile:
     """A file that grows by whole lines, also where several processes append to it and rotate it.
 
-    Whoever writes holds a lock on the file, and looks then whether its name still leads to it: another process may have
-    rotated it meanwhile, or somebody removed it.
+    Whoever writes holds a lock on the file, and looks then whether its name still leads to it:
+    another process may have rotated it meanwhile, or somebody removed it.
     """
 
     def __init__(self, path: str | os.PathLike[str], max_bytes: int | None, backups: int) -> None:
@@ -358,7 +380,9 @@ class _AppendedFile:
             _unlock(descriptor)
 
     def _cut(self, descriptor: int, count: int) -> None:
-        """Take the torn end of a line away, or another process would write on behind it; the lock is held."""
+        """Take the torn end of a line away, or another process would write on behind it; the lock
+        is held.
+        """
         if fcntl is None or not count or not self._is_torn:
             return
         with suppress(OSError):
@@ -392,7 +416,13 @@ class _AppendedFile:
 
     def _open(self) -> int:
         if self._descriptor is None:
-            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
+            flags = (
+                os.O_WRONLY
+                | os.O_APPEND
+                | os.O_CREAT
+                | getattr(os, "O_CLOEXEC", 0)
+                | getattr(os, "O_NOFOLLOW", 0)
+            )
             self._descriptor = os.open(self._path, flags, 0o600)
             self._owner = os.getpid()
         return self._descriptor
@@ -408,7 +438,11 @@ class _AppendedFile:
         if self._max_bytes is None:
             return False
         status = os.fstat(descriptor)
-        return stat.S_ISREG(status.st_mode) and bool(status.st_size) and status.st_size + coming > self._max_bytes
+        return (
+            stat.S_ISREG(status.st_mode)
+            and bool(status.st_size)
+            and status.st_size + coming > self._max_bytes
+        )
 
     def _rotate(self) -> None:
         """Move each file to the next number, the oldest one out; the lock of the newest is held."""
@@ -420,7 +454,8 @@ class _AppendedFile:
 
 def _lock(descriptor: int) -> None:
     if fcntl is not None:
-        with suppress(OSError):  # a file system that has no locks: what one process writes is still whole
+        # a file system that has no locks: what one process writes is still whole
+        with suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_EX)
 
 
@@ -431,7 +466,9 @@ def _unlock(descriptor: int) -> None:
 
 
 def open_sinks(target: str) -> tuple[Sink, ...]:
-    """Open the sink that a setting names, ``file:PATH`` or a URL; one that can't be used is told, and left out."""
+    """Open the sink that a setting names, ``file:PATH`` or a URL; one that can't be used is told,
+    and left out.
+    """
     if not target:
         return ()
     try:
@@ -443,7 +480,12 @@ def open_sinks(target: str) -> tuple[Sink, ...]:
 
 
 def event_record(
-    name: str, attributes: Mapping[str, Any], invocation_id: str, tool_id: str, at_ns: int, trace_refs: list[JsonObject]
+    name: str,
+    attributes: Mapping[str, Any],
+    invocation_id: str,
+    tool_id: str,
+    at_ns: int,
+    trace_refs: list[JsonObject],
 ) -> JsonObject:
     """Return a tool_event as plain JSON data."""
     record: JsonObject = {
@@ -468,7 +510,8 @@ def rfc3339(at_ns: int) -> str:
 
 
 _sinks: weakref.WeakSet[Sink] = weakref.WeakSet()
-_building = new_rlock()  # held by a sink's thread while it builds records, and by a thread that forks
+# held by a sink's thread while it builds records, and by a thread that forks
+_building = new_rlock()
 
 
 def _close_all() -> None:
@@ -479,7 +522,9 @@ def _close_all() -> None:
 
 
 def _before_fork() -> None:
-    """Wait until no record is being built: what that holds (pydantic builds models then) stays held in the child."""
+    """Wait until no record is being built: what that holds (pydantic builds models then) stays held
+    in the child.
+    """
     _building.acquire(timeout=_EXIT_LIMIT_S)
 
 

@@ -1,7 +1,9 @@
-"""Totals that are read when metrics are collected, so that a call pays next to nothing: decisions, and cache look-ups.
+"""Totals that are read when metrics are collected, so that a call pays next to nothing: decisions,
+and cache look-ups.
 
-An SDK makes an observable instrument once for each name and drops the callbacks of whoever asks for it again. So there
-is one callback for a provider, and Governors come and go behind it: totals never fall, and no Governor is kept alive.
+An SDK makes an observable instrument once for each name and drops the callbacks of whoever asks for
+it again. So there is one callback for a provider, and Governors come and go behind it: totals never
+fall, and no Governor is kept alive.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ Counts: TypeAlias = Callable[[], Iterable[tuple[int, Mapping[str, str]]]]
 
 
 class Tally:
-    """The totals of one meter provider: its decisions, and the look-ups of the caches that report to it."""
+    """The totals of one meter provider: its decisions, and the look-ups of the caches that report
+    to it.
+    """
 
     def __init__(self) -> None:
         self._lock = new_lock()
@@ -92,7 +96,9 @@ _lock: Final = new_lock()
 def tally_for(provider: Any) -> Tally:
     """Return the tally of a meter provider.
 
-    The global provider has the same one before and after it is set: instruments made early turn into real ones then."""
+    The global provider has the same one before and after it is set: instruments made early turn
+    into real ones then.
+    """
     if provider is None or provider is get_meter_provider():
         return _GLOBAL
     try:

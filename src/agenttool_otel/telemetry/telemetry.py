@@ -50,7 +50,9 @@ def package_version() -> str:
 
 
 def sayable(attributes: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return attributes without lone surrogates: exporters drop what UTF-8 can't say, and no receiver learns of it."""
+    """Return attributes without lone surrogates: exporters drop what UTF-8 can't say, and no
+    receiver learns of it.
+    """
     # on the way of every call, so what is ASCII, as most is, costs no call of a function
     for value in attributes.values():
         items = (value,) if type(value) is str else value
@@ -73,9 +75,21 @@ def _escaped(value: Any) -> Any:
 class EventEmitter:
     """Emits events as span events, log records and envelopes for subscribers.
 
-    OpenTelemetry is retiring the span event API for log records; who calls ``emit`` does not know which it is."""
+    OpenTelemetry is retiring the span event API for log records; who calls ``emit`` does not know
+    which it is.
+    """
 
-    __slots__ = ("_as_log", "_as_span", "_logger", "_losses", "_subscribers", "elsewhere", "lean", "sinks", "verbose")
+    __slots__ = (
+        "_as_log",
+        "_as_span",
+        "_logger",
+        "_losses",
+        "_subscribers",
+        "elsewhere",
+        "lean",
+        "sinks",
+        "verbose",
+    )
 
     def __init__(self, settings: TelemetrySettings, losses: Losses) -> None:
         self._as_span = settings.events in ("span", "both")
@@ -92,7 +106,9 @@ class EventEmitter:
         self._logger = None
         if self._as_log:
             try:
-                self._logger = logs.get_logger(INSTRUMENTATION_NAME, logger_provider=settings.logger_provider)
+                self._logger = logs.get_logger(
+                    INSTRUMENTATION_NAME, logger_provider=settings.logger_provider
+                )
             except Exception as error:
                 losses.note("get_logger", error)
 
@@ -116,7 +132,9 @@ class EventEmitter:
         invocation_id: str = "",
         tool_id: str = "",
     ) -> None:
-        """Emit one event, on its span with other attributes if so given; nothing that goes wrong here is raised."""
+        """Emit one event, on its span with other attributes if so given; nothing that goes wrong
+        here is raised.
+        """
         attributes, on_span = sayable(attributes), None if on_span is None else sayable(on_span)
         try:
             if self._as_span and span.is_recording():
@@ -127,12 +145,20 @@ class EventEmitter:
                     context=trace.set_span_in_context(span),
                     severity_number=SeverityNumber.INFO,
                     event_name=name,
-                    attributes={Attr.INVOCATION_ID: invocation_id, Attr.TOOL_ID: tool_id, **attributes},
+                    attributes={
+                        Attr.INVOCATION_ID: invocation_id,
+                        Attr.TOOL_ID: tool_id,
+                        **attributes,
+                    },
                 )
         except BaseException as error:
             self._losses.note(name, error)
         if self.sinks:
-            self.put(partial(_event, name, dict(attributes), invocation_id, tool_id, time.time_ns(), span))
+            self.put(
+                partial(
+                    _event, name, dict(attributes), invocation_id, tool_id, time.time_ns(), span
+                )
+            )
         for subscriber in self._subscribers:
             try:
                 subscriber(_envelope(span, name, attributes, invocation_id, tool_id))
@@ -159,12 +185,16 @@ class Telemetry:
         self.events = EventEmitter(settings, self.losses)
         self._mode = settings.span_mode
         try:
-            self._tracer = trace.get_tracer(INSTRUMENTATION_NAME, package_version(), settings.tracer_provider)
+            self._tracer = trace.get_tracer(
+                INSTRUMENTATION_NAME, package_version(), settings.tracer_provider
+            )
         except Exception as error:  # a provider that is broken costs its telemetry, not the tools
             self.losses.note("get_tracer", error)
             self._tracer = trace.NoOpTracer()
         try:
-            meter = metrics.get_meter(INSTRUMENTATION_NAME, package_version(), settings.meter_provider)
+            meter = metrics.get_meter(
+                INSTRUMENTATION_NAME, package_version(), settings.meter_provider
+            )
             self.instruments = Instruments(meter, settings.meter_provider)
         except Exception as error:
             self.losses.note("get_meter", error)
@@ -174,13 +204,17 @@ class Telemetry:
     def _lost(self, where: str, count: int) -> None:
         self.instruments.dropped.add(count, {Label.SIGNAL: _SIGNALS.get(where, "spans")})
 
-    def start(self, name: str, attributes: Mapping[str, Any], *, links: tuple[Link, ...] = ()) -> tuple[Span, bool]:
+    def start(
+        self, name: str, attributes: Mapping[str, Any], *, links: tuple[Link, ...] = ()
+    ) -> tuple[Span, bool]:
         """Start the span of a call under the current one; it is not made current."""
         attributes = sayable(attributes)
         try:
             if self._mode != "child":
                 current = trace.get_current_span()
-                if _is_tool_span(current) and (self._mode == "enrich" or _is_of(current, attributes)):
+                if _is_tool_span(current) and (
+                    self._mode == "enrich" or _is_of(current, attributes)
+                ):
                     current.set_attributes(attributes)
                     return current, False
             span = self._tracer.start_span(
@@ -198,7 +232,9 @@ class Telemetry:
 
     @contextmanager
     def current(self, span: Span) -> Iterator[None]:
-        """Make a span current for the block, whatever the block raises; the span is neither ended nor marked."""
+        """Make a span current for the block, whatever the block raises; the span is neither ended
+        nor marked.
+        """
         if span is INVALID_SPAN:
             yield
             return
@@ -240,7 +276,9 @@ class Telemetry:
                 self.losses.note("end_span", error)
 
     def flush(self) -> None:
-        """Let the sinks write what waits, for a limited time; they stay open, as others may use them, too."""
+        """Let the sinks write what waits, for a limited time; they stay open, as others may use
+        them, too.
+        """
         for sink in self.settings.sinks:
             try:
                 sink.flush()
@@ -263,14 +301,18 @@ class Telemetry:
 
 
 def records_duration(span: Span) -> bool:
-    """Tell whether the instrumentation that made a span measures the call, too: OpenTelemetry's own for GenAI."""
+    """Tell whether the instrumentation that made a span measures the call, too: OpenTelemetry's own
+    for GenAI.
+    """
     return getattr(getattr(span, "instrumentation_scope", None), "name", "").startswith(MEASURES)
 
 
 def _is_of(span: Span, attributes: Mapping[str, Any]) -> bool:
     """Tell whether a span is another's of this very tool, and no governed call is on it yet."""
     known = getattr(span, "attributes", None) or {}
-    name = known.get(GenAI.TOOL_NAME) or getattr(span, "name", "").removeprefix(f"{OPERATION_EXECUTE_TOOL} ")
+    name = known.get(GenAI.TOOL_NAME) or getattr(span, "name", "").removeprefix(
+        f"{OPERATION_EXECUTE_TOOL} "
+    )
     return name == attributes.get(GenAI.TOOL_NAME) and Attr.INVOCATION_ID not in known
 
 
@@ -284,7 +326,9 @@ def _is_tool_span(span: Span) -> bool:
 
 
 def context_of(span: Span) -> SpanContext:
-    """Return a span's context, an invalid one where the span, which may be anybody's, can't tell."""
+    """Return a span's context, an invalid one where the span, which may be anybody's, can't
+    tell.
+    """
     try:
         return span.get_span_context()
     except Exception:
@@ -294,7 +338,12 @@ def context_of(span: Span) -> SpanContext:
 def _event(
     name: str, attributes: dict[str, Any], invocation_id: str, tool_id: str, at_ns: int, span: Span
 ) -> list[tuple[str, dict[str, Any]]]:
-    return [(EVENT_OBJECT, event_record(name, attributes, invocation_id, tool_id, at_ns, trace_refs(span)))]
+    return [
+        (
+            EVENT_OBJECT,
+            event_record(name, attributes, invocation_id, tool_id, at_ns, trace_refs(span)),
+        )
+    ]
 
 
 def trace_refs(span: Span) -> list[dict[str, Any]]:
@@ -302,7 +351,12 @@ def trace_refs(span: Span) -> list[dict[str, Any]]:
     context = context_of(span)
     if not context.is_valid:
         return []
-    return [{"trace_id": trace.format_trace_id(context.trace_id), "span_id": trace.format_span_id(context.span_id)}]
+    return [
+        {
+            "trace_id": trace.format_trace_id(context.trace_id),
+            "span_id": trace.format_span_id(context.span_id),
+        }
+    ]
 
 
 def _envelope(

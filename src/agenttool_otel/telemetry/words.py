@@ -1,4 +1,6 @@
-"""Which attributes say which fields, and what an event says in the fields of the standard's records."""
+"""Which attributes say which fields, and what an event says in the fields of the standard's
+records.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +13,15 @@ from agenttool_otel.values.tables import load_table
 
 WORDS: Final[dict[str, dict[str, str]]] = {
     kind: {
-        getattr(holder, name): word for holder in (GenAI, Attr) for name, word in table.get(holder.__name__, {}).items()
+        getattr(holder, name): word
+        for holder in (GenAI, Attr)
+        for name, word in table.get(holder.__name__, {}).items()
     }
     for kind, table in load_table(__package__, "words.json").items()
 }
-"""By what is told of (``record``: what an event says of any), each attribute with the field that it says."""
+"""By what is told of (``record``: what an event says of any), each attribute with the field that it
+says.
+"""
 _WORDS: Final = WORDS["record"]
 
 

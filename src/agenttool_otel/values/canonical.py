@@ -1,14 +1,16 @@
 """Canonical bytes and digests: what an approval and a decision are bound to.
 
-The form is RFC 8785 (JSON Canonicalization Scheme) through ``rfc8785``, with one addition: what JSON can't say is
-tagged, and a tag can't be imitated, because an object key of the value that begins with ``$`` gets one more ``$``. So
-not-a-number is not ``null``, two huge integers are not one float, bytes are not text and a lone surrogate is not its
-escape. JSON data without such keys has exactly its RFC 8785 bytes. A tuple counts as a list and an enum member as its
-value, as in JSON; paths, UUIDs, decimals, times and sets differ from their texts, because a tool may treat them
+The form is RFC 8785 (JSON Canonicalization Scheme) through ``rfc8785``, with one addition: what
+JSON can't say is tagged, and a tag can't be imitated, because an object key of the value that
+begins with ``$`` gets one more ``$``. So not-a-number is not ``null``, two huge integers are not
+one float, bytes are not text and a lone surrogate is not its escape. JSON data without such keys
+has exactly its RFC 8785 bytes. A tuple counts as a list and an enum member as its value, as in
+JSON; paths, UUIDs, decimals, times and sets differ from their texts, because a tool may treat them
 differently.
 
-Nothing is left out: there is no limit on size. Long strings and bytes enter as their length and SHA-256; values deeper
-or larger than a serialiser can take enter as a hash tree. An object of an unknown class enters as its class name only.
+Nothing is left out: there is no limit on size. Long strings and bytes enter as their length and
+SHA-256; values deeper or larger than a serialiser can take enter as a hash tree. An object of an
+unknown class enters as its class name only.
 """
 
 from __future__ import annotations
@@ -35,8 +37,8 @@ _CHUNK: Final = 1 << 18
 _TREE_DEPTH: Final = 100
 _TREE_NODES: Final = 1_000_000
 _NO_LIMIT: Final = 1 << 62
-# For data of text, small integers, booleans and null with ASCII keys, this encoder's output is RFC 8785's (a property
-# test compares the two), at a third of the cost.
+# For data of text, small integers, booleans and null with ASCII keys, this encoder's output is RFC
+# 8785's (a property test compares the two), at a third of the cost.
 _encode = json.JSONEncoder(
     sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False, check_circular=False
 ).encode
@@ -50,22 +52,26 @@ def digest(value: Any) -> str:
 def keyed_digest(value: Any) -> str:
     """Return ``hmac-sha256:`` and the HMAC of ``canonical_bytes(value)``, for what leaves the process.
 
-    Whoever reads it can compare it with others of the same key, but not try what a short value might have been. The key
-    is ``AGENTTOOL_DIGEST_KEY``, or one of this process alone.
+    Whoever reads it can compare it with others of the same key, but not try what a short value
+    might have been. The key is ``AGENTTOOL_DIGEST_KEY``, or one of this process alone.
     """
     return "hmac-sha256:" + hmac.digest(digest_key(), canonical_bytes(value), "sha256").hex()
 
 
 def digest_key() -> bytes:
-    """Return the key of digests that leave the process: ``AGENTTOOL_DIGEST_KEY``, or one of this process alone."""
+    """Return the key of digests that leave the process: ``AGENTTOOL_DIGEST_KEY``, or one of this
+    process alone.
+    """
     return os.environ.get(Env.DIGEST_KEY, "").encode("utf-8", "surrogateescape") or _PROCESS_KEY
 
 
 def canonical_bytes(value: Any) -> bytes:
-    """Return the canonical bytes of any value; equal values have equal bytes, different JSON data different ones.
+    """Return the canonical bytes of any value; equal values have equal bytes, different JSON data
+    different ones.
 
-    Never raises: a part that can't be read (a dict that another thread changes, an object that fights back) enters as
-    a tag that holds a random number, so that it equals nothing, not even itself, and no approval fits it.
+    Never raises: a part that can't be read (a dict that another thread changes, an object that
+    fights back) enters as a tag that holds a random number, so that it equals nothing, not even
+    itself, and no approval fits it.
     """
     if type(value) is dict and len(value) <= 32 and _is_quick(value):
         return _encode(value).encode()
@@ -77,8 +83,14 @@ def canonical_bytes(value: Any) -> bytes:
 
 
 def json_text(value: Any) -> str:
-    """Return the RFC 8785 form of JSON data, and refuse anything else with a ValueError or TypeError."""
-    return _encode(value) if type(value) is dict and _is_quick(value) else rfc8785.dumps(value).decode()
+    """Return the RFC 8785 form of JSON data, and refuse anything else with a ValueError or
+    TypeError.
+    """
+    return (
+        _encode(value)
+        if type(value) is dict and _is_quick(value)
+        else rfc8785.dumps(value).decode()
+    )
 
 
 def unequal_tag(value: object) -> dict[str, JsonLike]:
@@ -107,7 +119,9 @@ class _TooLarge(Exception):
 
 
 class _Tagger:
-    """Makes the tagged JSON data of a value, first as it is, then, if that is too deep or large, as a hash tree."""
+    """Makes the tagged JSON data of a value, first as it is, then, if that is too deep or large, as
+    a hash tree.
+    """
 
     def tag(self, value: Any) -> JsonLike:
         try:
@@ -119,7 +133,8 @@ class _Tagger:
         root: list[JsonLike] = []
         stack: list[_Frame] = [_Frame([value], root, None, Kind.SEQUENCE)]
         depth_of: dict[int, int] = {}
-        # The hash tree visits a shared container once; the kept reference keeps its id from being reused.
+        # The hash tree visits a shared container once; the kept reference keeps its id from being
+        # reused.
         done: dict[int, tuple[Any, JsonLike]] = {}
         nodes = 0
         while True:
@@ -155,7 +170,9 @@ class _Tagger:
 
 
 class _Frame:
-    """A container under construction; a mapping's keys and values alternate in ``pending`` and ``out``."""
+    """A container under construction; a mapping's keys and values alternate in ``pending`` and
+    ``out``.
+    """
 
     __slots__ = ("kind", "out", "pending", "source")
 
@@ -182,7 +199,11 @@ class _Frame:
                 plain["$" + name if name.startswith("$") else name] = item
             tagged: JsonLike = plain
         else:
-            tagged = {"$map": [list(pair) for pair in sorted(pairs, key=lambda pair: rfc8785.dumps(pair[0]))]}
+            tagged = {
+                "$map": [
+                    list(pair) for pair in sorted(pairs, key=lambda pair: rfc8785.dumps(pair[0]))
+                ]
+            }
         if self.kind is Kind.MAPPING:
             return tagged
         return {"$type": class_name(type(self.source)), "$fields": tagged}
@@ -212,7 +233,8 @@ def _leaf(value: Any, kind: Kind) -> JsonLike:
     if kind is Kind.BYTES:
         return bytes_tag(value)
     if kind is Kind.SECRET:
-        # The secret is part of what runs; only its hash leaves this function, and that inside one more hash.
+        # The secret is part of what runs; only its hash leaves this function, and that inside one
+        # more hash.
         return {"$secret": leaf_tag(secret := value.get_secret_value(), kind_of(secret))}
     if kind is Kind.NUMPY_SCALAR:
         return {"$numpy": class_name(type(value)), "$data": bytes_tag(value.tobytes())}

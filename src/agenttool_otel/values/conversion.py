@@ -1,19 +1,20 @@
 """Any Python value as bounded JSON data, for policies, records and telemetry.
 
-``to_json_value`` never raises, never recurses, never consumes an iterator and never runs a value's own ``__str__``,
-``__repr__``, ``__iter__`` or serialiser. What JSON can't say becomes a tagged object:
+``to_json_value`` never raises, never recurses, never consumes an iterator and never runs a value's
+own ``__str__``, ``__repr__``, ``__iter__`` or serialiser. What JSON can't say becomes a tagged
+object:
 
-=====================================  =============================================
-not a number, infinities               ``{"$float": "nan" | "inf" | "-inf"}``
-bytes                                  ``{"$bytes": base64}``, above 1 KiB ``{"$bytes": {"length", "sha256"}}``
-an object that contains itself         ``{"$ref": "cycle"}``
-anything past a limit                  ``{"$truncated": "depth" | "nodes" | "chars"}``
-an object of an unknown class          ``{"$type": "module.Class"}``
+=====================================  ============================================= not a number,
+infinities               ``{"$float": "nan" | "inf" | "-inf"}`` bytes
+``{"$bytes": base64}``, above 1 KiB ``{"$bytes": {"length", "sha256"}}`` an object that contains
+itself         ``{"$ref": "cycle"}`` anything past a limit                  ``{"$truncated": "depth"
+| "nodes" | "chars"}`` an object of an unknown class          ``{"$type": "module.Class"}``
 =====================================  =============================================
 
-Sets become sorted lists, enum members their values, paths, UUIDs, decimals and fractions strings, dates and times
-ISO 8601, time spans seconds, dataclasses and pydantic models objects with their Python field names. Lone surrogates
-are escaped. Tags are for reading; where two values must never look alike, use ``canonical_bytes`` and ``digest``.
+Sets become sorted lists, enum members their values, paths, UUIDs, decimals and fractions strings,
+dates and times ISO 8601, time spans seconds, dataclasses and pydantic models objects with their
+Python field names. Lone surrogates are escaped. Tags are for reading; where two values must never
+look alike, use ``canonical_bytes`` and ``digest``.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ DEFAULT_MAX_DEPTH: Final = 64
 DEFAULT_MAX_NODES: Final = 100_000
 DEFAULT_MAX_CHARS: Final = 1_000_000
 MAX_INLINE_BYTES: Final = 1024
-_MAX_INT_BITS: Final = 4096  # more digits than Python converts to text by default is no number for a policy
+# more digits than Python converts to text by default is no number for a policy
+_MAX_INT_BITS: Final = 4096
 _QUICK_INT: Final = 1 << 62
 _QUICK_CHARS: Final = 4096
 QUICK_ITEMS: Final = 32
@@ -65,7 +67,9 @@ def to_json_value(
     max_chars: int = DEFAULT_MAX_CHARS,
     converter: type[Converter] | None = None,
 ) -> JsonLike:
-    """Return a bounded copy of a value as plain JSON data; see the module's text for what becomes of what."""
+    """Return a bounded copy of a value as plain JSON data; see the module's text for what becomes
+    of what.
+    """
     try:
         if type(value) is dict and (quick := quick_object(value)) is not None:
             return quick
@@ -75,10 +79,12 @@ def to_json_value(
 
 
 def to_whole_json(value: Any, make: type[Converter] | None = None) -> tuple[JsonLike, bool]:
-    """Return a value as plain JSON data of whatever size, and whether the data tells all that the value holds.
+    """Return a value as plain JSON data of whatever size, and whether the data tells all that the
+    value holds.
 
-    It does not where a tag stands for what could not be read (an object of an unknown class, an iterator, long bytes,
-    nesting past the limit), or where a value has state beside what its kind shows (an attribute of a ``str`` subclass).
+    It does not where a tag stands for what could not be read (an object of an unknown class, an
+    iterator, long bytes, nesting past the limit), or where a value has state beside what its kind
+    shows (an attribute of a ``str`` subclass).
     """
     try:
         converter = (make or Converter)(DEFAULT_MAX_DEPTH, _NO_LIMIT, _NO_LIMIT, watch=True)
@@ -89,7 +95,9 @@ def to_whole_json(value: Any, make: type[Converter] | None = None) -> tuple[Json
 
 
 def quick_object(value: dict[Any, Any]) -> dict[str, JsonLike] | None:
-    """Copy a small object of plain ASCII data, the usual arguments of a tool; ``None`` if it holds anything else."""
+    """Copy a small object of plain ASCII data, the usual arguments of a tool; ``None`` if it holds
+    anything else.
+    """
     if len(value) > QUICK_ITEMS:
         return None
     out: dict[str, JsonLike] = {}
@@ -129,18 +137,24 @@ def quick_object(value: dict[Any, Any]) -> dict[str, JsonLike] | None:
 class Converter:
     """One conversion with its budgets; an explicit stack instead of recursion."""
 
-    def __init__(self, max_depth: int, max_nodes: int, max_chars: int, *, watch: bool = False) -> None:
+    def __init__(
+        self, max_depth: int, max_nodes: int, max_chars: int, *, watch: bool = False
+    ) -> None:
         self._max_depth = max_depth
         self._nodes = max_nodes
         self._chars = max_chars
         self._watch = watch
-        self.whole = True  # whether nothing was left out; unread state is looked for only when watching
+        # whether nothing was left out; unread state is looked for only when watching
+        self.whole = True
 
     def convert(self, value: Any) -> JsonLike:
         root: list[JsonLike] = []
-        # each frame: the children still to come, the container under construction, its source, sort at the end?
-        # The source is held while it is open: what is made of a library's object would go, and another take its id.
-        stack: list[tuple[list[Any], list[JsonLike] | dict[str, JsonLike], Any, bool]] = [([value], root, None, False)]
+        # each frame: the children still to come, the container under construction, its source, sort
+        # at the end? The source is held while it is open: what is made of a library's object would
+        # go, and another take its id.
+        stack: list[tuple[list[Any], list[JsonLike] | dict[str, JsonLike], Any, bool]] = [
+            ([value], root, None, False)
+        ]
         open_ids: set[int] = set()
         while stack:
             pending, out, source, is_set = stack[-1]
@@ -223,7 +237,11 @@ class Converter:
             return bytes_tag(value)
         if kind is Kind.NUMPY_SCALAR:
             item = numpy_item(value)
-            return self._leaf(item, kind_of(item)) if kind_of(item) not in _UNREAD else self._unread(value)
+            return (
+                self._leaf(item, kind_of(item))
+                if kind_of(item) not in _UNREAD
+                else self._unread(value)
+            )
         if (text := scalar_text(value, kind)) is None:
             return self._unread(value)
         return self._text(text) if isinstance(text, str) else text
@@ -260,7 +278,8 @@ class Converter:
             leaf = self._leaf(key, kind) if kind not in CONTAINERS else self._container_key(key)
             name = leaf if isinstance(leaf, str) else json.dumps(leaf, sort_keys=True)
         unique, count = name, 1
-        while unique in out:  # 1 and "1" are two keys in Python and one in JSON: neither may hide the other
+        # 1 and "1" are two keys in Python and one in JSON: neither may hide the other
+        while unique in out:
             count += 1
             unique = f"{name}${count}"
         return unique
@@ -274,11 +293,15 @@ def _put(out: list[JsonLike] | dict[str, JsonLike], key: str, value: JsonLike) -
 
 
 def _sort_key(value: JsonLike) -> tuple[str, str]:
-    return type(value).__name__, value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+    return type(value).__name__, value if isinstance(value, str) else json.dumps(
+        value, sort_keys=True
+    )
 
 
 def bytes_tag(value: bytes | bytearray | memoryview) -> dict[str, JsonLike]:
-    """Return the tag of a bytes-like value: its base64 form when short, else its length and SHA-256."""
+    """Return the tag of a bytes-like value: its base64 form when short, else its length and
+    SHA-256.
+    """
     view = memoryview(value)
     if not view.contiguous:
         view = memoryview(view.tobytes())
@@ -288,7 +311,9 @@ def bytes_tag(value: bytes | bytearray | memoryview) -> dict[str, JsonLike]:
 
 
 def numpy_item(value: Any) -> Any:
-    """Return numpy's scalar as Python's value; a time of a unit that Python lacks as its ISO 8601 text."""
+    """Return numpy's scalar as Python's value; a time of a unit that Python lacks as its ISO 8601
+    text.
+    """
     if value.dtype.kind not in "mM":
         item = value.item()
         return float(value) if type(item) is type(value) else item  # a longdouble is its own item
@@ -297,7 +322,8 @@ def numpy_item(value: Any) -> Any:
         return item
     if value.dtype.kind == "M":
         return str(value)  # a count of nanoseconds
-    return value.astype("timedelta64[us]").item() if _is_fine(value) else str(value)  # "3 years" has no length
+    # "3 years" has no length
+    return value.astype("timedelta64[us]").item() if _is_fine(value) else str(value)
 
 
 def _is_fine(value: Any) -> bool:
@@ -305,7 +331,9 @@ def _is_fine(value: Any) -> bool:
 
 
 def scalar_text(value: Any, kind: Kind) -> str | float | None:
-    """Return the text of a path, UUID, decimal, fraction, time, range or complex number; ``None`` for what has none."""
+    """Return the text of a path, UUID, decimal, fraction, time, range or complex number; ``None``
+    for what has none.
+    """
     if kind is Kind.PATH:
         return PurePath.__str__(value)
     if kind is Kind.UUID:
@@ -317,7 +345,11 @@ def scalar_text(value: Any, kind: Kind) -> str | float | None:
     if kind is Kind.TIME:
         return time_text(value)
     if kind is Kind.RANGE:
-        return range.__repr__(value) if max(map(int.bit_length, (value.start, value.stop))) < _MAX_INT_BITS else None
+        return (
+            range.__repr__(value)
+            if max(map(int.bit_length, (value.start, value.stop))) < _MAX_INT_BITS
+            else None
+        )
     if kind is Kind.COMPLEX:
         return complex.__repr__(value)
     return None

@@ -1,7 +1,9 @@
-"""How one value is copied: whether its class reads its content as its builtin base does, what its copy is made of.
+"""How one value is copied: whether its class reads its content as its builtin base does, what its
+copy is made of.
 
-``snapshot`` walks; here is what it does at each step. Nothing here runs a value's own code, except the hash of what
-lies in a set or is a key, and the ``__str__`` and ``__format__`` of a text enum's member, to see that they agree.
+``snapshot`` walks; here is what it does at each step. Nothing here runs a value's own code, except
+the hash of what lies in a set or is a key, and the ``__str__`` and ``__format__`` of a text enum's
+member, to see that they agree.
 """
 
 from __future__ import annotations
@@ -19,17 +21,27 @@ from typing import Any, Final, NamedTuple
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
-from agenttool_otel.values.inspection import Kind, class_name, instance_dict, kind_of, plain_fraction
+from agenttool_otel.values.inspection import (
+    Kind,
+    class_name,
+    instance_dict,
+    kind_of,
+    plain_fraction,
+)
 
 
 class NotCopyable(ValueError):
-    """A value is shown by its content and can't be copied, so that it must not run as if it had been."""
+    """A value is shown by its content and can't be copied, so that it must not run as if it
+    had been.
+    """
 
 
 class Shell(NamedTuple):
     """A copy under construction."""
 
-    made: Any  # the empty copy, which can be pointed to before it is full; ``None`` for what is only made at the end
+    # the empty copy, which can be pointed to before it is full; ``None`` for what is only made at
+    # the end
+    made: Any
     parts: list[Any]  # what it holds, read once
     finish: Callable[[list[Any]], Any]  # fills the copy, or makes it, from the copies of the parts
 
@@ -50,11 +62,28 @@ _SCALARS: Final[dict[Kind, tuple[type, ...]]] = {
     Kind.FRACTION: (Fraction,),
     Kind.TIME: (datetime, date, time, timedelta),
 }
-# Making, pickling and looking at an instance in a debugger read nothing that a tool would take for its content.
+# Making, pickling and looking at an instance in a debugger read nothing that a tool would take for
+# its content.
 _HARMLESS: Final = frozenset(
     {
-        *("__class_getitem__", "__copy__", "__deepcopy__", "__doc__", "__getnewargs__", "__getstate__", "__init__"),
-        *("__init_subclass__", "__module__", "__new__", "__reduce__", "__reduce_ex__", "__setstate__", "__sizeof__"),
+        *(
+            "__class_getitem__",
+            "__copy__",
+            "__deepcopy__",
+            "__doc__",
+            "__getnewargs__",
+            "__getstate__",
+            "__init__",
+        ),
+        *(
+            "__init_subclass__",
+            "__module__",
+            "__new__",
+            "__reduce__",
+            "__reduce_ex__",
+            "__setstate__",
+            "__sizeof__",
+        ),
         *("__slots__", "__weakref__"),
     }
 )
@@ -83,19 +112,29 @@ def _reads_as(cls: type, base: type) -> bool:
     for part in _mro(cls):
         if part is base:
             return True
-        if any(name in readers and type(value) is not _tuplegetter for name, value in _names_of(part).items()):
+        if any(
+            name in readers and type(value) is not _tuplegetter
+            for name, value in _names_of(part).items()
+        ):
             return False
     return False
 
 
 def _is_library(cls: type) -> bool:
-    """Tell whether a class is, by identity, one of a library that is known to read as its base does."""
+    """Tell whether a class is, by identity, one of a library that is known to read as its
+    base does.
+    """
     module, _, name = class_name(cls).rpartition(".")
-    return module.partition(".")[0] in _LIBRARIES and getattr(sys.modules.get(module), name, None) is cls
+    return (
+        module.partition(".")[0] in _LIBRARIES
+        and getattr(sys.modules.get(module), name, None) is cls
+    )
 
 
 def plain_copy(value: Any, kind: Kind) -> Any:
-    """Return what stands for a value without parts: itself where it can't change, a copy, or its base type's value."""
+    """Return what stands for a value without parts: itself where it can't change, a copy, or its
+    base type's value.
+    """
     if kind is Kind.ENUM:
         return _member(value)
     if kind is Kind.BYTES and type(value) is not bytes:
@@ -125,7 +164,12 @@ def _as_base(value: Any, kind: Kind, base: Any) -> Any:
     if kind is Kind.BYTES:
         return bytes(memoryview(value))
     if base is timedelta:
-        return timedelta(*(getattr(timedelta, name).__get__(value) for name in ("days", "seconds", "microseconds")))
+        return timedelta(
+            *(
+                getattr(timedelta, name).__get__(value)
+                for name in ("days", "seconds", "microseconds")
+            )
+        )
     if base is date:
         return date.fromordinal(date.toordinal(value))
     clock = {
@@ -150,13 +194,17 @@ def _member(value: Any) -> Any:
     for base, read in _CONTENTS:
         if base in mro and (kind_of(shown) in (Kind.OPAQUE, Kind.NONE) or read(value) != shown):
             raise NotCopyable("an enum member whose value is not its content")
-    if not _reads_plainly(type(value), _MEMBER_READERS) or (str in mro and not _says_its_text(value)):
+    if not _reads_plainly(type(value), _MEMBER_READERS) or (
+        str in mro and not _says_its_text(value)
+    ):
         raise NotCopyable("an enum member that reads as something else than its value")
     return value
 
 
 def _says_its_text(member: Any) -> bool:
-    """Tell whether a text member's text, as f-strings take it, is its value or what Enum makes of its name."""
+    """Tell whether a text member's text, as f-strings take it, is its value or what Enum makes of
+    its name.
+    """
     name = f"{type(member).__name__}.{object.__getattribute__(member, '_name_')}"
     return {str(member), format(member, "")} <= {str.__str__(member), name}
 
@@ -167,7 +215,9 @@ _MEMBER_READERS: Final = frozenset({"__getattribute__", "value", "_value_", "__f
 
 
 def _reads_plainly(cls: type, readers: frozenset[str]) -> bool:
-    """Tell whether a class of Python code leaves it to Python how its instances' attributes are read."""
+    """Tell whether a class of Python code leaves it to Python how its instances' attributes
+    are read.
+    """
     if (known := _plain.get(cls)) is None:
         parts = [part for part in _mro(cls) if part.__module__ not in {"builtins", "enum"}]
         known = _plain[cls] = all(readers.isdisjoint(_names_of(part)) for part in parts)
@@ -184,7 +234,9 @@ def _buffer(value: Any) -> Any:
 
 
 def shell_of(source: Any, kind: Kind) -> Shell | None:
-    """Read a container once, and return what its copy is made of; ``None`` for what is a copy of itself."""
+    """Read a container once, and return what its copy is made of; ``None`` for what is a copy of
+    itself.
+    """
     cls, mro = type(source), _mro(type(source))
     if kind is Kind.MAPPING:
         if dict in mro:
@@ -195,7 +247,9 @@ def shell_of(source: Any, kind: Kind) -> Shell | None:
     if kind is Kind.SEQUENCE:
         if list in mro:
             grown = list.__new__(cls) if reads_as(cls, list) else []
-            return _with_state(Shell(grown, list(list.__iter__(source)), _filled(list.extend, grown, list)), source)
+            return _with_state(
+                Shell(grown, list(list.__iter__(source)), _filled(list.extend, grown, list)), source
+            )
         if tuple in mro:
             return _frozen(source, cls, tuple)
         if cls is deque:
@@ -206,7 +260,9 @@ def shell_of(source: Any, kind: Kind) -> Shell | None:
         if frozenset in mro:
             return _frozen(source, cls, frozenset)
         members = set.__new__(cls) if reads_as(cls, set) else set()
-        return _with_state(Shell(members, list(set.__iter__(source)), _filled(set.update, members, set)), source)
+        return _with_state(
+            Shell(members, list(set.__iter__(source)), _filled(set.update, members, set)), source
+        )
     return _instance(source, cls)
 
 
@@ -248,7 +304,9 @@ def _frozen(source: Any, cls: Any, base: Any) -> Shell | None:
 _SUBCLASSABLE: Final = 1 << 10  # Py_TPFLAGS_BASETYPE: every class that Python code made has it
 
 
-def _filled(fill: Callable[..., None], made: Any, base: type[Collection[Any]]) -> Callable[[list[Any]], Any]:
+def _filled(
+    fill: Callable[..., None], made: Any, base: type[Collection[Any]]
+) -> Callable[[list[Any]], Any]:
     def finish(copies: list[Any]) -> Any:
         fill(made, copies)
         if base.__len__(made) != len(copies):
@@ -287,7 +345,9 @@ def _with_state(shell: Shell, source: Any) -> Shell:
 
 
 def _instance(source: Any, cls: Any) -> Shell:
-    """Copy a dataclass or model: its slots and its ``__dict__``, past its own ``__init__`` and ``__setattr__``."""
+    """Copy a dataclass or model: its slots and its ``__dict__``, past its own ``__init__`` and
+    ``__setattr__``.
+    """
     if not _reads_plainly(cls, _READERS):
         raise NotCopyable("a dataclass or model with a __getattribute__ of its own")
     try:

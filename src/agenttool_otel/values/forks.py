@@ -1,7 +1,9 @@
-"""What a forked child makes anew: a lock that another thread held at the fork stays held there for ever.
+"""What a forked child makes anew: a lock that another thread held at the fork stays held there for
+ever.
 
-``os.fork`` copies memory and only the thread that called it. So every lock of this package comes from here, and is free
-in a child whoever held it in the parent. Threads and caches of a module are reset by a function given to ``in_child``.
+``os.fork`` copies memory and only the thread that called it. So every lock of this package comes
+from here, and is free in a child whoever held it in the parent. Threads and caches of a module are
+reset by a function given to ``in_child``.
 
 Source: https://docs.python.org/3/library/os.html#os.register_at_fork
 """
@@ -50,7 +52,9 @@ def new_slots(count: int) -> threading.BoundedSemaphore:
 
 
 class cached_property(functools.cached_property[T]):
-    """``functools.cached_property``; CPython 3.11's holds a lock of the class while it computes a value."""
+    """``functools.cached_property``; CPython 3.11's holds a lock of the class while it computes a
+    value.
+    """
 
     def __init__(self, function: Callable[[Any], T]) -> None:
         super().__init__(function)
@@ -71,7 +75,8 @@ def around_fork(**functions: Callable[[], None]) -> None:
     """Call functions before a fork and after it.
 
     Args:
-        functions: ``before``, ``after_in_parent`` and ``after_in_child``, as for ``os.register_at_fork``.
+        functions: ``before``, ``after_in_parent`` and ``after_in_child``, as for
+          ``os.register_at_fork``.
     """
     if hasattr(os, "register_at_fork"):  # there is no fork on Windows
         os.register_at_fork(**functions)

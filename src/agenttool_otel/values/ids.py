@@ -21,7 +21,9 @@ in_child(_forget_pool)
 
 
 def uuid7_hex() -> str:
-    """Return a UUIDv7 as 32 lower-case hexadecimal digits: 48 bits of milliseconds, then 74 random bits."""
+    """Return a UUIDv7 as 32 lower-case hexadecimal digits: 48 bits of milliseconds, then 74 random
+    bits.
+    """
     global _pool
     with _lock:
         if not _pool:  # the kernel is asked once for many ids

@@ -1,8 +1,8 @@
 """What a Python value is, found out without running a line of its own code.
 
-A value that reaches policy or telemetry is hostile until shown otherwise: its ``__str__`` may raise, its ``__iter__``
-may never end, its ``__class__`` may lie. So classes are classified by their method resolution order alone, and contents
-are read through the base types' own methods.
+A value that reaches policy or telemetry is hostile until shown otherwise: its ``__str__`` may
+raise, its ``__iter__`` may never end, its ``__class__`` may lie. So classes are classified by their
+method resolution order alone, and contents are read through the base types' own methods.
 """
 
 from __future__ import annotations
@@ -18,7 +18,13 @@ from fractions import Fraction
 from inspect import unwrap
 from itertools import islice
 from pathlib import PurePath
-from types import CodeType, FunctionType, GetSetDescriptorType, MappingProxyType, MemberDescriptorType
+from types import (
+    CodeType,
+    FunctionType,
+    GetSetDescriptorType,
+    MappingProxyType,
+    MemberDescriptorType,
+)
 from typing import Any, Final
 from uuid import UUID
 from weakref import WeakKeyDictionary
@@ -113,9 +119,12 @@ def class_name(cls: type) -> str:
 
 
 def error_name(error: BaseException) -> str:
-    """Return ``module.QualName`` of the nearest class of an exception that is written where its name says.
+    """Return ``module.QualName`` of the nearest class of an exception that is written where its
+    name says.
 
-    A class that was made at run time (``type(name, ...)``) may have anything for a name, also a secret."""
+    A class that was made at run time (``type(name, ...)``) may have anything for a name, also a
+    secret.
+    """
     return next((class_name(base) for base in _mro(type(error)) if _is_written(base)), "unknown")
 
 
@@ -131,7 +140,11 @@ def _is_written(cls: type) -> bool:
         found: Any = sys.modules.get(_module(cls))
         for name in names:
             if isinstance(found, CodeType):
-                found = next(part for part in found.co_consts if isinstance(part, CodeType) and part.co_name == name)
+                found = next(
+                    part
+                    for part in found.co_consts
+                    if isinstance(part, CodeType) and part.co_name == name
+                )
                 continue
             found = vars(found)[name]
             if type(found) is FunctionType:
@@ -160,7 +173,11 @@ def kind_of(value: object) -> Kind:
 
 
 def _classify(cls: type) -> Kind:
-    if any(type(vars(sys.modules[module]).get(name)) is cls for module, name in _MISSING if module in sys.modules):
+    if any(
+        type(vars(sys.modules[module]).get(name)) is cls
+        for module, name in _MISSING
+        if module in sys.modules
+    ):
         return Kind.NONE
     mro = _mro(cls)
     for base, kind in _BASES:
@@ -169,11 +186,17 @@ def _classify(cls: type) -> Kind:
     if any("__dataclass_fields__" in base.__dict__ for base in mro):
         return Kind.DATACLASS
     numpy = sys.modules.get("numpy")
-    return Kind.NUMPY_SCALAR if numpy is not None and getattr(numpy, "generic", None) in mro else Kind.OPAQUE
+    return (
+        Kind.NUMPY_SCALAR
+        if numpy is not None and getattr(numpy, "generic", None) in mro
+        else Kind.OPAQUE
+    )
 
 
 def time_text(value: Any) -> str | float | None:
-    """Return a date or time as ISO 8601 text, a time span in seconds; ``None`` where only user code could tell."""
+    """Return a date or time as ISO 8601 text, a time span in seconds; ``None`` where only user code
+    could tell.
+    """
     mro = _mro(type(value))
     if timedelta in mro:
         return timedelta.total_seconds(value)
@@ -186,20 +209,27 @@ def time_text(value: Any) -> str | float | None:
 
 def microseconds(value: Any) -> int:
     """Return a time span as a whole number, read past whatever its class does."""
-    days, seconds, rest = (getattr(timedelta, name).__get__(value) for name in ("days", "seconds", "microseconds"))
+    days, seconds, rest = (
+        getattr(timedelta, name).__get__(value) for name in ("days", "seconds", "microseconds")
+    )
     return int((days * 86400 + seconds) * 1_000_000 + rest)
 
 
 def plain_fraction(value: Any) -> Fraction:
-    """Return the fraction that an instance of a subclass holds, read past whatever its class does."""
+    """Return the fraction that an instance of a subclass holds, read past whatever its
+    class does.
+    """
     parts = [Fraction.__dict__[name].__get__(value) for name in ("_numerator", "_denominator")]
-    if any(type(part) is not int for part in parts):  # Fraction takes whatever calls itself a rational number
+    # Fraction takes whatever calls itself a rational number
+    if any(type(part) is not int for part in parts):
         raise TypeError("a fraction that is not made of integers")
     return Fraction(*parts)
 
 
 def _is_safe_zone(zone: object) -> bool:
-    return type(zone) in _SAFE_ZONES or class_name(type(zone)).partition(".")[0] in _SAFE_ZONE_PACKAGES
+    return (
+        type(zone) in _SAFE_ZONES or class_name(type(zone)).partition(".")[0] in _SAFE_ZONE_PACKAGES
+    )
 
 
 def sequence_items(value: Any, limit: int) -> list[Any]:
@@ -214,8 +244,8 @@ def sequence_items(value: Any, limit: int) -> list[Any]:
 def mapping_items(value: Any, kind: Kind, limit: int) -> list[tuple[Any, Any]]:
     """Return at most ``limit`` items of a mapping, or the fields of a dataclass or pydantic model.
 
-    Fields are read from the instance itself: properties, serialisers and ``__getattr__`` are not run. Names of fields
-    are the Python ones, not aliases. Private pydantic attributes stay private.
+    Fields are read from the instance itself: properties, serialisers and ``__getattr__`` are not
+    run. Names of fields are the Python ones, not aliases. Private pydantic attributes stay private.
     """
     if kind is Kind.MAPPING:
         return list(islice(_raw_items(value), limit))
@@ -241,9 +271,17 @@ def parts_of(value: Any, kind: Kind, limit: int) -> list[Any]:
 def holds_more(value: Any, kind: Kind) -> bool:
     """Tell whether an instance has attributes beside what its kind shows of it; never raises.
 
-    Private attributes of pydantic models, attributes of a dataclass that are no fields, and those that somebody put on
-    an instance of a subclass of a builtin type. Slots and C structures of such subclasses are not looked into."""
-    if type(value) in _EXACT or kind in (Kind.NONE, Kind.ENUM, Kind.OPAQUE, Kind.SECRET, Kind.NUMPY_SCALAR):
+    Private attributes of pydantic models, attributes of a dataclass that are no fields, and those
+    that somebody put on an instance of a subclass of a builtin type. Slots and C structures of such
+    subclasses are not looked into.
+    """
+    if type(value) in _EXACT or kind in (
+        Kind.NONE,
+        Kind.ENUM,
+        Kind.OPAQUE,
+        Kind.SECRET,
+        Kind.NUMPY_SCALAR,
+    ):
         return False
     if kind is Kind.MODEL:
         return bool(_slot(value, "__pydantic_private__"))
@@ -263,7 +301,9 @@ def _raw_items(value: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def instance_dict(value: Any) -> dict[str, Any]:
-    """Return the very ``__dict__`` of an object, past whatever its class does; an empty one where it has none."""
+    """Return the very ``__dict__`` of an object, past whatever its class does; an empty one where
+    it has none.
+    """
     try:
         state = object.__getattribute__(value, "__dict__")
     except AttributeError:
@@ -293,7 +333,8 @@ def _dataclass_fields(cls: type) -> Iterator[str]:
         fields = base.__dict__.get("__dataclass_fields__")
         if type(fields) is dict:
             for name, field in fields.items():
-                # ClassVar and InitVar pseudo-fields are in the table too; only real fields have instance state.
+                # ClassVar and InitVar pseudo-fields are in the table too; only real fields have
+                # instance state.
                 if type(field) is Field and type(name) is str:
                     yield name
             return

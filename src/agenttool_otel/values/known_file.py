@@ -1,7 +1,8 @@
 """A file that stays open for long is known by its name, and a name may come to lead to another file.
 
-A backup tool that puts a copy in its place, a volume that is restored, a rotation, ``rm``: whoever goes on with the
-open handle then writes where nobody reads. So whoever keeps one notes what the name led to, and looks again.
+A backup tool that puts a copy in its place, a volume that is restored, a rotation, ``rm``: whoever
+goes on with the open handle then writes where nobody reads. So whoever keeps one notes what the
+name led to, and looks again.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from typing import Any, Final
 
 _SQLITE_HEADER: Final = b"SQLite format 3\0"
 _HEADERS: Final[dict[tuple[int, int], int]] = {}
-"""Descriptors to read the headers of databases with. They stay open: closing one would end the locks that SQLite holds
-on the same file in this process."""
+"""Descriptors to read the headers of databases with. They stay open: closing one would end the
+locks that SQLite holds on the same file in this process.
+"""
 
 
 class FileReplaced(OSError):
@@ -41,7 +43,8 @@ class KnownFile:
         self._content = (status.st_mtime_ns, status.st_size)
 
     def check(self) -> bool:
-        """Return whether the file is as it was when it was opened; one that was written since is still the same file.
+        """Return whether the file is as it was when it was opened; one that was written since is
+        still the same file.
 
         Raises:
             FileReplaced: the name leads to another file, or to none.
@@ -63,7 +66,9 @@ class KnownFile:
         if not hasattr(os, "pread"):  # Windows, where an open file can't be replaced
             return
         if self._identity not in _HEADERS:
-            _HEADERS[self._identity] = os.open(self._path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+            _HEADERS[self._identity] = os.open(
+                self._path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0)
+            )
         header = os.pread(_HEADERS[self._identity], len(_SQLITE_HEADER), 0)
         if header not in (b"", _SQLITE_HEADER):
             raise FileReplaced("what it had open was overwritten")
@@ -76,7 +81,8 @@ def make_private_file(path: Path) -> None:
         path: the file; its folder is made as well.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if not os.access(path, os.R_OK | os.W_OK):  # closing it would end the locks of whoever has it open here
+    # closing it would end the locks of whoever has it open here
+    if not os.access(path, os.R_OK | os.W_OK):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
 
 
@@ -101,7 +107,12 @@ def connect_to(path: Path, timeout: float) -> sqlite3.Connection:
     except FileNotFoundError:
         raise FileReplaced("its file was removed") from None
     connection = sqlite3.connect(
-        uri, uri=True, timeout=timeout, check_same_thread=False, isolation_level=None, factory=_Connection
+        uri,
+        uri=True,
+        timeout=timeout,
+        check_same_thread=False,
+        isolation_level=None,
+        factory=_Connection,
     )
     known.check()
     connection.known = known
@@ -109,11 +120,13 @@ def connect_to(path: Path, timeout: float) -> sqlite3.Connection:
 
 
 def watch_database(engine: Any) -> None:
-    """Let each transaction of an SQLAlchemy engine look whether its SQLite file is still the one that it has open.
+    """Let each transaction of an SQLAlchemy engine look whether its SQLite file is still the one
+    that it has open.
 
-    One that was written by others, which also a checkpoint of SQLite's does, is connected to anew, so that nothing
-    comes from the pages in memory that is not in the file. One that was replaced, removed or overwritten costs the
-    operation that finds it; the next one opens what is there by then.
+    One that was written by others, which also a checkpoint of SQLite's does, is connected to anew,
+    so that nothing comes from the pages in memory that is not in the file. One that was replaced,
+    removed or overwritten costs the operation that finds it; the next one opens what is there by
+    then.
 
     Args:
         engine: the engine, whose connections come from ``connect_to``.

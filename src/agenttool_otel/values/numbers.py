@@ -1,10 +1,12 @@
-"""Numbers of Python as numbers of JSON, so that whatever a rule compares comes out as for the number itself.
+"""Numbers of Python as numbers of JSON, so that whatever a rule compares comes out as for the
+number itself.
 
-A rule's engine holds a number as a double or as an integer. An integer stays what it is. Any other number is the
-double whose text it is: ``Decimal("12.50")`` is ``12.5``. Where there is no such double, it lies between two
-neighbouring ones, and becomes the one with more digits. So it is never equal to a limit that somebody wrote, and it is
-on the same side of it: ``Decimal("100.00000000000000000001") > 100`` stays true. That holds for every limit of at most
-15 significant digits; a limit of 16 or 17 may be found equal to the number next to it.
+A rule's engine holds a number as a double or as an integer. An integer stays what it is. Any other
+number is the double whose text it is: ``Decimal("12.50")`` is ``12.5``. Where there is no such
+double, it lies between two neighbouring ones, and becomes the one with more digits. So it is never
+equal to a limit that somebody wrote, and it is on the same side of it:
+``Decimal("100.00000000000000000001") > 100`` stays true. That holds for every limit of at most 15
+significant digits; a limit of 16 or 17 may be found equal to the number next to it.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ _OWN: Final = Context(prec=30)  # a program may have set its own to anything
 
 
 class NoJsonNumber(ValueError):
-    """A value is a number, and no number of JSON can stand for it: infinite, undefined or too large."""
+    """A value is a number, and no number of JSON can stand for it: infinite, undefined or
+    too large.
+    """
 
 
 def json_number(value: int | float | Decimal | Fraction) -> int | float:
@@ -78,7 +82,9 @@ def _fraction(value: Fraction) -> int | float:
 
 
 def _between(nearest: float, value: Decimal | Fraction) -> float:
-    """Return the double whose text a number is, else that of its two neighbours which nobody writes by hand."""
+    """Return the double whose text a number is, else that of its two neighbours which nobody writes
+    by hand.
+    """
     if not isfinite(nearest):
         raise NoJsonNumber("a number larger than any double")
     shown = type(value)(repr(nearest))

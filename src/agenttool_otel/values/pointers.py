@@ -28,10 +28,12 @@ def overlap(one: str, other: str) -> bool:
 
 
 def changed_pointers(a: Any, b: Any, *, limit: int = _MAX_POINTERS) -> list[str]:
-    """Return the pointers of what was added, removed or replaced between two values, in document order.
+    """Return the pointers of what was added, removed or replaced between two values, in document
+    order.
 
-    An empty list means equal canonical bytes; ``[""]`` means a change of the whole, or one that a pointer can't show
-    (for example past the limits of ``to_json_value``)."""
+    An empty list means equal canonical bytes; ``[""]`` means a change of the whole, or one that a
+    pointer can't show (for example past the limits of ``to_json_value``).
+    """
     if canonical_bytes(a) == canonical_bytes(b):
         return []
     found: list[str] = []
@@ -43,10 +45,18 @@ def changed_pointers(a: Any, b: Any, *, limit: int = _MAX_POINTERS) -> list[str]
         if isinstance(left, dict) and isinstance(right, dict):
             keys = list(left) + [key for key in right if key not in left]
             for key in reversed(keys):
-                stack.append((f"{pointer}/{escape_token(key)}", left.get(key, _ABSENT), right.get(key, _ABSENT)))
+                stack.append(
+                    (
+                        f"{pointer}/{escape_token(key)}",
+                        left.get(key, _ABSENT),
+                        right.get(key, _ABSENT),
+                    )
+                )
         elif isinstance(left, list) and isinstance(right, list):
             pairs = enumerate(zip_longest(left, right, fillvalue=_ABSENT))
-            stack.extend((f"{pointer}/{index}", old, new) for index, (old, new) in reversed(list(pairs)))
+            stack.extend(
+                (f"{pointer}/{index}", old, new) for index, (old, new) in reversed(list(pairs))
+            )
         elif type(left) is not type(right) or left != right:
             found.append(pointer)
     return found or [""]
@@ -57,7 +67,9 @@ _ABSENT: Final[Any] = object()
 
 
 def surrogate_place(document: Any) -> str | None:
-    """Return the JSON pointer of a text with a lone surrogate in a document, ``None`` where there is none."""
+    """Return the JSON pointer of a text with a lone surrogate in a document, ``None`` where there
+    is none.
+    """
     stack: list[tuple[str, Any]] = [("", document)]
     while stack:
         place, value = stack.pop()

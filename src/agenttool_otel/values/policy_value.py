@@ -1,4 +1,6 @@
-"""What a policy is shown of a value: its JSON form in the names, texts and numbers that rules are written in."""
+"""What a policy is shown of a value: its JSON form in the names, texts and numbers that rules are
+written in.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,14 @@ from pydantic.networks import AnyUrl
 from pydantic_core import MultiHostUrl, Url
 
 from agenttool_otel.values.conversion import Converter, JsonLike, bytes_tag, to_json_value
-from agenttool_otel.values.inspection import Kind, class_name, instance_dict, kind_of, microseconds, plain_fraction
+from agenttool_otel.values.inspection import (
+    Kind,
+    class_name,
+    instance_dict,
+    kind_of,
+    microseconds,
+    plain_fraction,
+)
 from agenttool_otel.values.numbers import NoJsonNumber, json_number
 from agenttool_otel.values.unicode import has_surrogate
 
@@ -41,20 +50,26 @@ _names: WeakKeyDictionary[type, dict[str, str]] = WeakKeyDictionary()
 
 
 def to_policy_value(value: Any) -> JsonLike:
-    """Return what a policy is shown of a value: its JSON form, with four differences that matter to a decision.
+    """Return what a policy is shown of a value: its JSON form, with four differences that matter to
+    a decision.
 
-    Whatever is a number is one, see ``values/numbers.py``; what no number of JSON can stand for is an ``$error``,
-    because a rule that compares would let it pass. Fields of pydantic models have the names that the model-facing JSON
-    Schema has (their aliases), because rules and facts are written in terms of it. Addresses (URLs and IP addresses as
-    objects) are their text. A lone surrogate is an ``$error``: written as an escape it would look like another text."""
+    Whatever is a number is one, see ``values/numbers.py``; what no number of JSON can stand for is
+    an ``$error``, because a rule that compares would let it pass. Fields of pydantic models have
+    the names that the model-facing JSON Schema has (their aliases), because rules and facts are
+    written in terms of it. Addresses (URLs and IP addresses as objects) are their text. A lone
+    surrogate is an ``$error``: written as an escape it would look like another text.
+    """
     return to_json_value(value, converter=_PolicyConverter)
 
 
 def decided_form(read: Mapping[str, Any], raw: Mapping[str, JsonLike]) -> dict[str, JsonLike]:
-    """Return the JSON form of arguments as they were read: converted, and with the defaults of nested models.
+    """Return the JSON form of arguments as they were read: converted, and with the defaults of
+    nested models.
 
-    A reader may lower the case of a text, decode it, take it from another key or add what was left out. What has no
-    JSON form of its own (a secret, an object of a foreign class) is shown as the JSON that it was read from."""
+    A reader may lower the case of a text, decode it, take it from another key or add what was left
+    out. What has no JSON form of its own (a secret, an object of a foreign class) is shown as the
+    JSON that it was read from.
+    """
     form = to_policy_value(dict(read))
     if not isinstance(form, dict):
         return {"$error": "unreadable"}
@@ -62,14 +77,20 @@ def decided_form(read: Mapping[str, Any], raw: Mapping[str, JsonLike]) -> dict[s
 
 
 def _shown(form: JsonLike, raw: JsonLike) -> JsonLike:
-    """Put the JSON of what can only be shown by its type into its place; the depth is that of ``to_policy_value``."""
+    """Put the JSON of what can only be shown by its type into its place; the depth is that of
+    ``to_policy_value``.
+    """
     if raw is None:
         return form
     if isinstance(form, dict):
         if form.keys() == {"$type"}:
             return raw
         if form.keys() == {"$bytes"}:
-            return raw if isinstance(raw, str) and bytes_tag(raw.encode("utf-8", "replace")) == form else form
+            return (
+                raw
+                if isinstance(raw, str) and bytes_tag(raw.encode("utf-8", "replace")) == form
+                else form
+            )
         if isinstance(raw, dict):
             return {name: _shown(value, raw.get(name)) for name, value in form.items()}
     elif isinstance(form, list) and isinstance(raw, list) and len(form) == len(raw):
@@ -99,7 +120,9 @@ class NumberConverter(Converter):
             return self._seconds(value)
         if kind is Kind.OPAQUE and _is_array_of_one(value):
             return self._numpy(value)
-        if class_name(type(value)).rpartition(".")[2] in _MISSING or (kind is Kind.OPAQUE and _is_number(value)):
+        if class_name(type(value)).rpartition(".")[2] in _MISSING or (
+            kind is Kind.OPAQUE and _is_number(value)
+        ):
             raise NoJsonNumber(class_name(type(value)))
         return super()._leaf_unguarded(value, kind)
 
@@ -151,7 +174,9 @@ def _is_array_of_one(value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    """Tell whether a class of a library calls itself a number, such as gmpy2's, mpmath's and SymPy's."""
+    """Tell whether a class of a library calls itself a number, such as gmpy2's, mpmath's
+    and SymPy's.
+    """
     return issubclass(type(value), Number)
 
 
@@ -166,13 +191,20 @@ def _schema_names(cls: type) -> dict[str, str]:
 
 
 def _read_names(cls: type) -> dict[str, str]:
-    fields = next((f for base in cls.__mro__ if type(f := base.__dict__.get("__pydantic_fields__")) is dict), {})
+    fields = next(
+        (f for base in cls.__mro__ if type(f := base.__dict__.get("__pydantic_fields__")) is dict),
+        {},
+    )
     found: dict[str, str] = {}
     for name, field in fields.items():
         alias = field.validation_alias if isinstance(field, FieldInfo) else None
         choices = alias.choices if isinstance(alias, AliasChoices) else [alias]
         for choice in choices:  # as pydantic's JSON Schema: the first that is one name
-            first = choice.path[0] if isinstance(choice, AliasPath) and len(choice.path) == 1 else choice
+            first = (
+                choice.path[0]
+                if isinstance(choice, AliasPath) and len(choice.path) == 1
+                else choice
+            )
             if isinstance(first, str):
                 found[name] = first
                 break
@@ -182,11 +214,15 @@ def _read_names(cls: type) -> dict[str, str]:
 def _address_text(value: Any) -> str | None:
     """Return the text of a URL or IP address object, ``None`` for everything else.
 
-    Only exact classes of pydantic and the standard library are read: a subclass may answer anything."""
+    Only exact classes of pydantic and the standard library are read: a subclass may answer
+    anything.
+    """
     cls = type(value)
     if cls in _ADDRESSES:
         return str(value)
-    if any(base in _URL_BASES for base in cls.__mro__) and class_name(cls).startswith("pydantic.networks."):
+    if any(base in _URL_BASES for base in cls.__mro__) and class_name(cls).startswith(
+        "pydantic.networks."
+    ):
         inner = instance_dict(value).get("_url")
         return str(inner) if type(inner) in _ADDRESSES else None
     return None

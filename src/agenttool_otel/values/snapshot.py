@@ -1,10 +1,11 @@
 """The deep copy that becomes ``call_input``: what runs is what was decided (design section 3).
 
-Everything that ``to_json_value`` shows by its content is copied, down to the bottom and with shared parts shared, so
-that nobody can change it any more. The copy is of the same class where that class reads its content as its builtin base
-does (named tuples, counters, plain subclasses); a class that reads it in its own way (a ``dict`` whose ``__getitem__``
-answers something else) becomes the base type, which is what was shown. Values that can't change stay what they are, and
-so do objects of other classes: their class is all that is shown of them, and a tool takes them as they are when it
+Everything that ``to_json_value`` shows by its content is copied, down to the bottom and with shared
+parts shared, so that nobody can change it any more. The copy is of the same class where that class
+reads its content as its builtin base does (named tuples, counters, plain subclasses); a class that
+reads it in its own way (a ``dict`` whose ``__getitem__`` answers something else) becomes the base
+type, which is what was shown. Values that can't change stay what they are, and so do objects of
+other classes: their class is all that is shown of them, and a tool takes them as they are when it
 runs.
 """
 
@@ -22,7 +23,8 @@ _MISSING: Final = object()
 def snapshot(value: Any) -> Any:
     """Return the deep copy of a value."""
     if type(value) in (dict, list):
-        copied = value.copy()  # first copied, then looked at: another thread may change it at any time
+        # first copied, then looked at: another thread may change it at any time
+        copied = value.copy()
         for item in copied.values() if type(copied) is dict else copied:
             if type(item) not in _ATOMS:
                 break
@@ -38,11 +40,12 @@ def snapshot(value: Any) -> Any:
 
 
 class _Copier:
-    """Copies without recursion: containers are made empty first and filled from the inside to the outside.
+    """Copies without recursion: containers are made empty first and filled from the inside to the
+    outside.
 
-    A source is read once, when it is found, and never again: what another thread changes afterwards is not seen. Tuples
-    and frozensets can't be filled later; they are made once their items are there. Members of sets and keys are whole
-    when they are needed, because they lie deeper.
+    A source is read once, when it is found, and never again: what another thread changes afterwards
+    is not seen. Tuples and frozensets can't be filled later; they are made once their items are
+    there. Members of sets and keys are whole when they are needed, because they lie deeper.
     """
 
     def __init__(self) -> None:
@@ -85,7 +88,11 @@ class _Copier:
         while stack:
             top = stack[-1]
             parts = self._shells[id(top)].parts
-            waiting = [part for part in parts if type(part) not in _ATOMS and self._memo[id(part)] is _MISSING]
+            waiting = [
+                part
+                for part in parts
+                if type(part) not in _ATOMS and self._memo[id(part)] is _MISSING
+            ]
             if waiting:
                 stack.extend(waiting)
                 continue

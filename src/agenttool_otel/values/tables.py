@@ -27,9 +27,16 @@ def load_table(package: str, path: str) -> Any:
 
 
 def row_of(kind: type[_Row], values: Mapping[str, Any]) -> _Row:
-    """Make a record of a table's row: sets, tuples and patterns where its fields are declared so."""
-    types = {name: str(getattr(type_, "__forward_arg__", type_)) for name, type_ in kind.__annotations__.items()}
-    return kind(**{name: _from_data(types[name], value) for name, value in values.items() if name in types})
+    """Make a record of a table's row: sets, tuples and patterns where its fields are
+    declared so.
+    """
+    types = {
+        name: str(getattr(type_, "__forward_arg__", type_))
+        for name, type_ in kind.__annotations__.items()
+    }
+    return kind(
+        **{name: _from_data(types[name], value) for name, value in values.items() if name in types}
+    )
 
 
 def _from_data(kind: str, value: Any) -> Any:

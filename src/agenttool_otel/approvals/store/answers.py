@@ -29,7 +29,9 @@ class Answers:
         self._grants = grants
         self._db = requests.db
 
-    def answer(self, request_id: str, answer: ApprovalAnswer, *, allow_requester: bool = False) -> ApprovalRequest:
+    def answer(
+        self, request_id: str, answer: ApprovalAnswer, *, allow_requester: bool = False
+    ) -> ApprovalRequest:
         """Answer a pending request, once."""
         with self._db.write() as tx:
             tx.check_clock()
@@ -43,7 +45,9 @@ class Answers:
                 _check_answerer(request, answer, allow_requester)
                 digest, grant = self._check_content(tx, request, answer)
             except ApprovalError as error:
-                reason = (error.reason if isinstance(error, ApprovalConflict) else None) or Reason.EXPIRED
+                reason = (
+                    error.reason if isinstance(error, ApprovalConflict) else None
+                ) or Reason.EXPIRED
                 who: Any = answer.answered_by
                 by = escape_surrogates(who[:200]) if isinstance(who, str) else type(who).__name__
                 tx.log(Kind.ANSWER_REFUSED, request_id, by=by, reason=reason.value)
@@ -93,11 +97,17 @@ class Answers:
             raise _invalid(str(error)) from None
 
     def cancel(self, ref: str, reason: str) -> ApprovalRequest:
-        """Close an open request, for example because the user interrupted the agent; it can't run any more."""
+        """Close an open request, for example because the user interrupted the agent; it can't run
+        any more.
+        """
         with self._db.write() as tx:
             row = self._requests.expire_if_due(tx, find(tx.connection, ref))
             if row.status not in OPEN_STATES:
-                raise Refused(ApprovalConflict(f"the request is {row.status} already", reason=Reason.ALREADY_ANSWERED))
+                raise Refused(
+                    ApprovalConflict(
+                        f"the request is {row.status} already", reason=Reason.ALREADY_ANSWERED
+                    )
+                )
             self._requests.close(tx, row, Status.CANCELED, Kind.CANCELED, reason)
             canceled = by_id(tx.connection, row.request_id)
         return request_of(self._db.sealer, canceled)
@@ -117,20 +127,28 @@ def _check_form(answer: ApprovalAnswer) -> None:
         isinstance(role, str) for role in answer.roles
     ):
         raise _invalid("the answer's roles are no list of texts")
-    if answer.edited_input is not None and (type(answer.edited_input) is not dict or not answer.approved):
+    if answer.edited_input is not None and (
+        type(answer.edited_input) is not dict or not answer.approved
+    ):
         raise _invalid("edited arguments are a JSON object and come with a yes")
     if answer.remember is not None and (type(answer.remember) is not int or not answer.approved):
-        raise _invalid("what is remembered is the number of a suggested update and comes with a yes")
+        raise _invalid(
+            "what is remembered is the number of a suggested update and comes with a yes"
+        )
 
 
 def _check_state(row: Any) -> None:
     if row.status == Status.EXPIRED.value:
         raise ApprovalExpired("the request has expired")
     if row.status != Status.PENDING.value:
-        raise ApprovalConflict(f"the request is {row.status} already", reason=Reason.ALREADY_ANSWERED)
+        raise ApprovalConflict(
+            f"the request is {row.status} already", reason=Reason.ALREADY_ANSWERED
+        )
 
 
-def _check_answerer(request: ApprovalRequest, answer: ApprovalAnswer, allow_requester: bool) -> None:
+def _check_answerer(
+    request: ApprovalRequest, answer: ApprovalAnswer, allow_requester: bool
+) -> None:
     if not answer.answered_by.strip():
         raise ApprovalConflict("an answer has to say who gives it", reason=Reason.UNIDENTIFIED)
     if has_unseen(answer.answered_by):
@@ -138,7 +156,9 @@ def _check_answerer(request: ApprovalRequest, answer: ApprovalAnswer, allow_requ
         raise ApprovalConflict(message, reason=Reason.UNIDENTIFIED)
     same = bool(request.actor_id) and is_same_identity(request.actor_id, answer.answered_by)
     if same and not (allow_requester or request.requester_may_answer):
-        raise ApprovalConflict("the requesting actor may not answer its own request", reason=Reason.REQUESTER)
+        raise ApprovalConflict(
+            "the requesting actor may not answer its own request", reason=Reason.REQUESTER
+        )
     if request.approver_roles and not set(request.approver_roles) & set(answer.roles):
         message = f"an answer needs one of the roles: {', '.join(request.approver_roles)}"
         raise ApprovalConflict(message, reason=Reason.ROLE)

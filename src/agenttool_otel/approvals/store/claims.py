@@ -1,7 +1,8 @@
 """Claiming an approval: the one step after which a call may run, and what becomes of it.
 
-Consume, then execute: at most once. A crash in between leaves ``consumed`` without an outcome; nobody can know whether
-the call took effect, so ``recover`` marks it interrupted and asks again instead of running it again.
+Consume, then execute: at most once. A crash in between leaves ``consumed`` without an outcome;
+nobody can know whether the call took effect, so ``recover`` marks it interrupted and asks again
+instead of running it again.
 """
 
 from __future__ import annotations
@@ -18,7 +19,12 @@ from agenttool_otel.approvals.store.rows import MUTABLE_FIELDS, claim_of, open_c
 from agenttool_otel.approvals.store.schema import log, requests, required
 from agenttool_otel.approvals.store.transaction import Refused, Transaction
 from agenttool_otel.approvals.types import ApprovalRequest, Claim, Recovered, StoredCall
-from agenttool_otel.errors import ApprovalConflict, ApprovalError, ApprovalExpired, ApprovalStoreError
+from agenttool_otel.errors import (
+    ApprovalConflict,
+    ApprovalError,
+    ApprovalExpired,
+    ApprovalStoreError,
+)
 from agenttool_otel.names import ApprovalConflictReason as Reason
 from agenttool_otel.names import ApprovalLogKind as Kind
 from agenttool_otel.names import ApprovalStatus as Status
@@ -121,7 +127,10 @@ class Claims:
         status = ResultStatus(outcome)
         with self._db.write() as tx:
             row = find(tx.connection, claim.request.request_id)
-            if row.claim_id != claim.claim_id or row.status not in {Status.CONSUMED, Status.INTERRUPTED}:
+            if row.claim_id != claim.claim_id or row.status not in {
+                Status.CONSUMED,
+                Status.INTERRUPTED,
+            }:
                 raise _not_held()
             if row.outcome is None:
                 late = row.status == Status.INTERRUPTED.value
@@ -131,11 +140,15 @@ class Claims:
                 if late:
                     self._withdraw_follow_up(tx, row.request_id)
             elif row.outcome != status.value:
-                raise ApprovalConflict(f"the run ended as {row.outcome} before", reason=Reason.WRONG_CLAIM)
+                raise ApprovalConflict(
+                    f"the run ended as {row.outcome} before", reason=Reason.WRONG_CLAIM
+                )
         HELD.discard(claim.claim_id)
 
     def _withdraw_follow_up(self, tx: Transaction, request_id: str) -> None:
-        row = tx.connection.execute(select(requests).where(requests.c.supersedes == request_id)).first()
+        row = tx.connection.execute(
+            select(requests).where(requests.c.supersedes == request_id)
+        ).first()
         if row is not None and row.status in {Status.PENDING, Status.APPROVED}:
             self.requests.close(tx, row, Status.CANCELED, Kind.CANCELED, "earlier_run_finished")
 
@@ -147,10 +160,14 @@ class Claims:
             if row is None or not _runs(row, claim) or row.claim_owner != this_process():
                 raise _not_held()
             changes = {"lease_us": tx.now_us + self.lease_us}
-            tx.update(requests, row, changes, Kind.CLAIM_EXTENDED, row.request_id, claim=claim.claim_id)
+            tx.update(
+                requests, row, changes, Kind.CLAIM_EXTENDED, row.request_id, claim=claim.claim_id
+            )
 
     def take_over(self, tx: Transaction, request_id: str, claim_id: str) -> Claim | None:
-        """Make this process the holder of a claim that waits with a custom tool's call, if it has not ended."""
+        """Make this process the holder of a claim that waits with a custom tool's call, if it has
+        not ended.
+        """
         row = by_id(tx.connection, request_id)
         if row is None or row.claim_id != claim_id or row.outcome is not None:
             return None
@@ -160,27 +177,37 @@ class Claims:
         return claim_of(call, claim_id)
 
     def release(self, claim: Claim) -> None:
-        """Give back a claim that was never used: the request is approved again. Only before the tool was called."""
+        """Give back a claim that was never used: the request is approved again. Only before the
+        tool was called.
+        """
         with self._db.write() as tx:
             row = by_id(tx.connection, claim.request.request_id)
             if row is None or not _runs(row, claim):
                 raise _not_held()
             free = {"claim_id": None, "claim_owner": None, "claimed_us": None, "lease_us": None}
             changes = {"status": Status.APPROVED.value, **free}
-            tx.update(requests, row, changes, Kind.CLAIM_RELEASED, row.request_id, claim=claim.claim_id)
+            tx.update(
+                requests, row, changes, Kind.CLAIM_RELEASED, row.request_id, claim=claim.claim_id
+            )
         HELD.discard(claim.claim_id)
 
     def recover(self) -> list[Recovered]:
-        """Find runs that were lost in a crash, mark them interrupted and ask again. Nothing runs by itself.
+        """Find runs that were lost in a crash, mark them interrupted and ask again. Nothing runs by
+        itself.
 
-        A run is lost when its process has ended (same machine), or its lease is over (a process that can't be seen from
-        here). A custom tool's call whose result is still awaited is not: whoever has the result may be anywhere. The
-        new request is about the arguments that were asked about first, because only those have a preview."""
+        A run is lost when its process has ended (same machine), or its lease is over (a process
+        that can't be seen from here). A custom tool's call whose result is still awaited is not:
+        whoever has the result may be anywhere. The new request is about the arguments that were
+        asked about first, because only those have a preview.
+        """
         awaited = select(required.c.claim_id).where(
-            required.c.claim_id == requests.c.claim_id, required.c.status == RequiredStatus.WAITING.value
+            required.c.claim_id == requests.c.claim_id,
+            required.c.status == RequiredStatus.WAITING.value,
         )
         running = select(requests).where(
-            requests.c.status == Status.CONSUMED.value, requests.c.outcome.is_(None), ~awaited.exists()
+            requests.c.status == Status.CONSUMED.value,
+            requests.c.outcome.is_(None),
+            ~awaited.exists(),
         )
         found = []
         with self._db.write() as tx:
@@ -192,14 +219,20 @@ class Claims:
                     call = open_call(self._db.sealer, row)
                 except ApprovalStoreError:
                     continue  # it can't be asked again; the list shows it as unreadable
-                self.requests.close(tx, row, Status.INTERRUPTED, Kind.INTERRUPTED, "outcome_unknown")
+                self.requests.close(
+                    tx, row, Status.INTERRUPTED, Kind.INTERRUPTED, "outcome_unknown"
+                )
                 again = self._ask_again(tx, call)
                 found.append(Recovered(row.request_id, again.request_id))
         return found
 
     def _ask_again(self, tx: Transaction, call: StoredCall) -> ApprovalRequest:
         old = call.request
-        edited = " with edited arguments" if call.answer is not None and call.answer.edited_input is not None else ""
+        edited = (
+            " with edited arguments"
+            if call.answer is not None and call.answer.edited_input is not None
+            else ""
+        )
         note = f"An approved run{edited} was interrupted; whether it took effect is not known."
         message = f"{note} {old.message.removeprefix(note).strip()}".strip()
         asked = old.model_dump(exclude={*MUTABLE_FIELDS, "request_id", "message"})
@@ -221,7 +254,9 @@ def _check_binding(call: StoredCall, seen: dict[Reason, str | None]) -> None:
     }
     for reason, value in seen.items():
         if bound[reason] != value:
-            raise ApprovalConflict(f"the approval is for something else: {reason.value} differs", reason=reason)
+            raise ApprovalConflict(
+                f"the approval is for something else: {reason.value} differs", reason=reason
+            )
 
 
 def _check_places(call: StoredCall, now: tuple[str, str] | None) -> None:
@@ -235,7 +270,9 @@ def _check_places(call: StoredCall, now: tuple[str, str] | None) -> None:
     else:
         same = places == call.request.places_digest
     if not same:
-        message = "the approval is for something else: its paths or commands lead to other places here"
+        message = (
+            "the approval is for something else: its paths or commands lead to other places here"
+        )
         raise ApprovalConflict(message, reason=Reason.PLACES)
 
 
@@ -248,7 +285,10 @@ def _reason_of(error: ApprovalError) -> Reason:
 def _was_claimed(tx: Transaction, request_id: str) -> bool:
     rows = tx.connection.execute(
         select(log.c.kind, func.count())
-        .where(log.c.request_id == request_id, log.c.kind.in_([Kind.CLAIMED.value, Kind.CLAIM_RELEASED.value]))
+        .where(
+            log.c.request_id == request_id,
+            log.c.kind.in_([Kind.CLAIMED.value, Kind.CLAIM_RELEASED.value]),
+        )
         .group_by(log.c.kind)
     ).all()
     counts = {str(kind): int(count) for kind, count in rows}
@@ -256,7 +296,9 @@ def _was_claimed(tx: Transaction, request_id: str) -> bool:
 
 
 def _runs(row: Any, claim: Claim) -> bool:
-    return bool(row.claim_id == claim.claim_id and row.status == Status.CONSUMED and row.outcome is None)
+    return bool(
+        row.claim_id == claim.claim_id and row.status == Status.CONSUMED and row.outcome is None
+    )
 
 
 def _not_held() -> ApprovalConflict:

@@ -1,9 +1,11 @@
-"""The store's clock: wall time that never goes back and is never dragged ahead (docs/approvals.md, "Time").
+"""The store's clock: wall time that never goes back and is never dragged ahead (docs/approvals.md,
+"Time").
 
-Expiry has to be wall time, because another machine may resume the call next week; but a wall clock can be set back,
-which would revive what has expired, or ahead, which would end what is open for everybody. So the store keeps a
-high-water mark of the time it has seen. On the boot that wrote the mark the time that really passed since bounds the
-wall from both sides; PostgreSQL's own clock is the wall of all who use that server.
+Expiry has to be wall time, because another machine may resume the call next week; but a wall clock
+can be set back, which would revive what has expired, or ahead, which would end what is open for
+everybody. So the store keeps a high-water mark of the time it has seen. On the boot that wrote the
+mark the time that really passed since bounds the wall from both sides; PostgreSQL's own clock is
+the wall of all who use that server.
 """
 
 from __future__ import annotations
@@ -48,7 +50,9 @@ def from_us(value: int) -> datetime:
 
 
 MAX_AHEAD_US: Final = 5 * 60 * 1_000_000
-"""So far a process's wall clock may be ahead of the time that really passed; what is more is not believed."""
+"""So far a process's wall clock may be ahead of the time that really passed; what is more is not
+believed.
+"""
 
 
 class Mark(NamedTuple):
@@ -57,20 +61,24 @@ class Mark(NamedTuple):
     us: int  # that time, microseconds since 1970
     ticks_us: int  # the boot's ticks at that moment, in microseconds
     boot: str  # the boot that they belong to
-    ahead_us: int = 0  # how far the wall clock of this process is ahead, where that is not believed; not stored
+    # how far the wall clock of this process is ahead, where that is not believed; not stored
+    ahead_us: int = 0
 
 
 class StoreClock:
     """Reads the time against a mark."""
 
-    def __init__(self, wall: Callable[[], datetime] | None = None, ticks: Callable[[], float] | None = None) -> None:
+    def __init__(
+        self, wall: Callable[[], datetime] | None = None, ticks: Callable[[], float] | None = None
+    ) -> None:
         self._wall = wall or utc_now
         self._ticks = ticks or _ticks
         self._is_given = wall is not None
         self._is_simulated = wall is not None and ticks is not None
 
     def advance(self, mark: Mark, server_us: int | None = None) -> Mark:
-        """Return the present as a mark: never before ``mark``, nor before what has passed since on this boot.
+        """Return the present as a mark: never before ``mark``, nor before what has passed since on
+        this boot.
 
         Args:
             mark: the latest time that the store has seen.
@@ -82,7 +90,9 @@ class StoreClock:
         least = mark.us + max(passed, 0)
         if server_us is not None and not self._is_simulated:
             ahead = wall - server_us if self._is_given else 0
-            return Mark(max(server_us, least), ticks_us, BOOT_ID, ahead if ahead > MAX_AHEAD_US else 0)
+            return Mark(
+                max(server_us, least), ticks_us, BOOT_ID, ahead if ahead > MAX_AHEAD_US else 0
+            )
         if passed > 0 and wall - least > MAX_AHEAD_US:  # ticks that stand still tell nothing
             return Mark(least, ticks_us, BOOT_ID, wall - least)
         return Mark(max(wall, least), ticks_us, BOOT_ID)

@@ -1,7 +1,9 @@
-"""Connections and transactions of the approval store: bounded waits, durable commits, safe across fork.
+"""Connections and transactions of the approval store: bounded waits, durable commits, safe across
+fork.
 
-Every write takes the one ``head`` row first (on SQLite the whole database, with ``BEGIN IMMEDIATE``), so writes are
-serial in both databases, the log has no gaps, and what a transaction reads can't change before it commits.
+Every write takes the one ``head`` row first (on SQLite the whole database, with ``BEGIN
+IMMEDIATE``), so writes are serial in both databases, the log has no gaps, and what a transaction
+reads can't change before it commits.
 """
 
 from __future__ import annotations
@@ -14,7 +16,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from sqlalchemy import Connection, Engine, bindparam, create_engine, event, literal_column, make_url, select, text
+from sqlalchemy import (
+    Connection,
+    Engine,
+    bindparam,
+    create_engine,
+    event,
+    literal_column,
+    make_url,
+    select,
+    text,
+)
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import QueuePool, StaticPool
@@ -27,7 +39,12 @@ from agenttool_otel.approvals.store.transaction import Refused, Transaction, wri
 from agenttool_otel.errors import ApprovalStoreError, ConfigurationError
 from agenttool_otel.names import ApprovalLogKind
 from agenttool_otel.values.forks import around_fork, new_lock
-from agenttool_otel.values.known_file import FileReplaced, connect_to, make_private_file, watch_database
+from agenttool_otel.values.known_file import (
+    FileReplaced,
+    connect_to,
+    make_private_file,
+    watch_database,
+)
 
 _CREATION_LOCK: Final = 0x61677470  # any fixed number: "agtp"
 KEPT_IN_MEMORY: Final = 10_000
@@ -38,13 +55,18 @@ _HEAD_QUERY: Final = select(schema.head).where(schema.head.c.id == 1)
 _HEAD: Final = Statement(_HEAD_QUERY)
 _LOCKED_HEAD: Final = Statement(_HEAD_QUERY.with_for_update())
 # the server's clock is the same for all who use it
-_SERVER_CLOCK: Final[Any] = literal_column("CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)")
-_TIMED_QUERY: Final = select(schema.head, _SERVER_CLOCK.label("server_us")).where(schema.head.c.id == 1)
+_SERVER_CLOCK: Final[Any] = literal_column(
+    "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)"
+)
+_TIMED_QUERY: Final = select(schema.head, _SERVER_CLOCK.label("server_us")).where(
+    schema.head.c.id == 1
+)
 _TIMED_HEAD: Final = Statement(_TIMED_QUERY)
 _LOCKED_TIMED_HEAD: Final = Statement(_TIMED_QUERY.with_for_update(of=schema.head))
 _MAC_OF: Final = Statement(select(schema.log.c.hash).where(schema.log.c.seq == bindparam("this")))
 _OPEN: weakref.WeakSet[Database] = weakref.WeakSet()
-_INHERITED: list[Engine] = []  # a child keeps its parent's connections alive so that it never closes them
+# a child keeps its parent's connections alive so that it never closes them
+_INHERITED: list[Engine] = []
 
 
 def parse_url(url: str | Path) -> URL:
@@ -58,7 +80,9 @@ def parse_url(url: str | Path) -> URL:
     if parsed.drivername in {"postgresql", "postgres"}:
         parsed = parsed.set(drivername="postgresql+psycopg")
     if parsed.get_backend_name() not in {"sqlite", "postgresql"}:
-        raise ConfigurationError(f"approvals are stored in SQLite or PostgreSQL, not in {parsed.drivername}")
+        raise ConfigurationError(
+            f"approvals are stored in SQLite or PostgreSQL, not in {parsed.drivername}"
+        )
     return parsed
 
 
@@ -71,12 +95,14 @@ class Database:
         self.memory = self.sqlite and url.database in {None, "", ":memory:"}
         self._clock = clock
         self._timeout = max(0.05, timeout)
-        # SQLite: one connection for the process, one operation at a time. It has a single writer anyway, and it lets
-        # the connection be closed before a fork, which is the only safe way to have SQLite on both sides of one.
+        # SQLite: one connection for the process, one operation at a time. It has a single writer
+        # anyway, and it lets the connection be closed before a fork, which is the only safe way to
+        # have SQLite on both sides of one.
         self._gate = new_lock() if self.sqlite else None
         self._forking = False
         self._pid = os.getpid()
-        self._seen = (0, evidence.GENESIS)  # number and MAC of the last entry that this process has seen
+        # number and MAC of the last entry that this process has seen
+        self._seen = (0, evidence.GENESIS)
         self.sealer: Sealer  # set by ``bind``; nothing is read before
         self._engine = self._new_engine()
         if self.sqlite and not self.memory:
@@ -88,20 +114,32 @@ class Database:
             self.close()
             raise
 
-    # --- connections ------------------------------------------------------------------------------------------------
+    # --- connections ------------------------------------------------------------------------------
 
     def _new_engine(self) -> Engine:
         try:
             return self._sqlite_engine() if self.sqlite else self._postgres_engine()
         except (SQLAlchemyError, NoSuchModuleError) as error:
-            raise ConfigurationError(f"the approvals store can't be opened: {type(error).__name__}") from None
+            raise ConfigurationError(
+                f"the approvals store can't be opened: {type(error).__name__}"
+            ) from None
         except ModuleNotFoundError:
-            raise ConfigurationError("PostgreSQL needs: pip install 'agenttool-otel[postgres]'") from None
+            raise ConfigurationError(
+                "PostgreSQL needs: pip install 'agenttool-otel[postgres]'"
+            ) from None
 
     def _sqlite_engine(self) -> Engine:
-        options: dict[str, Any] = {"poolclass": StaticPool, "connect_args": {"check_same_thread": False}}
+        options: dict[str, Any] = {
+            "poolclass": StaticPool,
+            "connect_args": {"check_same_thread": False},
+        }
         if not self.memory:
-            options = {"poolclass": QueuePool, "pool_size": 1, "max_overflow": 0, "pool_timeout": self._timeout}
+            options = {
+                "poolclass": QueuePool,
+                "pool_size": 1,
+                "max_overflow": 0,
+                "pool_timeout": self._timeout,
+            }
             options["creator"] = partial(connect_to, Path(str(self.url.database)), self._timeout)
         engine = create_engine(self.url, paramstyle="named", hide_parameters=True, **options)
         event.listen(engine, "connect", _prepare_sqlite)
@@ -115,7 +153,9 @@ class Database:
         try:
             make_private_file(Path(str(self.url.database)))
         except OSError as error:
-            raise ApprovalStoreError(f"the approval store can't be opened: {error.strerror}") from None
+            raise ApprovalStoreError(
+                f"the approval store can't be opened: {error.strerror}"
+            ) from None
 
     def _postgres_engine(self) -> Engine:
         milliseconds = int(self._timeout * 1000)
@@ -158,12 +198,15 @@ class Database:
 
     @contextlib.contextmanager
     def write(self) -> Iterator[Transaction]:
-        """Open the one write transaction; commit at the end, roll back on any exception but ``Refused``."""
+        """Open the one write transaction; commit at the end, roll back on any exception but
+        ``Refused``.
+        """
         refused: Refused | None = None
         with self._transaction() as connection:
             head = self._checked_head(connection, lock=True)
             mark = self._now(head)
-            # strictly later than every write before, so that times order rows whatever the clock does
+            # strictly later than every write before, so that times order rows whatever the clock
+            # does
             mark = mark._replace(us=max(mark.us, head.clock_us + 1))
             transaction = Transaction(connection, self.sealer, head, mark)
             try:
@@ -179,7 +222,9 @@ class Database:
 
     @contextlib.contextmanager
     def read(self) -> Iterator[tuple[Connection, int]]:
-        """Open one consistent read; gives the connection and the store's time in microseconds since 1970."""
+        """Open one consistent read; gives the connection and the store's time in microseconds since
+        1970.
+        """
         with self.snapshot() as connection:
             head = self._checked_head(connection)
             yield connection, self._now(head).us
@@ -202,19 +247,24 @@ class Database:
 
     def _checked_head(self, connection: Connection, *, lock: bool = False) -> Any:
         """Return the head, unless it was edited, or is older than what this process has seen."""
-        seen = self._seen  # before the snapshot: what another thread commits meanwhile need not be in it
+        # before the snapshot: what another thread commits meanwhile need not be in it
+        seen = self._seen
         head = self._head(connection, lock=lock)
         evidence.check_head(self.sealer, head)
         end = (head.seq, head.hash)
         known = end if head.seq == seen[0] else None
         if lock:
             if evidence.last_entry(connection) != end:
-                raise ApprovalStoreError("the approval store was changed: its log does not end where its head says")
+                raise ApprovalStoreError(
+                    "the approval store was changed: its log does not end where its head says"
+                )
             if head.seq > seen[0] > 0:
                 entry = _MAC_OF.first(connection, this=seen[0])
                 known = (seen[0], "" if entry is None else entry.hash)
         if head.seq < seen[0] or (known is not None and known != seen):
-            raise ApprovalStoreError("the approval store is an older copy than the one that this process has seen")
+            raise ApprovalStoreError(
+                "the approval store is an older copy than the one that this process has seen"
+            )
         return head
 
     def _head(self, connection: Connection, *, lock: bool) -> Any:
@@ -225,7 +275,9 @@ class Database:
         return self._clock.advance(_mark(head), getattr(head, "server_us", None))
 
     def accept_clock(self) -> int:
-        """Believe this process's wall clock, however far it is ahead of the store; give by how many microseconds."""
+        """Believe this process's wall clock, however far it is ahead of the store; give by how many
+        microseconds.
+        """
         with self._transaction() as connection:
             head = self._checked_head(connection, lock=True)
             mark = self._clock.accept(_mark(head)) if self.sqlite else self._now(head)
@@ -236,12 +288,16 @@ class Database:
         self._seen = max(self._seen, transaction.end)
         return ahead
 
-    # --- key --------------------------------------------------------------------------------------------------------
+    # --- key --------------------------------------------------------------------------------------
 
     def key_id(self) -> str:
         """Return which key sealed this store, an empty text for a new one."""
         with self._connection() as connection, connection.begin():
-            return str(connection.execute(select(schema.head.c.key_id).where(schema.head.c.id == 1)).scalar_one())
+            return str(
+                connection.execute(
+                    select(schema.head.c.key_id).where(schema.head.c.id == 1)
+                ).scalar_one()
+            )
 
     def bind(self, sealer: Sealer) -> None:
         """Use a key; a new store is sealed with it."""
@@ -251,7 +307,9 @@ class Database:
                 head = self._head(connection, lock=True)
                 if not head.key_id:  # no other process was faster
                     if head.seq or not schema.is_empty(connection):
-                        raise ApprovalStoreError("the approval store was changed: nothing says which key sealed it")
+                        raise ApprovalStoreError(
+                            "the approval store was changed: nothing says which key sealed it"
+                        )
                     none_live = evidence.NO_LIVE_ROWS * evidence.BUCKETS
                     mark = self._now(head)
                     write_head(connection, sealer, head, (0, evidence.GENESIS), mark, none_live)
@@ -270,10 +328,12 @@ class Database:
     def _prepare(self) -> None:
         with self._transaction() as connection:
             if not self.sqlite:
-                connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _CREATION_LOCK})
+                connection.execute(
+                    text("SELECT pg_advisory_xact_lock(:key)"), {"key": _CREATION_LOCK}
+                )
             schema.prepare(connection)
 
-    # --- fork and end -----------------------------------------------------------------------------------------------
+    # --- fork and end -----------------------------------------------------------------------------
 
     def _before_fork(self) -> None:
         if self._gate is not None and self._gate.acquire(timeout=2 * self._timeout):
@@ -290,7 +350,9 @@ class Database:
         if self._pid == os.getpid():
             return
         if self.memory:
-            raise ApprovalStoreError("an in-memory approval store can't be shared with a forked process")
+            raise ApprovalStoreError(
+                "an in-memory approval store can't be shared with a forked process"
+            )
         _INHERITED.append(self._engine)
         self._pid = os.getpid()
         self._engine = self._new_engine()
@@ -307,7 +369,9 @@ def _forget(connection: Connection, seq: int) -> None:
     if at_us is not None:
         connection.execute(schema.log.delete().where(schema.log.c.seq <= seq))
         for table in schema.SEALED:
-            connection.execute(table.delete().where(table.c.bucket.is_(None), table.c.created_us < at_us))
+            connection.execute(
+                table.delete().where(table.c.bucket.is_(None), table.c.created_us < at_us)
+            )
 
 
 def _mark(row: Any) -> Mark:
@@ -315,7 +379,8 @@ def _mark(row: Any) -> Mark:
 
 
 def _prepare_sqlite(connection: Any, _record: Any) -> None:
-    connection.isolation_level = None  # transactions are begun by _begin_sqlite, not guessed by the driver
+    # transactions are begun by _begin_sqlite, not guessed by the driver
+    connection.isolation_level = None
     cursor = connection.cursor()
     for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "trusted_schema=OFF"):
         cursor.execute(f"PRAGMA {pragma}")
@@ -346,5 +411,7 @@ def _child() -> None:
 
 
 around_fork(
-    before=lambda: _each("_before_fork"), after_in_parent=lambda: _each("_after_fork_in_parent"), after_in_child=_child
+    before=lambda: _each("_before_fork"),
+    after_in_parent=lambda: _each("_after_fork_in_parent"),
+    after_in_child=_child,
 )

@@ -1,11 +1,14 @@
-"""The approval store's evidence, under a key that the database does not hold (docs/approvals.md, "Evidence").
+"""The approval store's evidence, under a key that the database does not hold (docs/approvals.md,
+"Evidence").
 
-- Each row carries a seal, a MAC over all its columns: a changed or swapped value is noticed when the row is read.
-- The log is a chain of MACs; each entry names the row that it changed, with that row's new seal. It is written in the
-  same transaction as what it records, so there is no state without its evidence and no evidence of what never happened.
-- The head row carries the end of the log and, for each bucket of live rows (those from which a call may still come to
-  run), a MAC over their seals; the head is sealed as a whole. So a row that was put back as it once was, with the seal
-  that it once had, fits no more.
+- Each row carries a seal, a MAC over all its columns: a changed or swapped value is noticed when
+  the row is read.
+- The log is a chain of MACs; each entry names the row that it changed, with that row's new seal. It
+  is written in the same transaction as what it records, so there is no state without its evidence
+  and no evidence of what never happened.
+- The head row carries the end of the log and, for each bucket of live rows (those from which a call
+  may still come to run), a MAC over their seals; the head is sealed as a whole. So a row that was
+  put back as it once was, with the seal that it once had, fits no more.
 """
 
 from __future__ import annotations
@@ -38,7 +41,7 @@ NO_LIVE_ROWS: Final = bytes(MAC_BYTES)
 
 _ROWS_PER_READ: Final = 1000
 
-# --- rows -----------------------------------------------------------------------------------------------------------
+# --- rows -----------------------------------------------------------------------------------------
 
 
 def key_of(table: Table, row: Mapping[str, Any]) -> str:
@@ -85,7 +88,12 @@ def _is_live(table: Table, row: Mapping[str, Any]) -> bool:
 
 
 def _bucket(table: Table, row: Mapping[str, Any]) -> int:
-    return hashlib.sha256(f"{table.name}:{key_of(table, row)}".encode("utf-8", "surrogatepass")).digest()[0] % BUCKETS
+    return (
+        hashlib.sha256(
+            f"{table.name}:{key_of(table, row)}".encode("utf-8", "surrogatepass")
+        ).digest()[0]
+        % BUCKETS
+    )
 
 
 _LIVE_SEALS: Final = Statement(
@@ -99,7 +107,9 @@ _LIVE_SEALS: Final = Statement(
     )
 )
 _ADD_ENTRY: Final = Statement(schema.log.insert())
-_LAST_ENTRY: Final = Statement(select(schema.log.c.seq, schema.log.c.hash).order_by(schema.log.c.seq.desc()).limit(1))
+_LAST_ENTRY: Final = Statement(
+    select(schema.log.c.seq, schema.log.c.hash).order_by(schema.log.c.seq.desc()).limit(1)
+)
 
 
 def live_seals(connection: Connection, bucket: int) -> dict[str, str]:
@@ -122,11 +132,17 @@ def check_head(sealer: Sealer, head: Any) -> None:
     """Refuse a head that is not as this store wrote it."""
     if head is not None and head.key_id != sealer.key_id:
         raise ApprovalStoreError("the approval store was sealed with another key")
-    if head is None or not _is_intact(sealer, schema.head, head) or len(head.bucket_macs) != BUCKETS * MAC_BYTES:
-        raise ApprovalStoreError("the approval store was changed: its head is not as this program wrote it")
+    if (
+        head is None
+        or not _is_intact(sealer, schema.head, head)
+        or len(head.bucket_macs) != BUCKETS * MAC_BYTES
+    ):
+        raise ApprovalStoreError(
+            "the approval store was changed: its head is not as this program wrote it"
+        )
 
 
-# --- the log --------------------------------------------------------------------------------------------------------
+# --- the log --------------------------------------------------------------------------------------
 
 
 def append_entry(
@@ -153,14 +169,27 @@ def append_entry(
 def entry_mac(sealer: Sealer, entry: LogEntry, facts: str) -> str:
     """Return the MAC over all other fields of an entry, its facts as they are written."""
     # times in microseconds stay below 2^53 until the year 2255, so that RFC 8785 can write them
-    values = [entry.seq, entry.previous, entry.at_us, entry.kind.value, entry.request_id, entry.changed_row, facts]
+    values = [
+        entry.seq,
+        entry.previous,
+        entry.at_us,
+        entry.kind.value,
+        entry.request_id,
+        entry.changed_row,
+        facts,
+    ]
     return sealer.mac("log", values).hex()
 
 
 def read_entries(connection: Connection, after: int = 0) -> Iterator[LogEntry]:
     """Yield the entries after a number, in order, without loading them all."""
     while True:
-        query = select(schema.log).where(schema.log.c.seq > after).order_by(schema.log.c.seq).limit(_ROWS_PER_READ)
+        query = (
+            select(schema.log)
+            .where(schema.log.c.seq > after)
+            .order_by(schema.log.c.seq)
+            .limit(_ROWS_PER_READ)
+        )
         rows = connection.execute(query).all()
         for row in rows:
             yield _entry_of(row)
@@ -173,7 +202,16 @@ def _entry_of(row: Any) -> LogEntry:
     with suppress(ValueError, TypeError, RecursionError):
         kind, data = ApprovalLogKind(row.kind), json.loads(row.data)
         if json_text(data) == row.data:
-            return LogEntry(row.seq, row.previous, row.hash, row.at_us, kind, row.request_id, data, row.changed_row)
+            return LogEntry(
+                row.seq,
+                row.previous,
+                row.hash,
+                row.at_us,
+                kind,
+                row.request_id,
+                data,
+                row.changed_row,
+            )
     raise ApprovalStoreError(f"entry {row.seq} of the evidence log can't be read")
 
 
@@ -188,15 +226,21 @@ def _mac_of_entry(connection: Connection, seq: int) -> str:
     return GENESIS if found is None and seq == 0 else str(found)
 
 
-# --- verifying ------------------------------------------------------------------------------------------------------
+# --- verifying ------------------------------------------------------------------------------------
 
 
 def verify(
-    connection: Connection, sealer: Sealer, anchor: tuple[int, str] | None = None, *, from_start: bool = True
+    connection: Connection,
+    sealer: Sealer,
+    anchor: tuple[int, str] | None = None,
+    *,
+    from_start: bool = True,
 ) -> ChainReport:
-    """Check every entry against the one before, the head against the last, and every row against its last entry.
+    """Check every entry against the one before, the head against the last, and every row against
+    its last entry.
 
-    A store in memory drops what is old; there the log need not be ``from_start``."""
+    A store in memory drops what is old; there the log need not be ``from_start``.
+    """
     try:
         (head,) = connection.execute(select(schema.head)).all()
         check_head(sealer, head)
@@ -205,20 +249,32 @@ def verify(
     seals: dict[str, str] = {}  # by table and key: what the log says that the row's seal is
     before = (0, GENESIS)
     if not from_start:
-        oldest = connection.execute(select(schema.log.c.seq, schema.log.c.previous).order_by(schema.log.c.seq)).first()
+        oldest = connection.execute(
+            select(schema.log.c.seq, schema.log.c.previous).order_by(schema.log.c.seq)
+        ).first()
         before = before if oldest is None else (oldest.seq - 1, oldest.previous)
     report = _verify_log(connection, sealer, seals, before)
     if not report.ok:
         return report
     if (head.seq, head.hash) != (report.entries, report.head):
-        return ChainReport(False, report.entries, report.head, report.entries + 1, "the last entries are missing")
-    problem = None if before[0] else _verify_rows(connection, sealer, seals, bytes(head.bucket_macs))
+        return ChainReport(
+            False, report.entries, report.head, report.entries + 1, "the last entries are missing"
+        )
+    problem = (
+        None if before[0] else _verify_rows(connection, sealer, seals, bytes(head.bucket_macs))
+    )
     if anchor is not None and _mac_of_entry(connection, anchor[0]) != anchor[1]:
         problem = "the anchor is not in the log: the database is an older copy, or another one"
-    return report if problem is None else ChainReport(False, report.entries, report.head, None, problem)
+    return (
+        report
+        if problem is None
+        else ChainReport(False, report.entries, report.head, None, problem)
+    )
 
 
-def _verify_log(connection: Connection, sealer: Sealer, seals: dict[str, str], before: tuple[int, str]) -> ChainReport:
+def _verify_log(
+    connection: Connection, sealer: Sealer, seals: dict[str, str], before: tuple[int, str]
+) -> ChainReport:
     count, previous = before
     entries = read_entries(connection)
     while True:
@@ -243,10 +299,16 @@ def _problem(sealer: Sealer, entry: LogEntry, expected: int, previous: str) -> s
         return "an entry is missing"
     if entry.previous != previous:
         return "does not follow from the entry before"
-    return None if sealer.equal(entry_mac(sealer, entry, json_text(entry.data)), entry.hash) else "was changed"
+    return (
+        None
+        if sealer.equal(entry_mac(sealer, entry, json_text(entry.data)), entry.hash)
+        else "was changed"
+    )
 
 
-def _verify_rows(connection: Connection, sealer: Sealer, seals: dict[str, str], bucket_macs: bytes) -> str | None:
+def _verify_rows(
+    connection: Connection, sealer: Sealer, seals: dict[str, str], bucket_macs: bytes
+) -> str | None:
     live: dict[int, dict[str, str]] = {}
     for table in schema.SEALED:
         for row in connection.execute(select(table).execution_options(yield_per=_ROWS_PER_READ)):
@@ -261,21 +323,29 @@ def _verify_rows(connection: Connection, sealer: Sealer, seals: dict[str, str], 
                 live.setdefault(row.bucket, {})[name] = row.seal
     if seals:
         return f"a row is missing: {next(iter(seals))}"
-    return None if sealer.equal(_all_macs(sealer, live), bucket_macs) else "the rows are not those of the head"
+    return (
+        None
+        if sealer.equal(_all_macs(sealer, live), bucket_macs)
+        else "the rows are not those of the head"
+    )
 
 
 def _all_macs(sealer: Sealer, live: Mapping[int, Mapping[str, str]]) -> bytes:
     return b"".join(bucket_mac(sealer, bucket, live.get(bucket, {})) for bucket in range(BUCKETS))
 
 
-# --- another key ------------------------------------------------------------------------------------------------------
+# --- another key ----------------------------------------------------------------------------------
 
 
-def reseal(connection: Connection, old: Sealer, new: Sealer, at_us: int) -> tuple[tuple[int, str], bytes]:
+def reseal(
+    connection: Connection, old: Sealer, new: Sealer, at_us: int
+) -> tuple[tuple[int, str], bytes]:
     """Seal a whole store anew; gives the end of its log and the MACs of its buckets."""
     report = verify(connection, old)
     if not report.ok:
-        raise ApprovalStoreError(f"the approval store was changed, and keeps its key: {report.problem}")
+        raise ApprovalStoreError(
+            f"the approval store was changed, and keeps its key: {report.problem}"
+        )
     seals, live = _reseal_rows(connection, old, new)
     end = _reseal_log(connection, new, seals)
     facts = {"key": new.key_id, "previous_key": old.key_id, "previous_head": report.head}
@@ -283,8 +353,12 @@ def reseal(connection: Connection, old: Sealer, new: Sealer, at_us: int) -> tupl
     return end, _all_macs(new, live)
 
 
-def _reseal_rows(connection: Connection, old: Sealer, new: Sealer) -> tuple[dict[str, str], dict[int, dict[str, str]]]:
-    """Seal each row anew; gives the new seal of each old one, and the new seals of the live rows by bucket."""
+def _reseal_rows(
+    connection: Connection, old: Sealer, new: Sealer
+) -> tuple[dict[str, str], dict[int, dict[str, str]]]:
+    """Seal each row anew; gives the new seal of each old one, and the new seals of the live rows by
+    bucket.
+    """
     seals: dict[str, str] = {}
     live: dict[int, dict[str, str]] = {}
     for table in schema.SEALED:

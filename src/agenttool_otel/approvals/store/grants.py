@@ -18,7 +18,11 @@ from agenttool_otel.errors import ApprovalNotFound, ApprovalStoreError
 from agenttool_otel.names import ApprovalLogKind as Kind
 
 _TOOL: Final = bindparam("tool", type_=String)
-_ALL: Final = select(grants).where(or_(_TOOL.is_(None), grants.c.tool_id == _TOOL)).order_by(grants.c.created_us.desc())
+_ALL: Final = (
+    select(grants)
+    .where(or_(_TOOL.is_(None), grants.c.tool_id == _TOOL))
+    .order_by(grants.c.created_us.desc())
+)
 _LIVE: Final = _ALL.where(grants.c.expires_us > bindparam("now"), grants.c.revoked_us.is_(None))
 
 
@@ -31,22 +35,40 @@ class Grants:
         self._any = not db.memory  # what is in memory is written here alone
 
     def find_grant(self, wanted: GrantQuery) -> Grant | None:
-        """Return the newest live grant that answers all that is asked about a call; it gives no right to run it."""
+        """Return the newest live grant that answers all that is asked about a call; it gives no
+        right to run it.
+        """
         if not self._any:
             return None
         digest = self._digest(wanted.arguments)
-        found = (grant for grant in self.list_grants(tool_id=wanted.tool_id) if grant_covers(grant, wanted, digest))
+        found = (
+            grant
+            for grant in self.list_grants(tool_id=wanted.tool_id)
+            if grant_covers(grant, wanted, digest)
+        )
         return next(found, None)
 
-    def use_grant(self, grant_id: str, wanted: GrantQuery, *, invocation_id: str, policy_revision: str) -> None:
-        """Record that a call runs because of a grant, if it still holds: a revoked one is of no use from then on."""
+    def use_grant(
+        self, grant_id: str, wanted: GrantQuery, *, invocation_id: str, policy_revision: str
+    ) -> None:
+        """Record that a call runs because of a grant, if it still holds: a revoked one is of no use
+        from then on.
+        """
         digest = self._digest(wanted.arguments)
         with self._db.write() as tx:
             row = tx.connection.execute(select(grants).where(grants.c.grant_id == grant_id)).first()
             if row is not None:
                 tx.check(grants, row)
-            grant = None if row is None or row.revoked_us is not None else grant_of(self._db.sealer, row)
-            if grant is None or to_us(grant.expires_at) <= tx.now_us or not grant_covers(grant, wanted, digest):
+            grant = (
+                None
+                if row is None or row.revoked_us is not None
+                else grant_of(self._db.sealer, row)
+            )
+            if (
+                grant is None
+                or to_us(grant.expires_at) <= tx.now_us
+                or not grant_covers(grant, wanted, digest)
+            ):
                 raise ApprovalNotFound("no such grant holds for this call")
             tx.log(
                 Kind.GRANT_USED,
@@ -60,7 +82,9 @@ class Grants:
             )
 
     def list_grants(self, *, tool_id: str | None = None, live: bool = True) -> list[Grant]:
-        """Return grants, newest first; those that can't be opened are left out, since they grant nothing."""
+        """Return grants, newest first; those that can't be opened are left out, since they grant
+        nothing.
+        """
         with self._db.read() as (connection, now_us):
             values = {"tool": tool_id, "now": now_us} if live else {"tool": tool_id}
             rows = connection.execute(_LIVE if live else _ALL, values).all()
@@ -82,7 +106,9 @@ class Grants:
                 raise ApprovalNotFound("no such grant")
             if row.revoked_us is None:
                 changes = {"revoked_us": tx.now_us}
-                tx.update(grants, row, changes, Kind.GRANT_REVOKED, "", grant=grant_id, by=revoked_by)
+                tx.update(
+                    grants, row, changes, Kind.GRANT_REVOKED, "", grant=grant_id, by=revoked_by
+                )
 
     def insert(self, tx: Transaction, grant: Grant) -> None:
         """Keep a grant in the transaction of the answer that it was accepted with."""

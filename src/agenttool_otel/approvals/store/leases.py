@@ -1,7 +1,8 @@
-"""Renews the leases of claims while their runs last, so that another machine does not take a long run for a lost one.
+"""Renews the leases of claims while their runs last, so that another machine does not take a long
+run for a lost one.
 
-One daemon thread for each approvals service, and only while it holds a claim. A thread does not survive a fork, and the
-parent's claims are not the child's to renew: the child begins without any.
+One daemon thread for each approvals service, and only while it holds a claim. A thread does not
+survive a fork, and the parent's claims are not the child's to renew: the child begins without any.
 """
 
 from __future__ import annotations
@@ -51,10 +52,14 @@ class LeaseKeeper:
             self._claims[claim.claim_id] = (store, claim)
             if self._thread is None:
                 every = max(_MIN_PAUSE_SECONDS, store.lease.total_seconds() / _RENEWALS_PER_LEASE)
-                self._thread = threading.Thread(target=self._renew, args=(every,), name="agenttool-leases", daemon=True)
+                self._thread = threading.Thread(
+                    target=self._renew, args=(every,), name="agenttool-leases", daemon=True
+                )
                 try:
                     self._thread.start()
-                except RuntimeError:  # no more threads, or the interpreter ends: the lease lasts as long as it does
+                except (
+                    RuntimeError
+                ):  # no more threads, or the interpreter ends: the lease lasts as long as it does
                     self._thread = None
 
     def drop(self, claim: Claim) -> None:
@@ -68,7 +73,8 @@ class LeaseKeeper:
         while True:
             with self._changed:
                 while True:
-                    # a claim that was given back, or that waits with a custom tool's call, is held by nobody
+                    # a claim that was given back, or that waits with a custom tool's call, is held
+                    # by nobody
                     for claim_id in self._claims.keys() - HELD:
                         del self._claims[claim_id]
                     if not self._claims:
@@ -85,7 +91,9 @@ class LeaseKeeper:
                 except ApprovalConflict:
                     self.drop(claim)
                 except ApprovalError as error:
-                    _logger.warning("the lease of a running call could not be renewed: %s", type(error).__name__)
+                    _logger.warning(
+                        "the lease of a running call could not be renewed: %s", type(error).__name__
+                    )
             due = time.monotonic() + every
 
 

@@ -1,7 +1,9 @@
-"""What is known and could not be stored: outcomes, answers, cancellations. Each is tried again until the store has it.
+"""What is known and could not be stored: outcomes, answers, cancellations. Each is tried again
+until the store has it.
 
-One daemon thread for each store, and only while something waits; pauses grow. A store that is closed, and a process
-that ends, try for a bounded time. A forked child begins without any: its parent's are stored by its parent.
+One daemon thread for each store, and only while something waits; pauses grow. A store that is
+closed, and a process that ends, try for a bounded time. A forked child begins without any: its
+parent's are stored by its parent.
 """
 
 from __future__ import annotations
@@ -52,7 +54,9 @@ class Outbox:
     def __len__(self) -> int:
         return len(self._items)
 
-    def keep(self, what: str, store: Callable[[], object], settled: Callable[[], object] | None = None) -> None:
+    def keep(
+        self, what: str, store: Callable[[], object], settled: Callable[[], object] | None = None
+    ) -> None:
         """Try to store something until it is there, or the store says that it can't be.
 
         Args:
@@ -64,7 +68,10 @@ class Outbox:
             self._items.append(_Item(what, store, settled or _nothing))
             if self._thread is None:
                 self._start()
-        _logger.warning("the approval store can't take %s now; it is kept, and stored as soon as it can be", what)
+        _logger.warning(
+            "the approval store can't take %s now; it is kept, and stored as soon as it can be",
+            what,
+        )
         self.changed(1)
 
     def flush(self, seconds: float) -> bool:
@@ -100,7 +107,8 @@ class Outbox:
             if not _is_settled(item):
                 return  # what fails for one fails for all
             with self._lock:
-                if item not in self._items:  # another thread stored it, too; it is the same once and twice
+                # another thread stored it, too; it is the same once and twice
+                if item not in self._items:
                     continue
                 self._items.remove(item)
             item.settled()
@@ -129,7 +137,10 @@ def _at_exit() -> None:
     ends = time.monotonic() + EXIT_SECONDS
     for outbox in list(_OUTBOXES):
         if outbox and not outbox.flush(max(0.0, ends - time.monotonic())):
-            _logger.warning("%d outcomes or answers of approvals were not stored before the process ended", len(outbox))
+            _logger.warning(
+                "%d outcomes or answers of approvals were not stored before the process ended",
+                len(outbox),
+            )
 
 
 def _in_child() -> None:

@@ -1,4 +1,6 @@
-"""Who holds a claim, and whether that process is still there (so that a crash is told from a long run)."""
+"""Who holds a claim, and whether that process is still there (so that a crash is told from a long
+run).
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ HELD: Final[set[str]] = set()
 
 
 def this_process() -> str:
-    """Return the identity of this process: boot, process namespace, pid and start time, as JSON text."""
+    """Return the identity of this process: boot, process namespace, pid and start time, as
+    JSON text.
+    """
     return _identity(os.getpid())
 
 

@@ -1,7 +1,8 @@
 """The store's requests: asked once, shown with their present state, expired when their time is over.
 
-A request goes ``pending -> approved -> consumed``, or ends as rejected, expired, canceled or interrupted. Each step is
-one compare-and-set in one transaction with its evidence, so of any number of processes exactly one makes it.
+A request goes ``pending -> approved -> consumed``, or ends as rejected, expired, canceled or
+interrupted. Each step is one compare-and-set in one transaction with its evidence, so of any number
+of processes exactly one makes it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,13 @@ from agenttool_otel.approvals.store.schema import requests
 from agenttool_otel.approvals.store.statements import Statement
 from agenttool_otel.approvals.store.transaction import Refused, Transaction
 from agenttool_otel.approvals.types import ApprovalRequest, AskLimit, StoredCall
-from agenttool_otel.errors import ApprovalConflict, ApprovalError, ApprovalExpired, ApprovalNotFound, ApprovalStoreError
+from agenttool_otel.errors import (
+    ApprovalConflict,
+    ApprovalError,
+    ApprovalExpired,
+    ApprovalNotFound,
+    ApprovalStoreError,
+)
 from agenttool_otel.names import ApprovalConflictReason as Reason
 from agenttool_otel.names import ApprovalLogKind as Kind
 from agenttool_otel.names import ApprovalStatus as Status
@@ -29,10 +36,17 @@ OPEN_STATES: Final = (Status.PENDING, Status.APPROVED)
 
 _SAME: Final = ("request_id", "invocation_id", "tool_id", "actor_id", "supersedes")
 _TOLD: Final = {
-    "invocation": "invocation_id", "tool": "tool_id", "actor": "actor_id", "tenant": "tenant", "session": "session_id",
-    "args_digest": "args_digest", "declaration_digest": "declaration_digest", "policy_revision": "policy_revision",
-    "rule": "rule_ref", "supersedes": "supersedes",
-}  # fmt: skip
+    "invocation": "invocation_id",
+    "tool": "tool_id",
+    "actor": "actor_id",
+    "tenant": "tenant",
+    "session": "session_id",
+    "args_digest": "args_digest",
+    "declaration_digest": "declaration_digest",
+    "policy_revision": "policy_revision",
+    "rule": "rule_ref",
+    "supersedes": "supersedes",
+}
 _MAX_CLOSED_REASON_CHARS: Final = 200
 _MAX_SESSION_ID_CHARS: Final = 400
 _MAX_LISTED: Final = 1000
@@ -49,23 +63,35 @@ class Limits(NamedTuple):
 class Requests:
     """Requests and the calls that they are about."""
 
-    def __init__(self, db: Database, digest: Callable[[Any], str], default_ttl: timedelta, limits: Limits) -> None:
+    def __init__(
+        self, db: Database, digest: Callable[[Any], str], default_ttl: timedelta, limits: Limits
+    ) -> None:
         self.db = db
         self.digest = digest
         self._default_ttl = default_ttl
         self._limits = limits
 
-    # --- asking -----------------------------------------------------------------------------------------------------
+    # --- asking -----------------------------------------------------------------------------------
 
     def create(
-        self, request: ApprovalRequest, arguments: dict[str, Any], *, context: dict[str, Any] | None = None
+        self,
+        request: ApprovalRequest,
+        arguments: dict[str, Any],
+        *,
+        context: dict[str, Any] | None = None,
     ) -> ApprovalRequest:
         """Store a request with what is needed to run it later; only then may anybody be asked."""
         if request.status is not Status.PENDING:
             raise ApprovalConflict("a new request is pending", reason=Reason.ALREADY_ANSWERED)
         if self.digest(arguments) != request.args_digest:
-            raise ApprovalConflict("the arguments are not those of the request", reason=Reason.ARGUMENTS)
-        ttl = self._default_ttl if request.expires_at is None else request.expires_at - request.created_at
+            raise ApprovalConflict(
+                "the arguments are not those of the request", reason=Reason.ARGUMENTS
+            )
+        ttl = (
+            self._default_ttl
+            if request.expires_at is None
+            else request.expires_at - request.created_at
+        )
         if ttl <= timedelta(0):
             raise ApprovalExpired("the request's time is over before it was asked")
         with self.db.write() as tx:
@@ -74,7 +100,12 @@ class Requests:
 
     def _check_new(self, tx: Transaction, request: ApprovalRequest) -> None:
         def refuse(reason: Reason, message: str) -> Refused:
-            tx.log(Kind.CREATE_REFUSED, request.request_id, invocation=request.invocation_id, reason=reason.value)
+            tx.log(
+                Kind.CREATE_REFUSED,
+                request.request_id,
+                invocation=request.invocation_id,
+                reason=reason.value,
+            )
             return Refused(ApprovalConflict(message, reason=reason))
 
         if by_id(tx.connection, request.request_id) is not None:
@@ -83,7 +114,9 @@ class Requests:
             last = self.expire_if_due(tx, last)
             status = Status(last.status)
             if status in OPEN_STATES:
-                raise refuse(Reason.STILL_OPEN, f"the invocation has an open request: {last.request_id}")
+                raise refuse(
+                    Reason.STILL_OPEN, f"the invocation has an open request: {last.request_id}"
+                )
             if status is Status.CONSUMED:
                 raise refuse(Reason.CONSUMED, "the invocation has been approved and run")
             if status is Status.REJECTED:
@@ -95,12 +128,22 @@ class Requests:
         self._check_room(tx, request)
 
     def _check_room(self, tx: Transaction, request: ApprovalRequest) -> None:
-        """Refuse a request where too many wait; without an entry, or a model that asks in a loop would fill the log."""
+        """Refuse a request where too many wait; without an entry, or a model that asks in a loop
+        would fill the log.
+        """
         most, most_of_session = self._limits.pending, self._limits.pending_per_session
         if most and _count(tx, _PENDING) >= most:
-            raise ApprovalConflict("too many requests wait for an answer", reason=Reason.RATE_LIMITED)
-        if request.session_id and most_of_session and _count(tx, _OWN, session=_session_of(request)) >= most_of_session:
-            raise ApprovalConflict("too many requests of this session wait for an answer", reason=Reason.RATE_LIMITED)
+            raise ApprovalConflict(
+                "too many requests wait for an answer", reason=Reason.RATE_LIMITED
+            )
+        if (
+            request.session_id
+            and most_of_session
+            and _count(tx, _OWN, session=_session_of(request)) >= most_of_session
+        ):
+            raise ApprovalConflict(
+                "too many requests of this session wait for an answer", reason=Reason.RATE_LIMITED
+            )
 
     def insert(
         self,
@@ -118,7 +161,9 @@ class Requests:
             call = {"arguments": arguments, "context": context}
             sealed_call = self.db.sealer.seal(call, purpose="call", row=stored.request_id)
         except (ValueError, TypeError, RecursionError) as error:
-            raise ApprovalError(f"the call can't be stored as JSON: {type(error).__name__}") from None
+            raise ApprovalError(
+                f"the call can't be stored as JSON: {type(error).__name__}"
+            ) from None
         values = {
             **{name: getattr(stored, name) for name in _SAME},
             "session_id": _session_of(stored),
@@ -138,7 +183,7 @@ class Requests:
         )
         return stored
 
-    # --- expiry and other ends --------------------------------------------------------------------------------------
+    # --- expiry and other ends --------------------------------------------------------------------
 
     def expire_due(self, now: datetime | None = None) -> list[str]:
         """Mark open requests whose time is over as expired."""
@@ -149,7 +194,9 @@ class Requests:
                 try:
                     self.close(tx, row, Status.EXPIRED, Kind.EXPIRED)
                 except ApprovalStoreError:
-                    continue  # somebody edited it: it is neither answered nor run, and does not keep others from ending
+                    # somebody edited it: it is neither answered nor run, and does not keep others
+                    # from ending
+                    continue
                 expired.append(row.request_id)
         return expired
 
@@ -160,34 +207,50 @@ class Requests:
         self.close(tx, row, Status.EXPIRED, Kind.EXPIRED)
         return by_id(tx.connection, row.request_id) or row
 
-    def close(self, tx: Transaction, row: Any, status: Status, kind: Kind, reason: str | None = None) -> None:
+    def close(
+        self, tx: Transaction, row: Any, status: Status, kind: Kind, reason: str | None = None
+    ) -> None:
         """End a request without a run, or a run without its result."""
         text = None if reason is None else reason[:_MAX_CLOSED_REASON_CHARS]
         changes = {"status": status.value, **({} if text is None else {"closed_reason": text})}
         tx.update(requests, row, changes, kind, row.request_id, was=row.status, reason=text)
 
     def unreported_expiries(self) -> list[str]:
-        """Return the ids of expired requests whose calls' end nobody has reported, whoever marked them as expired."""
+        """Return the ids of expired requests whose calls' end nobody has reported, whoever marked
+        them as expired.
+        """
         self._expire_if_any_due(must=True)
         query = (
             select(requests.c.request_id)
-            .where(requests.c.status == Status.EXPIRED.value, requests.c.expiry_reported_us.is_(None))
+            .where(
+                requests.c.status == Status.EXPIRED.value, requests.c.expiry_reported_us.is_(None)
+            )
             .order_by(requests.c.expires_us)
         )
         with self.db.read() as (connection, _):
             return [str(request_id) for (request_id,) in connection.execute(query)]
 
     def report_expiry(self, request_id: str) -> bool:
-        """Undertake to report the end of an expired request's call; of any number of processes one does."""
+        """Undertake to report the end of an expired request's call; of any number of processes one
+        does.
+        """
         with self.db.write() as tx:
             row = by_id(tx.connection, request_id)
-            if row is None or row.status != Status.EXPIRED.value or row.expiry_reported_us is not None:
+            if (
+                row is None
+                or row.status != Status.EXPIRED.value
+                or row.expiry_reported_us is not None
+            ):
                 return False
-            tx.update(requests, row, {"expiry_reported_us": tx.now_us}, Kind.EXPIRY_REPORTED, request_id)
+            tx.update(
+                requests, row, {"expiry_reported_us": tx.now_us}, Kind.EXPIRY_REPORTED, request_id
+            )
             return True
 
     def _expire_if_any_due(self, *, must: bool = False) -> None:
-        """Mark what is due as expired; a store that can't be written still shows it so, unless it must."""
+        """Mark what is due as expired; a store that can't be written still shows it so, unless it
+        must.
+        """
         with self.db.read() as (connection, now_us):
             due = connection.execute(_due_query(now_us).limit(1)).first()
         if due is None:
@@ -198,7 +261,7 @@ class Requests:
             if must:
                 raise
 
-    # --- reading ----------------------------------------------------------------------------------------------------
+    # --- reading ----------------------------------------------------------------------------------
 
     def get(self, request_id: str) -> ApprovalRequest:
         """Return a request with its current state; what is due counts as expired, and stays so."""
@@ -212,7 +275,9 @@ class Requests:
             return None
 
     def stored_call(self, ref: str) -> StoredCall:
-        """Return what is needed to decide a call again before it is claimed; it gives no right to run it."""
+        """Return what is needed to decide a call again before it is claimed; it gives no right to
+        run it.
+        """
         self._expire_if_any_due()
         with self.db.read() as (connection, _):
             return open_call(self.db.sealer, find(connection, ref))
@@ -221,7 +286,9 @@ class Requests:
         """Return how many requests are in each state."""
         self._expire_if_any_due()
         with self.db.read() as (connection, _):
-            rows = connection.execute(select(requests.c.status, func.count()).group_by(requests.c.status)).all()
+            rows = connection.execute(
+                select(requests.c.status, func.count()).group_by(requests.c.status)
+            ).all()
         found = {str(status): int(count) for status, count in rows}
         return {status: found.get(status.value, 0) for status in Status}
 
@@ -238,7 +305,11 @@ class Requests:
 
     def _shown(self, row: Any, now_us: int) -> ApprovalRequest:
         request = request_of(self.db.sealer, row)
-        return request.model_copy(update={"status": Status.EXPIRED}) if _is_due(row, now_us) else request
+        return (
+            request.model_copy(update={"status": Status.EXPIRED})
+            if _is_due(row, now_us)
+            else request
+        )
 
     def _listed(self, row: Any, now_us: int) -> ApprovalRequest:
         try:
@@ -247,7 +318,12 @@ class Requests:
             return unreadable(row, str(error))
 
     def list(
-        self, status: Status | str | None = None, *, invocation_id: str | None = None, limit: int = 100, offset: int = 0
+        self,
+        status: Status | str | None = None,
+        *,
+        invocation_id: str | None = None,
+        limit: int = 100,
+        offset: int = 0,
     ) -> list[ApprovalRequest]:
         """Return requests, those that expire first in front when pending, otherwise the newest."""
         wanted = None if status is None else Status(status)
@@ -270,12 +346,17 @@ class Requests:
 _THIS: Final[Any] = bindparam("this")
 _BY_ID: Final = Statement(select(requests).where(requests.c.request_id == _THIS))
 _NEWEST: Final = Statement(
-    select(requests).where(requests.c.invocation_id == _THIS).order_by(requests.c.created_us.desc()).limit(1)
+    select(requests)
+    .where(requests.c.invocation_id == _THIS)
+    .order_by(requests.c.created_us.desc())
+    .limit(1)
 )
 _COUNT: Final = select(func.count()).select_from(requests)
 _COUNT_PENDING: Final = _COUNT.where(requests.c.status == Status.PENDING.value)
 _ASKED: Final = Statement(
-    _COUNT.where(requests.c.actor_id == bindparam("actor"), requests.c.created_us > bindparam("since"))
+    _COUNT.where(
+        requests.c.actor_id == bindparam("actor"), requests.c.created_us > bindparam("since")
+    )
 )
 _PENDING: Final = Statement(_COUNT_PENDING)
 _OWN: Final = Statement(_COUNT_PENDING.where(requests.c.session_id == bindparam("session")))
@@ -308,7 +389,9 @@ def _count(tx: Transaction, query: Statement, **values: Any) -> int:
 
 def _is_due(row: Any, now_us: int) -> bool:
     if type(row.expires_us) is not int:
-        raise ApprovalStoreError("the approval store was changed: a request has no time that can be read")
+        raise ApprovalStoreError(
+            "the approval store was changed: a request has no time that can be read"
+        )
     return row.status in OPEN_STATES and row.expires_us <= now_us
 
 

@@ -1,8 +1,10 @@
-"""Permitted calls of custom tools, kept until a result or an interrupt arrives in whatever process (docs/hooks.md).
+"""Permitted calls of custom tools, kept until a result or an interrupt arrives in whatever process
+(docs/hooks.md).
 
-A row goes ``waiting -> completed`` or ``waiting -> interrupted``: one compare-and-set in one transaction with its
-evidence, so of any number of processes exactly one ends the call. Where the call had been approved, whoever takes it
-takes over the approval's claim in the same transaction, and has to end it with ``finish``.
+A row goes ``waiting -> completed`` or ``waiting -> interrupted``: one compare-and-set in one
+transaction with its evidence, so of any number of processes exactly one ends the call. Where the
+call had been approved, whoever takes it takes over the approval's claim in the same transaction,
+and has to end it with ``finish``.
 """
 
 from __future__ import annotations
@@ -19,7 +21,12 @@ from agenttool_otel.approvals.store.rows import required_call_of
 from agenttool_otel.approvals.store.schema import log, required
 from agenttool_otel.approvals.store.transaction import Transaction
 from agenttool_otel.approvals.types import Claim, RequiredCall
-from agenttool_otel.errors import ApprovalError, ApprovalStoreError, InvocationConflict, InvocationNotFound
+from agenttool_otel.errors import (
+    ApprovalError,
+    ApprovalStoreError,
+    InvocationConflict,
+    InvocationNotFound,
+)
 from agenttool_otel.names import ApprovalLogKind as Kind
 from agenttool_otel.names import RequiredStatus as Status
 
@@ -45,18 +52,27 @@ class RequiredCalls:
         declaration_digest: str,
         claim: Claim | None = None,
     ) -> None:
-        """Let a permitted call wait for its result; one of the same id, handed over again, replaces it."""
+        """Let a permitted call wait for its result; one of the same id, handed over again, replaces
+        it.
+        """
         args_digest = self._claims.requests.digest(arguments)
         own = {
             "tool_id": tool_id,
             "request_id": None if claim is None else claim.request.request_id,
             "claim_id": None if claim is None else claim.claim_id,
         }
-        body = {**own, "declaration_digest": declaration_digest, "arguments": arguments, "context": context}
+        body = {
+            **own,
+            "declaration_digest": declaration_digest,
+            "arguments": arguments,
+            "context": context,
+        }
         try:
             sealed = self._db.sealer.seal(body, purpose="required", row=invocation_id)
         except (ValueError, TypeError, RecursionError) as error:
-            raise ApprovalError(f"the call can't be stored as JSON: {type(error).__name__}") from None
+            raise ApprovalError(
+                f"the call can't be stored as JSON: {type(error).__name__}"
+            ) from None
         facts = {
             "tool": tool_id,
             "args_digest": args_digest,
@@ -78,7 +94,8 @@ class RequiredCalls:
             else:
                 tx.update(required, row, values, Kind.RESULT_REQUIRED, invocation_id, **facts)
         if claim is not None:
-            HELD.discard(claim.claim_id)  # from here on the waiting row says that the run is not lost
+            # from here on the waiting row says that the run is not lost
+            HELD.discard(claim.claim_id)
 
     def get(self, invocation_id: str) -> RequiredCall:
         """Return a waiting call and let it wait on."""
@@ -87,9 +104,11 @@ class RequiredCalls:
         return required_call_of(self._db.sealer, row)
 
     def take(self, invocation_id: str, status: Status | str) -> RequiredCall:
-        """End the waiting of a call and return it, with the claim to finish; of several takers one gets it.
+        """End the waiting of a call and return it, with the claim to finish; of several takers one
+        gets it.
 
-        Its arguments are not kept any longer; the row only tells that it has ended."""
+        Its arguments are not kept any longer; the row only tells that it has ended.
+        """
         end = Status(status)
         if end is Status.WAITING:
             raise ValueError("a call that is taken does not wait on")
@@ -102,7 +121,8 @@ class RequiredCalls:
                 tx.check(required, row)
                 call = required_call_of(self._db.sealer, row)
                 if (claim := self._end(tx, row, end)) is not None:
-                    HELD.add(claim.claim_id)  # before the commit: then recover never sees it held by nobody
+                    # before the commit: then recover never sees it held by nobody
+                    HELD.add(claim.claim_id)
         except BaseException:
             if claim is not None:
                 HELD.discard(claim.claim_id)
@@ -128,8 +148,14 @@ class RequiredCalls:
             return {str(invocation_id) for (invocation_id,) in connection.execute(query)}
 
     def list(self) -> list[RequiredCall]:
-        """Return the calls that wait for their results, oldest first; what can't be opened is left out and logged."""
-        query = select(required).where(required.c.status == Status.WAITING.value).order_by(required.c.created_us)
+        """Return the calls that wait for their results, oldest first; what can't be opened is left
+        out and logged.
+        """
+        query = (
+            select(required)
+            .where(required.c.status == Status.WAITING.value)
+            .order_by(required.c.created_us)
+        )
         with self._db.read() as (connection, _):
             rows = connection.execute(query).all()
         found = []
@@ -142,7 +168,9 @@ class RequiredCalls:
 
 
 def _row(connection: Connection, invocation_id: str) -> Any | None:
-    return connection.execute(select(required).where(required.c.invocation_id == invocation_id)).first()
+    return connection.execute(
+        select(required).where(required.c.invocation_id == invocation_id)
+    ).first()
 
 
 def _waiting(connection: Connection, invocation_id: str) -> Any:

@@ -11,14 +11,32 @@ from agenttool_otel.approvals.store.clock import from_us
 from agenttool_otel.approvals.store.evidence import check_row
 from agenttool_otel.approvals.store.schema import grants, requests, required
 from agenttool_otel.approvals.store.sealing import Sealer
-from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest, Claim, Grant, RequiredCall, StoredCall
+from agenttool_otel.approvals.types import (
+    ApprovalAnswer,
+    ApprovalRequest,
+    Claim,
+    Grant,
+    RequiredCall,
+    StoredCall,
+)
 from agenttool_otel.errors import ApprovalStoreError
 from agenttool_otel.names import ApprovalStatus, ResultStatus
 
 MUTABLE_FIELDS: Final = frozenset(
-    {"status", "answered_by", "answer_reason", "answered_at", "edited", "outcome", "closed_reason", "supersedes"}
+    {
+        "status",
+        "answered_by",
+        "answer_reason",
+        "answered_at",
+        "edited",
+        "outcome",
+        "closed_reason",
+        "supersedes",
+    }
 )
-"""Fields of a request that change after it was asked; all others are sealed once and never written again."""
+"""Fields of a request that change after it was asked; all others are sealed once and never written
+again.
+"""
 
 
 def seal_request(sealer: Sealer, request: ApprovalRequest) -> bytes:
@@ -27,8 +45,12 @@ def seal_request(sealer: Sealer, request: ApprovalRequest) -> bytes:
     return sealer.seal(body, purpose="request", row=request.request_id)
 
 
-def seal_answer(sealer: Sealer, request_id: str, answer: ApprovalAnswer, digest: str, now_us: int) -> bytes:
-    """Seal an answer with the digest of what it approves; without it no ``approved`` is believed."""
+def seal_answer(
+    sealer: Sealer, request_id: str, answer: ApprovalAnswer, digest: str, now_us: int
+) -> bytes:
+    """Seal an answer with the digest of what it approves; without it no ``approved`` is
+    believed.
+    """
     body = {**asdict(answer), "digest": digest, "at_us": now_us}
     del body["stored"]
     return sealer.seal(body, purpose="answer", row=request_id)
@@ -40,7 +62,12 @@ def required_call_of(sealer: Sealer, row: Any) -> RequiredCall:
     body = sealer.open(row.sealed_call, purpose="required", row=row.invocation_id)
     since = from_us(row.created_us)
     return RequiredCall(
-        row.invocation_id, row.tool_id, body["declaration_digest"], body["arguments"], body["context"], since
+        row.invocation_id,
+        row.tool_id,
+        body["declaration_digest"],
+        body["arguments"],
+        body["context"],
+        since,
     )
 
 
@@ -50,8 +77,12 @@ def open_answer(sealer: Sealer, row: Any) -> tuple[ApprovalAnswer, str] | None:
         return None
     body = sealer.open(row.sealed_answer, purpose="answer", row=row.request_id)
     try:
-        said = {field: body[field] for field in ("answered_by", "reason", "edited_input", "remember")}
-        answer = ApprovalAnswer(approved=body["approved"] is True, roles=tuple(body["roles"]), **said)
+        said = {
+            field: body[field] for field in ("answered_by", "reason", "edited_input", "remember")
+        }
+        answer = ApprovalAnswer(
+            approved=body["approved"] is True, roles=tuple(body["roles"]), **said
+        )
         return answer, body["digest"]
     except (KeyError, TypeError):
         raise ApprovalStoreError("the stored answer is not in a known format") from None
@@ -74,11 +105,18 @@ def open_call(sealer: Sealer, row: Any) -> StoredCall:
 
 def claim_of(call: StoredCall, claim_id: str) -> Claim:
     """Return the right to run an approved call, as whoever takes it holds it."""
-    if call.answer is None:  # no row that is approved opens without one; stated for whoever changes that
+    # no row that is approved opens without one; stated for whoever changes that
+    if call.answer is None:
         raise ApprovalStoreError("an approval without an answer")
     request = call.request.model_copy(update={"status": ApprovalStatus.CONSUMED})
     return Claim(
-        claim_id, request, call.arguments, call.original_arguments, call.context, call.answer, call.args_digest
+        claim_id,
+        request,
+        call.arguments,
+        call.original_arguments,
+        call.context,
+        call.answer,
+        call.args_digest,
     )
 
 
@@ -93,9 +131,11 @@ def request_of(sealer: Sealer, row: Any) -> ApprovalRequest:
         request = ApprovalRequest.model_validate(body)
     except (ValidationError, ValueError):
         raise ApprovalStoreError("the stored request is not in a known format") from None
-    if status in {ApprovalStatus.APPROVED, ApprovalStatus.CONSUMED, ApprovalStatus.INTERRUPTED} and (
-        opened is None or not opened[0].approved
-    ):
+    if status in {
+        ApprovalStatus.APPROVED,
+        ApprovalStatus.CONSUMED,
+        ApprovalStatus.INTERRUPTED,
+    } and (opened is None or not opened[0].approved):
         raise ApprovalStoreError("the request is marked approved, but nobody approved it")
     return request.model_copy(
         update={
@@ -112,7 +152,9 @@ def request_of(sealer: Sealer, row: Any) -> ApprovalRequest:
 
 
 def unreadable(row: Any, why: str) -> ApprovalRequest:
-    """Return a stand-in for a row that can't be opened, so that a list still tells that it is there."""
+    """Return a stand-in for a row that can't be opened, so that a list still tells that it
+    is there.
+    """
     known = {status.value for status in ApprovalStatus}
     return ApprovalRequest(
         request_id=row.request_id,
@@ -131,7 +173,11 @@ def grant_of(sealer: Sealer, row: Any) -> Grant:
     """Return a row's grant."""
     check_row(sealer, grants, row)
     try:
-        grant = Grant.model_validate(sealer.open(row.sealed_grant, purpose="grant", row=row.grant_id))
+        grant = Grant.model_validate(
+            sealer.open(row.sealed_grant, purpose="grant", row=row.grant_id)
+        )
     except ValidationError:
         raise ApprovalStoreError("the stored grant is not in a known format") from None
-    return grant.model_copy(update={"revoked_at": None if row.revoked_us is None else from_us(row.revoked_us)})
+    return grant.model_copy(
+        update={"revoked_at": None if row.revoked_us is None else from_us(row.revoked_us)}
+    )

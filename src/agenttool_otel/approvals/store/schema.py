@@ -1,8 +1,9 @@
 """Tables of the approval store.
 
-Only ids, states and times are columns; whatever a call or a person said is sealed. Times are integers, microseconds
-since 1970 in UTC, because SQLite has no time type and a text comparison of times is a trap. ``seal`` is a MAC over a
-row's other columns, ``bucket`` the part of the live rows that it belongs to (``evidence``).
+Only ids, states and times are columns; whatever a call or a person said is sealed. Times are
+integers, microseconds since 1970 in UTC, because SQLite has no time type and a text comparison of
+times is a trap. ``seal`` is a MAC over a row's other columns, ``bucket`` the part of the live rows
+that it belongs to (``evidence``).
 """
 
 from __future__ import annotations
@@ -31,11 +32,17 @@ from agenttool_otel.values.tables import load_table
 VERSION: Final = 5
 """The version of the tables that this package works with; it is in the head."""
 
-_VERSIONS_BEFORE: Final = "agenttool_approval_schema"  # the table in which stores before that kept their version
+# the table in which stores before that kept their version
+_VERSIONS_BEFORE: Final = "agenttool_approval_schema"
 
 metadata: Final = MetaData()
 
-_KINDS: Final = {"Integer": Integer, "BigInteger": BigInteger, "LargeBinary": LargeBinary, "Text": Text}
+_KINDS: Final = {
+    "Integer": Integer,
+    "BigInteger": BigInteger,
+    "LargeBinary": LargeBinary,
+    "Text": Text,
+}
 
 
 def _table(name: str) -> Table:
@@ -43,7 +50,12 @@ def _table(name: str) -> Table:
     columns = [_column(column, *text.split()) for column, text in found["columns"].items()]
     indexes = found.get("indexes", {}).items()
     full = f"agenttool_approval_{name}"
-    return Table(full, metadata, *columns, *(Index(f"{full}_{index}", *members) for index, members in indexes))
+    return Table(
+        full,
+        metadata,
+        *columns,
+        *(Index(f"{full}_{index}", *members) for index, members in indexes),
+    )
 
 
 def _column(name: str, kind: str, *marks: str) -> Column[Any]:
@@ -59,13 +71,19 @@ def _column(name: str, kind: str, *marks: str) -> Column[Any]:
 
 _TABLES: Final[dict[str, Any]] = load_table(__package__, "schema.toml")
 head: Final = _table("head")
-"""One row: the end of the log, the latest time seen, the key's id, the MACs of the live rows. Every write locks it."""
+"""One row: the end of the log, the latest time seen, the key's id, the MACs of the live rows. Every
+write locks it.
+"""
 requests: Final = _table("request")
-"""``expiry_reported_us``: when somebody undertook to report the end of the call of a request that expired."""
+"""``expiry_reported_us``: when somebody undertook to report the end of the call of a request that
+expired.
+"""
 log: Final = _table("log")
 grants: Final = _table("grant")
 required: Final = _table("required")
-"""Permitted calls of custom tools that wait for their result; request and claim where they had to be approved."""
+"""Permitted calls of custom tools that wait for their result; request and claim where they had to
+be approved.
+"""
 SEALED: Final = (requests, grants, required)
 """The tables whose rows carry a seal."""
 
@@ -87,7 +105,14 @@ def prepare(connection: Connection) -> None:
         )
     if not found.has_table(head.name):
         metadata.create_all(connection)
-        blank = {"version": VERSION, "hash": "0" * 64, "bucket_macs": b"", "clock_boot": "", "key_id": "", "seal": ""}
+        blank = {
+            "version": VERSION,
+            "hash": "0" * 64,
+            "bucket_macs": b"",
+            "clock_boot": "",
+            "key_id": "",
+            "seal": "",
+        }
         connection.execute(head.insert().values(id=1, seq=0, clock_us=0, clock_ticks_us=0, **blank))
     version = connection.execute(select(head.c.version).where(head.c.id == 1)).scalar()
     if version != VERSION:
@@ -98,4 +123,6 @@ def prepare(connection: Connection) -> None:
 
 def is_empty(connection: Connection) -> bool:
     """Tell whether nothing was ever stored."""
-    return not any(connection.execute(select(func.count()).select_from(t)).scalar() for t in (log, *SEALED))
+    return not any(
+        connection.execute(select(func.count()).select_from(t)).scalar() for t in (log, *SEALED)
+    )

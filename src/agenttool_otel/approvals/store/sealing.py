@@ -1,8 +1,9 @@
-"""Sealing of what the store keeps: AES-256-GCM, bound to the row that holds it (docs/approvals.md, "What is readable").
+"""Sealing of what the store keeps: AES-256-GCM, bound to the row that holds it (docs/approvals.md,
+"What is readable").
 
-A database file travels: backups, support bundles, a shared server. Arguments, answers and grants are therefore stored
-as ciphertext whose additional data names row and purpose, so that nobody can read a secret, swap two rows, or turn a
-``pending`` into an ``approved`` by editing a column.
+A database file travels: backups, support bundles, a shared server. Arguments, answers and grants
+are therefore stored as ciphertext whose additional data names row and purpose, so that nobody can
+read a secret, swap two rows, or turn a ``pending`` into an ``approved`` by editing a column.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ _FORMAT: Final = b"\x01"
 
 
 def generate_key() -> str:
-    """Return a new key in the text form that ``AGENTTOOL_APPROVALS_KEY`` takes (URL-safe base64, 32 bytes)."""
+    """Return a new key in the text form that ``AGENTTOOL_APPROVALS_KEY`` takes (URL-safe base64, 32
+    bytes).
+    """
     return base64.urlsafe_b64encode(secrets.token_bytes(KEY_BYTES)).decode("ascii")
 
 
@@ -42,7 +45,9 @@ def parse_key(key: str | bytes) -> bytes:
         with contextlib.suppress(ValueError):
             return bytes.fromhex(text)
     try:
-        raw = base64.b64decode(text.replace("-", "+").replace("_", "/") + "=" * (-len(text) % 4), validate=True)
+        raw = base64.b64decode(
+            text.replace("-", "+").replace("_", "/") + "=" * (-len(text) % 4), validate=True
+        )
     except (binascii.Error, ValueError):
         raw = b""
     if len(raw) != KEY_BYTES:
@@ -51,7 +56,9 @@ def parse_key(key: str | bytes) -> bytes:
 
 
 def load_or_create_key_file(path: Path, key_id: str) -> bytes:
-    """Return the key beside a SQLite store that the key of that id sealed, making one for a new store."""
+    """Return the key beside a SQLite store that the key of that id sealed, making one for a
+    new store.
+    """
     if not key_id and not path.exists():
         temporary = _write_key(path, generate_key())
         try:
@@ -71,7 +78,9 @@ def load_or_create_key_file(path: Path, key_id: str) -> bytes:
 
 @contextlib.contextmanager
 def replacing_key_file(path: Path, key: str) -> Iterator[None]:
-    """Replace the key file once the block has put the key to use; the new one is on disk before that."""
+    """Replace the key file once the block has put the key to use; the new one is on disk
+    before that.
+    """
     os.replace(_write_key(path, key), _successor(path))
     yield
     os.replace(_successor(path), path)
@@ -83,7 +92,9 @@ def _successor(path: Path) -> Path:
 
 def _write_key(path: Path, key: str) -> Path:
     temporary = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
-    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
+    with os.fdopen(
+        os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii"
+    ) as file:
         file.write(key + "\n")
         file.flush()
         os.fsync(file.fileno())
@@ -100,7 +111,9 @@ def _read_key(path: Path) -> bytes:
             "without it the stored approvals can't be opened"
         ) from None
     if os.name == "posix" and stat.S_IMODE(status.st_mode) & 0o077:
-        raise ConfigurationError(f"the approvals key file {path.name} is open to others; run: chmod 600")
+        raise ConfigurationError(
+            f"the approvals key file {path.name} is open to others; run: chmod 600"
+        )
     return parse_key(text)
 
 
@@ -112,7 +125,9 @@ class Sealer:
 
         self._cipher = AESGCM(key)
         self._mac_key = hmac.new(key, b"agenttool/approvals/evidence/v1", hashlib.sha256).digest()
-        self.key_id = hmac.new(key, b"agenttool/approvals/key-id/v1", hashlib.sha256).hexdigest()[:16]
+        self.key_id = hmac.new(key, b"agenttool/approvals/key-id/v1", hashlib.sha256).hexdigest()[
+            :16
+        ]
 
     def seal(self, value: Any, *, purpose: str, row: str) -> bytes:
         """Return the ciphertext of a JSON value."""
@@ -131,7 +146,9 @@ class Sealer:
         try:
             return json.loads(self._cipher.decrypt(nonce, body, _associated(purpose, row)))
         except (InvalidTag, ValueError, RecursionError):
-            raise ApprovalStoreError(f"the stored {purpose} was changed or sealed under another key") from None
+            raise ApprovalStoreError(
+                f"the stored {purpose} was changed or sealed under another key"
+            ) from None
 
     def mac(self, purpose: str, values: Sequence[Any]) -> bytes:
         """Return the MAC of plain values; bytes stand for their SHA-256."""

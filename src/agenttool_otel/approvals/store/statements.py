@@ -1,4 +1,6 @@
-"""Statements that SQLAlchemy writes and the driver runs: what SQLAlchemy does around one takes five times as long."""
+"""Statements that SQLAlchemy writes and the driver runs: what SQLAlchemy does around one takes five
+times as long.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ _row_type: Any = namedtuple  # the columns are those of the statement
 
 
 class Statement:
-    """One statement, compiled once for each dialect; its columns are texts, integers and bytes, which need no help."""
+    """One statement, compiled once for each dialect; its columns are texts, integers and bytes,
+    which need no help.
+    """
 
     def __init__(self, statement: Any) -> None:
         self._statement = statement

@@ -29,7 +29,14 @@ from agenttool_otel.approvals.store.sealing import (
     parse_key,
     replacing_key_file,
 )
-from agenttool_otel.approvals.types import MAX_PENDING, MAX_PENDING_PER_SESSION, AskLimit, ChainReport, Claim, LogEntry
+from agenttool_otel.approvals.types import (
+    MAX_PENDING,
+    MAX_PENDING_PER_SESSION,
+    AskLimit,
+    ChainReport,
+    Claim,
+    LogEntry,
+)
 from agenttool_otel.errors import ApprovalError, ApprovalStoreError, ConfigurationError
 from agenttool_otel.names import Env
 from agenttool_otel.values.run_to_completion import run_to_completion
@@ -43,10 +50,13 @@ DEFAULT_TTL: Final = timedelta(days=7)
 CLOSE_SECONDS: Final = 5.0
 """How long ``close`` tries to store what could not be stored before."""
 
-_RELEASING: Final[set[asyncio.Future[None]]] = set()  # the event loop itself keeps no reference to its tasks
+# the event loop itself keeps no reference to its tasks
+_RELEASING: Final[set[asyncio.Future[None]]] = set()
 
 
-def _of(repository: str, method: Callable[Concatenate[Any, _P], _T]) -> Callable[Concatenate[ApprovalStore, _P], _T]:
+def _of(
+    repository: str, method: Callable[Concatenate[Any, _P], _T]
+) -> Callable[Concatenate[ApprovalStore, _P], _T]:
     """Return a method of the store that is a method of one of its repositories."""
 
     @functools.wraps(method)
@@ -59,7 +69,9 @@ def _of(repository: str, method: Callable[Concatenate[Any, _P], _T]) -> Callable
 def _in_thread(
     method: Callable[Concatenate[ApprovalStore, _P], _T],
 ) -> Callable[Concatenate[ApprovalStore, _P], Coroutine[Any, Any, _T]]:
-    """Return the same operation for asynchronous code; its task may be canceled only once it has committed."""
+    """Return the same operation for asynchronous code; its task may be canceled only once it has
+    committed.
+    """
 
     @functools.wraps(method)
     async def run(self: ApprovalStore, /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
@@ -74,25 +86,28 @@ def _in_thread(
 class ApprovalStore:
     """Approval requests, their answers, claims, grants and evidence in one database.
 
-    ``acreate``, ``aanswer``, ``aclaim`` ... have the arguments, results and exceptions of the methods without the
-    ``a``; they run in a worker thread, so that no lock or disk blocks the event loop. Safe for threads and across fork.
+    ``acreate``, ``aanswer``, ``aclaim`` ... have the arguments, results and exceptions of the
+    methods without the ``a``; they run in a worker thread, so that no lock or disk blocks the event
+    loop. Safe for threads and across fork.
 
     Attributes:
         outbox: what is known and could not be stored yet.
 
     Args:
-        url: a path, ``sqlite:///path``, ``sqlite://`` (in memory, this process only) or ``postgresql://...``.
+        url: a path, ``sqlite:///path``, ``sqlite://`` (in memory, this process only) or
+          ``postgresql://...``.
         key: 32 bytes, or their base64 or hexadecimal text, that seal what is stored; otherwise
-            ``AGENTTOOL_APPROVALS_KEY``, otherwise (SQLite only) a file of mode 0600 beside the database, made on first
-            use.
+            ``AGENTTOOL_APPROVALS_KEY``, otherwise (SQLite only) a file of mode 0600 beside the
+            database, made on first use.
         clock: gives the wall time; for tests.
         ticks: gives seconds that only grow; for tests.
         timeout: seconds that an operation waits for a lock or a connection before it fails.
         default_ttl: lifetime of a request that states none, in seconds if a number.
-        lease: after which time a claim of a process that can't be seen from here counts as lost, in seconds if a
-            number.
+        lease: after which time a claim of a process that can't be seen from here counts as lost, in
+            seconds if a number.
         ask_limit: how often one actor may ask; further requests are refused.
-        max_pending: how many requests may wait for an answer at once; further ones are refused. 0: no limit.
+        max_pending: how many requests may wait for an answer at once; further ones are refused. 0:
+          no limit.
         max_pending_per_session: how many of one session may.
         digest: gives the digest of JSON arguments.
 
@@ -145,7 +160,9 @@ class ApprovalStore:
 
     @property
     def lease(self) -> timedelta:
-        """How long a claim lasts unless it is renewed, for those who can't see whether its process lives."""
+        """How long a claim lasts unless it is renewed, for those who can't see whether its process
+        lives.
+        """
         return self._lease
 
     def now(self) -> datetime:
@@ -161,13 +178,15 @@ class ApprovalStore:
         self._db.close()
 
     def accept_clock(self) -> timedelta:
-        """Believe this machine's clock, which is ahead of the store for a good reason, and give by how much.
+        """Believe this machine's clock, which is ahead of the store for a good reason, and give by
+        how much.
 
-        For a machine that was paused, or whose clock was wrong before: what expired meanwhile ends now. In PostgreSQL
-        it is the server's clock that counts, and there is nothing to accept."""
+        For a machine that was paused, or whose clock was wrong before: what expired meanwhile ends
+        now. In PostgreSQL it is the server's clock that counts, and there is nothing to accept.
+        """
         return timedelta(microseconds=self._db.accept_clock())
 
-    # --- evidence ---------------------------------------------------------------------------------------------------
+    # --- evidence ---------------------------------------------------------------------------------
 
     def verify_chain(self, *, anchor: tuple[int, str] | None = None) -> ChainReport:
         """Check the whole evidence log, and every row against it."""
@@ -181,11 +200,13 @@ class ApprovalStore:
             return [entry for _, entry in zip(range(limit), entries, strict=False)]
 
     def position(self) -> int:
-        """Return the number of the last log entry: it changes whenever anything in the store does."""
+        """Return the number of the last log entry: it changes whenever anything in the
+        store does.
+        """
         with self._db.read() as (connection, _):
             return evidence.last_entry(connection)[0]
 
-    # --- key --------------------------------------------------------------------------------------------------------
+    # --- key --------------------------------------------------------------------------------------
 
     def _find_key(self, key: str | bytes | None) -> bytes:
         if key is None:
@@ -195,31 +216,40 @@ class ApprovalStore:
         if self._db.memory:
             return os.urandom(32)
         if not self._db.sqlite:
-            raise ConfigurationError(f"a shared approval store needs a key: set {Env.APPROVALS_KEY}")
+            raise ConfigurationError(
+                f"a shared approval store needs a key: set {Env.APPROVALS_KEY}"
+            )
         self._key_file = Path(f"{self._db.url.database}.key")
         return load_or_create_key_file(self._key_file, self._db.key_id())
 
     def rotate_key(self, new_key: str | bytes | None = None) -> None:
-        """Seal the whole store under another key; processes that have the old one are refused from then on.
+        """Seal the whole store under another key; processes that have the old one are refused from
+        then on.
 
         Args:
-            new_key: 32 bytes, or their base64 or hexadecimal text. Where the key lies in the file beside a SQLite store
-                it may be left out for a new one, and the file is replaced.
+            new_key: 32 bytes, or their base64 or hexadecimal text. Where the key lies in the file
+                beside a SQLite store it may be left out for a new one, and the file is replaced.
 
         Raises:
             ConfigurationError: no usable key.
             ApprovalStoreError: the store failed, or it was edited; it keeps its key.
         """
         if new_key is None and self._key_file is None:
-            raise ConfigurationError("this store's key is not in a file beside it, so the new one has to be given")
-        text = generate_key() if new_key is None else base64.b64encode(parse_key(new_key)).decode("ascii")
+            raise ConfigurationError(
+                "this store's key is not in a file beside it, so the new one has to be given"
+            )
+        text = (
+            generate_key()
+            if new_key is None
+            else base64.b64encode(parse_key(new_key)).decode("ascii")
+        )
         if self._key_file is None:
             self._db.rotate(Sealer(parse_key(text)))
             return
         with replacing_key_file(self._key_file, text):
             self._db.rotate(Sealer(parse_key(text)))
 
-    # --- operations of the repositories -----------------------------------------------------------------------------
+    # --- operations of the repositories -----------------------------------------------------------
 
     create = _of("_requests", Requests.create)
     get = _of("_requests", Requests.get)
@@ -279,7 +309,9 @@ class ApprovalStore:
         try:
             self.release(claim)
         except ApprovalStoreError:
-            self.outbox.keep("an approval that was not used", functools.partial(self.release, claim))
+            self.outbox.keep(
+                "an approval that was not used", functools.partial(self.release, claim)
+            )
 
 
 def _as_timedelta(value: timedelta | float) -> timedelta:

@@ -1,4 +1,6 @@
-"""One write of the approval store: rows, the entries that tell of them and the head change together or not at all."""
+"""One write of the approval store: rows, the entries that tell of them and the head change together
+or not at all.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +14,20 @@ from agenttool_otel.approvals.store import evidence, schema
 from agenttool_otel.approvals.store.clock import Mark
 from agenttool_otel.approvals.store.sealing import MAC_BYTES, Sealer
 from agenttool_otel.approvals.store.statements import Statement
-from agenttool_otel.errors import ApprovalClockAhead, ApprovalConflict, ApprovalError, ApprovalStoreError
+from agenttool_otel.errors import (
+    ApprovalClockAhead,
+    ApprovalConflict,
+    ApprovalError,
+    ApprovalStoreError,
+)
 from agenttool_otel.names import ApprovalConflictReason, ApprovalLogKind
 
 _INSERT: Final = {table: Statement(table.insert()) for table in schema.SEALED}
 _UPDATE: Final = {
     table: Statement(  # compare and set
         table.update().where(
-            *(key == bindparam("this_key") for key in table.primary_key.columns), table.c.seal == bindparam("this_seal")
+            *(key == bindparam("this_key") for key in table.primary_key.columns),
+            table.c.seal == bindparam("this_seal"),
         )
     )
     for table in schema.SEALED
@@ -28,7 +36,9 @@ _UPDATE_HEAD: Final = Statement(schema.head.update().where(schema.head.c.id == 1
 
 
 class Refused(Exception):
-    """Raised inside ``Database.write`` to commit what was logged so far and then raise ``error``."""
+    """Raised inside ``Database.write`` to commit what was logged so far and then raise
+    ``error``.
+    """
 
     def __init__(self, error: ApprovalError) -> None:
         super().__init__()
@@ -46,7 +56,8 @@ class Transaction:
         self._head = head
         self._mark = mark
         self.end: tuple[int, str] = (head.seq, head.hash)  # number and MAC of the last entry
-        self._live: dict[int, dict[str, str]] = {}  # seals of the rows of each bucket that was read, by table and key
+        # seals of the rows of each bucket that was read, by table and key
+        self._live: dict[int, dict[str, str]] = {}
 
     def check_clock(self) -> None:
         """Refuse where this process's clock is far ahead: whether a time is over can't be said here.
@@ -56,22 +67,42 @@ class Transaction:
         """
         if self._ahead_us:
             ahead = timedelta(seconds=self._ahead_us // 1_000_000)
-            raise ApprovalClockAhead(f"this process's clock is {ahead} ahead of the approval store", ahead=ahead)
+            raise ApprovalClockAhead(
+                f"this process's clock is {ahead} ahead of the approval store", ahead=ahead
+            )
 
-    def log(self, kind: ApprovalLogKind, request_id: str, *, changed_row: str = "", **data: Any) -> None:
-        """Append an entry to the evidence log; it is committed or rolled back with everything else."""
+    def log(
+        self, kind: ApprovalLogKind, request_id: str, *, changed_row: str = "", **data: Any
+    ) -> None:
+        """Append an entry to the evidence log; it is committed or rolled back with
+        everything else.
+        """
         self.end = evidence.append_entry(
-            self.connection, self._sealer, self.end, self.now_us, kind, request_id, changed_row, data
+            self.connection,
+            self._sealer,
+            self.end,
+            self.now_us,
+            kind,
+            request_id,
+            changed_row,
+            data,
         )
 
     def check(self, table: Table, row: Any) -> None:
-        """Refuse a row that is not as it was last written: one that was edited, or put back as it once was."""
+        """Refuse a row that is not as it was last written: one that was edited, or put back as it
+        once was.
+        """
         evidence.check_row(self._sealer, table, row)
         if row.bucket is not None:
             self._seals_of(row.bucket)
 
     def insert(
-        self, table: Table, values: Mapping[str, Any], kind: ApprovalLogKind, request_id: str, **facts: Any
+        self,
+        table: Table,
+        values: Mapping[str, Any],
+        kind: ApprovalLogKind,
+        request_id: str,
+        **facts: Any,
     ) -> None:
         """Add a row, with the entry that tells of it."""
         row = evidence.sealed_row(self._sealer, table, values)
@@ -80,7 +111,13 @@ class Transaction:
         self.log(kind, request_id, changed_row=_changed(table, row), **facts)
 
     def update(
-        self, table: Table, row: Any, changes: Mapping[str, Any], kind: ApprovalLogKind, request_id: str, **facts: Any
+        self,
+        table: Table,
+        row: Any,
+        changes: Mapping[str, Any],
+        kind: ApprovalLogKind,
+        request_id: str,
+        **facts: Any,
     ) -> None:
         """Change a row that this transaction has read, with the entry that tells of it."""
         self.check(table, row)
@@ -88,17 +125,23 @@ class Transaction:
         self._set_live(table, new, row.bucket if new["bucket"] is None else new["bucket"])
         where = {"this_key": evidence.key_of(table, new), "this_seal": row.seal}
         if _UPDATE[table].run(self.connection, **new, **where).rowcount != 1:
-            raise ApprovalConflict("the request changed meanwhile", reason=ApprovalConflictReason.ALREADY_ANSWERED)
+            raise ApprovalConflict(
+                "the request changed meanwhile", reason=ApprovalConflictReason.ALREADY_ANSWERED
+            )
         self.log(kind, request_id, changed_row=_changed(table, new), **facts)
 
     def _seals_of(self, bucket: int) -> dict[str, str]:
-        """Return the seals of a bucket's rows, once they are known to be those that the head vouches for."""
+        """Return the seals of a bucket's rows, once they are known to be those that the head
+        vouches for.
+        """
         if bucket not in self._live:
             seals = evidence.live_seals(self.connection, bucket)
             start = bucket * MAC_BYTES
             vouched = bytes(self._head.bucket_macs)[start : start + MAC_BYTES]
             if not self._sealer.equal(evidence.bucket_mac(self._sealer, bucket, seals), vouched):
-                raise ApprovalStoreError("the approval store was changed: its rows are not those that it last wrote")
+                raise ApprovalStoreError(
+                    "the approval store was changed: its rows are not those that it last wrote"
+                )
             self._live[bucket] = seals
         return self._live[bucket]
 
@@ -122,7 +165,12 @@ class Transaction:
 
 
 def write_head(
-    connection: Connection, sealer: Sealer, head: Any, end: tuple[int, str], mark: Mark, bucket_macs: bytes
+    connection: Connection,
+    sealer: Sealer,
+    head: Any,
+    end: tuple[int, str],
+    mark: Mark,
+    bucket_macs: bytes,
 ) -> None:
     """Write the one head row."""
     values = {

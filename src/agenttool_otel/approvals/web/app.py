@@ -1,8 +1,9 @@
 """The approvals page as a web application, with what keeps other web sites and programs out.
 
-A page on this machine is reachable by every program on it and, through the browser, by every web site that its user
-opens. So: a token that is exchanged for an HttpOnly SameSite=Strict cookie, a checked Host (DNS rebinding), a checked
-Origin, a form token for each form, no inline script or style, and nothing cacheable.
+A page on this machine is reachable by every program on it and, through the browser, by every web
+site that its user opens. So: a token that is exchanged for an HttpOnly SameSite=Strict cookie, a
+checked Host (DNS rebinding), a checked Origin, a form token for each form, no inline script or
+style, and nothing cacheable.
 """
 
 from __future__ import annotations
@@ -28,7 +29,12 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response, Stream
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from agenttool_otel.approvals.display import editable_arguments, merge_edit, parse_edit, request_facts
+from agenttool_otel.approvals.display import (
+    editable_arguments,
+    merge_edit,
+    parse_edit,
+    request_facts,
+)
 from agenttool_otel.approvals.grants import acceptable
 from agenttool_otel.approvals.identity import args_digest
 from agenttool_otel.approvals.store.store import ApprovalStore
@@ -52,14 +58,16 @@ _RECENT_SHOWN: Final = 15
 _MAX_REASON_CHARS: Final = 2000
 _STATIC_TYPES: Final = {"style.css": "text/css", "live.js": "text/javascript"}
 _HEADERS: Final = {
-    "Connection": "close",  # one request for a connection: nothing that follows its body is read as another
+    # one request for a connection: nothing that follows its body is read as another
+    "Connection": "close",
     "Content-Security-Policy": (
         "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src data:; "
         "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
     ),
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
-    "Referrer-Policy": "same-origin",  # no-referrer would make browsers send "Origin: null" with our own forms
+    # no-referrer would make browsers send "Origin: null" with our own forms
+    "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
@@ -108,7 +116,9 @@ class ApprovalsPage:
         self._secure = url.startswith("https://")
         self.cookie = "__Host-agenttool" if self._secure else "agenttool_approvals"
         names = ("127.0.0.1", "localhost", "[::1]")
-        self._hosts = frozenset({f"{name}:{port}" for name in names} | {urlsplit(url).netloc.lower()})
+        self._hosts = frozenset(
+            {f"{name}:{port}" for name in names} | {urlsplit(url).netloc.lower()}
+        )
         self._origins = frozenset({f"http://{host}" for host in self._hosts} | {url.lower()})
 
     def application(self) -> Starlette:
@@ -131,18 +141,26 @@ class ApprovalsPage:
         application.router.redirect_slashes = False
         return application
 
-    # --- who may come in ----------------------------------------------------------------------------------------------
+    # --- who may come in --------------------------------------------------------------------------
 
     def refuse(self, request: Request) -> Response | None:
-        """Return the refusal of a request that is not from this page's own browser; ``None`` lets it in."""
+        """Return the refusal of a request that is not from this page's own browser; ``None`` lets
+        it in.
+        """
         hosts = request.headers.getlist("host")
         if len(hosts) != 1 or hosts[0].strip().lower() not in self._hosts:
-            return self.message(request, HTTPStatus.MISDIRECTED_REQUEST, "This page does not answer under that name.")
+            return self.message(
+                request,
+                HTTPStatus.MISDIRECTED_REQUEST,
+                "This page does not answer under that name.",
+            )
         session = request.cookies.get(self.cookie, "")
         request.state.session = session if self.sessions.knows(session) else ""
         reads = request.method in {"GET", "HEAD"}
         if not reads and not self._is_same_origin(request):
-            return self.message(request, HTTPStatus.FORBIDDEN, "This form came from somewhere else.")
+            return self.message(
+                request, HTTPStatus.FORBIDDEN, "This form came from somewhere else."
+            )
         path = request.scope["path"]
         if request.state.session or path == "/login" or path.startswith("/static/"):
             return None
@@ -151,19 +169,28 @@ class ApprovalsPage:
         return RedirectResponse("/login", HTTPStatus.SEE_OTHER)
 
     def _is_same_origin(self, request: Request) -> bool:
-        origins, sites = request.headers.getlist("origin"), request.headers.getlist("sec-fetch-site")
-        return all(one.lower() in self._origins for one in origins) and all(one == "same-origin" for one in sites)
+        origins, sites = (
+            request.headers.getlist("origin"),
+            request.headers.getlist("sec-fetch-site"),
+        )
+        return all(one.lower() in self._origins for one in origins) and all(
+            one == "same-origin" for one in sites
+        )
 
     def _check_form_token(self, request: Request, purpose: str, form: dict[str, str]) -> None:
         if not self.sessions.form_token_fits(request.state.session, purpose, form.get("csrf", "")):
-            raise HTTPException(HTTPStatus.FORBIDDEN, "This form is not from your session; load the page again.")
+            raise HTTPException(
+                HTTPStatus.FORBIDDEN, "This form is not from your session; load the page again."
+            )
 
     async def _sign_in(self, request: Request) -> Response:
         form = await _read_form(request, MAX_LOGIN_BYTES)
         session = self.sessions.sign_in(form.get("token", "").strip())
         if session is None:
             await asyncio.sleep(_WRONG_TOKEN_SECONDS)
-            return self._html(request, "login.html", HTTPStatus.FORBIDDEN, error="This is not the token.")
+            return self._html(
+                request, "login.html", HTTPStatus.FORBIDDEN, error="This is not the token."
+            )
         return self._redirect_with_cookie("/", session, SESSION_SECONDS)
 
     async def _sign_out(self, request: Request) -> Response:
@@ -173,12 +200,16 @@ class ApprovalsPage:
 
     def _redirect_with_cookie(self, to: str, value: str, seconds: int) -> Response:
         secure = "; Secure" if self._secure else ""
-        cookie = f"{self.cookie}={value}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}{secure}"
+        cookie = (
+            f"{self.cookie}={value}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}{secure}"
+        )
         return RedirectResponse(to, HTTPStatus.SEE_OTHER, {"Set-Cookie": cookie})
 
-    # --- what is shown ------------------------------------------------------------------------------------------------
+    # --- what is shown ----------------------------------------------------------------------------
 
-    def _html(self, request: Request, template: str, status: int = HTTPStatus.OK, /, **values: Any) -> Response:
+    def _html(
+        self, request: Request, template: str, status: int = HTTPStatus.OK, /, **values: Any
+    ) -> Response:
         session = getattr(request.state, "session", "")
         shared = {
             "who": self.answered_by if session else "",
@@ -191,12 +222,16 @@ class ApprovalsPage:
 
     def message(self, request: Request, status: int, message: str) -> Response:
         """Return a page that says what went wrong."""
-        return self._html(request, "message.html", status, title=HTTPStatus(status).phrase, message=message)
+        return self._html(
+            request, "message.html", status, title=HTTPStatus(status).phrase, message=message
+        )
 
     async def _on_error(self, request: Request, error: Exception) -> Response:
         if isinstance(error, HTTPException):
             missing = error.status_code == HTTPStatus.NOT_FOUND
-            return self.message(request, error.status_code, "There is no such page." if missing else error.detail)
+            return self.message(
+                request, error.status_code, "There is no such page." if missing else error.detail
+            )
         if isinstance(error, ApprovalNotFound):
             return self.message(request, HTTPStatus.NOT_FOUND, "There is no such request.")
         return self.message(request, HTTPStatus.SERVICE_UNAVAILABLE, str(error))
@@ -222,7 +257,9 @@ class ApprovalsPage:
             request,
             "list.html",
             pending=pending,
-            recent=[one for one in newest if one.status is not ApprovalStatus.PENDING][:_RECENT_SHOWN],
+            recent=[one for one in newest if one.status is not ApprovalStatus.PENDING][
+                :_RECENT_SHOWN
+            ],
             total=total,
             done=_DONE.get(request.query_params.get("done", ""), ""),
             now=self.store.now(),
@@ -235,9 +272,15 @@ class ApprovalsPage:
         return self._detail(request, self.store.get(request.path_params["request_id"]))
 
     def _detail(
-        self, request: Request, asked: ApprovalRequest, status: int = HTTPStatus.OK, form: RefusedForm | None = None
+        self,
+        request: Request,
+        asked: ApprovalRequest,
+        status: int = HTTPStatus.OK,
+        form: RefusedForm | None = None,
     ) -> Response:
-        suggestions = [(n, one) for n, one in enumerate(asked.suggested_updates) if acceptable(asked, one)]
+        suggestions = [
+            (n, one) for n, one in enumerate(asked.suggested_updates) if acceptable(asked, one)
+        ]
         typed = form.arguments if form is not None and form.action == "edit" else ""
         return self._html(
             request,
@@ -248,19 +291,23 @@ class ApprovalsPage:
             suggestions=suggestions,
             editable=typed or editable_arguments(asked),
             form=form,
-            answer_token=self.sessions.form_token(request.state.session, f"answer {asked.request_id}"),
+            answer_token=self.sessions.form_token(
+                request.state.session, f"answer {asked.request_id}"
+            ),
             now=self.store.now(),
             live="detail",
             state=asked.status.value,
             summary=f"This request is {asked.status.value} now",
         )
 
-    # --- what changes -------------------------------------------------------------------------------------------------
+    # --- what changes -----------------------------------------------------------------------------
 
     async def _events(self, request: Request) -> Response:
         if self._open_streams >= MAX_STREAMS:
             raise HTTPException(HTTPStatus.SERVICE_UNAVAILABLE, "Too many pages are open.")
-        return StreamingResponse(self._changes(request.state.session), headers={"Content-Type": "text/event-stream"})
+        return StreamingResponse(
+            self._changes(request.state.session), headers={"Content-Type": "text/event-stream"}
+        )
 
     async def _changes(self, session: str) -> AsyncIterator[bytes]:
         self._open_streams += 1
@@ -269,7 +316,9 @@ class ApprovalsPage:
             while not self.closing and self.sessions.knows(session) and time.monotonic() < ends_at:
                 position = await run_in_threadpool(self._position, seen)
                 if position != seen or quiet >= _STREAM_HEARTBEAT_SECONDS:
-                    yield b"event: change\ndata: {}\n\n" if position != seen else b": still here\n\n"
+                    yield (
+                        b"event: change\ndata: {}\n\n" if position != seen else b": still here\n\n"
+                    )
                     quiet = 0.0
                 seen = position
                 await asyncio.sleep(self._interval)
@@ -292,17 +341,23 @@ class ApprovalsPage:
         self._check_form_token(request, f"answer {request_id}", form)
         return await run_in_threadpool(self._store_answer, request, request_id, action, form)
 
-    def _store_answer(self, request: Request, request_id: str, action: str, form: dict[str, str]) -> Response:
+    def _store_answer(
+        self, request: Request, request_id: str, action: str, form: dict[str, str]
+    ) -> Response:
         try:
             self.store.answer(request_id, self._answer_of(self.store.get(request_id), action, form))
         except (ApprovalConflict, ApprovalExpired) as error:
-            refused = RefusedForm(str(error), action, form.get("reason", ""), form.get("arguments", ""))
+            refused = RefusedForm(
+                str(error), action, form.get("reason", ""), form.get("arguments", "")
+            )
             return self._detail(request, self.store.get(request_id), HTTPStatus.CONFLICT, refused)
         if action == "reject" and self._on_rejected is not None:
             self._on_rejected(request_id)
         return RedirectResponse(f"/?done={_DONE_BY_ACTION[action]}", HTTPStatus.SEE_OTHER)
 
-    def _answer_of(self, asked: ApprovalRequest, action: str, form: dict[str, str]) -> ApprovalAnswer:
+    def _answer_of(
+        self, asked: ApprovalRequest, action: str, form: dict[str, str]
+    ) -> ApprovalAnswer:
         who: dict[str, Any] = {"answered_by": self.answered_by, "roles": self._roles}
         if action == "reject":
             reason = form.get("reason", "").strip()
@@ -349,7 +404,9 @@ class _Guard:
         except Exception as error:  # its text may hold what must not be logged
             _LOG.error("the approvals page failed: %s", type(error).__name__)
             if not started:
-                failed = self._page.message(request, HTTPStatus.INTERNAL_SERVER_ERROR, "The page failed.")
+                failed = self._page.message(
+                    request, HTTPStatus.INTERNAL_SERVER_ERROR, "The page failed."
+                )
                 await failed(scope, receive, send_with_headers)
 
 
@@ -363,12 +420,16 @@ async def _read_form(request: Request, max_bytes: int) -> dict[str, str]:
     kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
     length = request.headers.get("content-length", "")
     if kind != "application/x-www-form-urlencoded" or "transfer-encoding" in request.headers:
-        raise HTTPException(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "Only forms of this page are accepted.")
+        raise HTTPException(
+            HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "Only forms of this page are accepted."
+        )
     if not length.isdecimal() or int(length) > max_bytes:
         raise HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "This form is too large.")
     try:
         body = (await request.body()).decode("utf-8")
-        fields = parse_qsl(body, keep_blank_values=True, strict_parsing=bool(body), max_num_fields=20)
+        fields = parse_qsl(
+            body, keep_blank_values=True, strict_parsing=bool(body), max_num_fields=20
+        )
     except ValueError:
         raise HTTPException(HTTPStatus.BAD_REQUEST, "This form can't be read.") from None
     if len(dict(fields)) != len(fields):

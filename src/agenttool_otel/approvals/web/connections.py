@@ -1,4 +1,6 @@
-"""What one connection to the page may cost: one request, in bounded time, and a bounded number of connections."""
+"""What one connection to the page may cost: one request, in bounded time, and a bounded number of
+connections.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ LINGER_BYTES: Final = 1_000_000
 
 
 class LingeringTransport:
-    """Reads on where uvicorn closes: to close on unread bytes resets the connection, its answer too (RFC 9112, 9.6)."""
+    """Reads on where uvicorn closes: to close on unread bytes resets the connection, its answer too
+    (RFC 9112, 9.6).
+    """
 
     def __init__(self, transport: asyncio.Transport, limit: Callable[[float], None]) -> None:
         self._transport = transport
@@ -42,28 +46,32 @@ class LingeringTransport:
         return self._answered or self._transport.is_closing()
 
     def close(self) -> None:
-        """Say that nothing more is sent; the connection ends with the client's side of it, or soon."""
+        """Say that nothing more is sent; the connection ends with the client's side of it,
+        or soon.
+        """
         if not self.is_closing():
             self._answered = True
             self._transport.resume_reading()
             with suppress(OSError):  # the client is gone
                 self._transport.write_eof()
-            if not self._transport.get_write_buffer_size():  # else a slow reader has the time of an answer
+            # else a slow reader has the time of an answer
+            if not self._transport.get_write_buffer_size():
                 self._limit(LINGER_SECONDS)
 
 
 class BoundedConnection(H11Protocol):
     """A connection that is cut when it takes too long or when another client needs its place.
 
-    That only one request is answered on it is the work of the ``Connection: close`` on every answer: what a client
-    sends beyond its request is never read as a second one.
+    That only one request is answered on it is the work of the ``Connection: close`` on every
+    answer: what a client sends beyond its request is never read as a second one.
     """
 
     connections: set[Any]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.access_log = False  # a host program's uvicorn may log its own requests; ours name approvals
+        # a host program's uvicorn may log its own requests; ours name approvals
+        self.access_log = False
         self.opened_at = self.loop.time()
         self.delivered = False
         self._dropped = 0
@@ -71,7 +79,9 @@ class BoundedConnection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as in uvicorn
         """Start the time that the request has, and keep within the number of connections."""
-        super().connection_made(cast("asyncio.Transport", LingeringTransport(transport, self._limit)))
+        super().connection_made(
+            cast("asyncio.Transport", LingeringTransport(transport, self._limit))
+        )
         self._limit(REQUEST_SECONDS)
         if len(self.connections) > MAX_CONNECTIONS:
             self._make_room()
@@ -100,7 +110,9 @@ class BoundedConnection(H11Protocol):
         self._deadline = self.loop.call_later(seconds, self.transport.abort)
 
     def _make_room(self) -> None:
-        """Drop a connection: answered and unfinished ones first, then whose client holds most, then the oldest."""
+        """Drop a connection: answered and unfinished ones first, then whose client holds most, then
+        the oldest.
+        """
         others = cast("set[BoundedConnection]", self.connections - {self})
         held = Counter(one.address for one in others)
         dropped = min(others, key=lambda one: (one.pending, -held[one.address], one.opened_at))

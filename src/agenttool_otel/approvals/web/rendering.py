@@ -1,4 +1,6 @@
-"""The page's HTML: the templates, in which every text is escaped and every hidden character is spelt out."""
+"""The page's HTML: the templates, in which every text is escaped and every hidden character is
+spelt out.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,13 @@ from typing import Any, Final
 import jinja2
 from markupsafe import Markup, escape
 
-from agenttool_otel.approvals.display import arguments_text, describe_arguments, describe_suggestion, remaining, visible
+from agenttool_otel.approvals.display import (
+    arguments_text,
+    describe_arguments,
+    describe_suggestion,
+    remaining,
+    visible,
+)
 
 _SPELT_OUT: Final = re.compile(r"\\u\{[0-9a-f]+\}")
 
@@ -20,7 +28,9 @@ def _finalize(value: Any) -> Any:
 
 
 def _marked(text: str, keep: str = "") -> Markup:
-    """Escape a text and highlight the characters that are spelt out; for element content, not for attributes."""
+    """Escape a text and highlight the characters that are spelt out; for element content, not for
+    attributes.
+    """
     escaped = str(escape(visible(text, keep=keep)))
     return Markup(_SPELT_OUT.sub(r"<mark>\g<0></mark>", escaped))  # noqa: S704 - is escaped
 

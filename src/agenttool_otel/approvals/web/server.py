@@ -40,10 +40,14 @@ class ApprovalsServer:
         interval: float = 1.0,
         on_rejected: Callable[[str], None] | None = None,
     ) -> None:
-        if public_url is not None and not (public_url.startswith("https://") and urlsplit(public_url).hostname):
+        if public_url is not None and not (
+            public_url.startswith("https://") and urlsplit(public_url).hostname
+        ):
             raise ConfigurationError("the page's public address must start with https://")
         if public_url is None and not _is_loopback(host):
-            raise ConfigurationError("the page is for this machine only; elsewhere it needs a TLS proxy and public_url")
+            raise ConfigurationError(
+                "the page is for this machine only; elsewhere it needs a TLS proxy and public_url"
+            )
         if token is not None and len(token) < 20:
             raise ConfigurationError("the page's token needs at least 20 characters")
         self.token = token or secrets.token_urlsafe(32)
@@ -85,7 +89,9 @@ class ApprovalsServer:
         return f"{self.url}/login#token={quote(self.token)}"
 
     def serve_forever(self) -> None:
-        """Serve until ``close``, or until an interrupt, which is raised when the socket is closed."""
+        """Serve until ``close``, or until an interrupt, which is raised when the socket is
+        closed.
+        """
         try:
             self._uvicorn.run(sockets=[self._socket])
         finally:
@@ -93,7 +99,9 @@ class ApprovalsServer:
 
     def start(self) -> ApprovalsServer:
         """Serve in a background thread."""
-        self._thread = threading.Thread(target=self.serve_forever, name="agenttool-approvals-page", daemon=True)
+        self._thread = threading.Thread(
+            target=self.serve_forever, name="agenttool-approvals-page", daemon=True
+        )
         self._thread.start()
         return self
 

@@ -1,4 +1,6 @@
-"""Who may use the page: one token, exchanged for sessions; a form token for each session and purpose."""
+"""Who may use the page: one token, exchanged for sessions; a form token for each session
+and purpose.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +32,8 @@ class Sessions:
     def sign_in(self, token: str) -> str | None:
         """Exchange the token for a session id; ``None`` for a wrong token.
 
-        There is no lock-out: 256 random bits can't be guessed, and a lock-out would let any local program lock out the
-        person who has the token.
+        There is no lock-out: 256 random bits can't be guessed, and a lock-out would let any local
+        program lock out the person who has the token.
         """
         given = hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
         if not hmac.compare_digest(given, self._token):

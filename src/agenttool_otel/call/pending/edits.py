@@ -1,4 +1,6 @@
-"""What a model is told of a person's edit: its own message still holds the arguments that it asked for."""
+"""What a model is told of a person's edit: its own message still holds the arguments that it asked
+for.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,11 @@ def edit_note(call: Invocation, redactor: Redactor) -> str | None:
 
 
 def _edited_fields(call: Invocation) -> list[str]:
-    edits = [change for change in call.mutations if change.source_type is MutationSource.PERMISSION_PROMPT]
+    edits = [
+        change
+        for change in call.mutations
+        if change.source_type is MutationSource.PERMISSION_PROMPT
+    ]
     return list(dict.fromkeys(pointer for change in edits for pointer in change.changed_fields))
 
 

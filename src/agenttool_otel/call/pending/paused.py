@@ -1,7 +1,9 @@
-"""Calls that wait for an answer in this process: what they would run, with the very objects they were given.
+"""Calls that wait for an answer in this process: what they would run, with the very objects they
+were given.
 
-Another process resumes from the sealed JSON arguments of the store; this one can give a method its instance and a
-function the arguments that have no JSON form. Forgetting an entry only means the former.
+Another process resumes from the sealed JSON arguments of the store; this one can give a method its
+instance and a function the arguments that have no JSON form. Forgetting an entry only means the
+former.
 """
 
 from __future__ import annotations

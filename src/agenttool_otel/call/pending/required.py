@@ -1,9 +1,11 @@
-"""Calls that wait for a result: a custom tool is permitted here and runs elsewhere (openboa, "Custom tools").
+"""Calls that wait for a result: a custom tool is permitted here and runs elsewhere (openboa,
+"Custom tools").
 
-They wait in the memory of this process, with the very objects they were called with. Where an approval store is
-configured that outlives the process they wait there, too: then any process that opens it can complete or interrupt
-them, and the store says who was first. What the store could not keep waits in memory alone and ends with the process;
-a claimed approval among these is then reported as interrupted by the approval store.
+They wait in the memory of this process, with the very objects they were called with. Where an
+approval store is configured that outlives the process they wait there, too: then any process that
+opens it can complete or interrupt them, and the store says who was first. What the store could not
+keep waits in memory alone and ends with the process; a claimed approval among these is then
+reported as interrupted by the approval store.
 """
 
 from __future__ import annotations
@@ -42,7 +44,8 @@ class RequiredActions:
         lost: Callable[[Exception], None] | None = None,
     ) -> None:
         self._waiting: dict[str, Invocation] = {}
-        self._stored: set[str] = set()  # those of them that the store keeps too: it decides who takes them
+        # those of them that the store keeps too: it decides who takes them
+        self._stored: set[str] = set()
         self._ended: OrderedDict[str, str] = OrderedDict()
         self._reserved = 0
         self._limit = limit
@@ -56,7 +59,7 @@ class RequiredActions:
         """Whether these methods may open or wait for a database."""
         return self._approvals is not None
 
-    # --- letting a call wait -----------------------------------------------------------------------------------------
+    # --- letting a call wait ----------------------------------------------------------------------
 
     def keep(self, call: Invocation) -> bool:
         """Let a call wait, in the store if that is possible, in memory in any case."""
@@ -76,14 +79,17 @@ class RequiredActions:
         return True
 
     async def akeep(self, call: Invocation) -> bool:
-        """The same without blocking the event loop; a call whose task is canceled meanwhile does not wait."""
+        """The same without blocking the event loop; a call whose task is canceled meanwhile does
+        not wait.
+        """
         if not self.blocks:
             return self.keep(call)
         kept, canceled = await run_to_completion(partial(self.keep, call))
         if canceled is None:
             return kept
         if kept:
-            with contextlib.suppress(Exception):  # another process may have been faster, or the store is gone
+            # another process may have been faster, or the store is gone
+            with contextlib.suppress(Exception):
                 await asyncio.to_thread(self.take, call.id, RequiredStatus.INTERRUPTED)
         raise canceled
 
@@ -94,13 +100,20 @@ class RequiredActions:
             return room
 
     def _store_call(self, call: Invocation) -> bool:
-        """Put a call into the store; whatever fails there costs no more than what the store would have given."""
+        """Put a call into the store; whatever fails there costs no more than what the store would
+        have given.
+        """
         try:
             if (store := self._lasting()) is None:
                 return False
             spec = call.spec
             store.keep_required(
-                call.id, spec.tool_id, call_input(call), pack(call), declaration_digest=spec.digest, claim=call.claim
+                call.id,
+                spec.tool_id,
+                call_input(call),
+                pack(call),
+                declaration_digest=spec.digest,
+                claim=call.claim,
             )
             if call.claim is not None and self._approvals is not None:
                 self._approvals.stop_renewing(call.claim)
@@ -109,7 +122,7 @@ class RequiredActions:
             return False
         return True
 
-    # --- taking it ---------------------------------------------------------------------------------------------------
+    # --- taking it --------------------------------------------------------------------------------
 
     def look(self, invocation_id: str) -> Invocation | RequiredCall:
         """Return a waiting call and let it wait on."""
@@ -123,7 +136,9 @@ class RequiredActions:
         raise self._missing(invocation_id)
 
     def take(self, invocation_id: str, how: RequiredStatus) -> Invocation | RequiredCall:
-        """Return a waiting call and end its waiting; of several takers, in whatever processes, one gets it."""
+        """Return a waiting call and end its waiting; of several takers, in whatever processes, one
+        gets it.
+        """
         taken = self._take_stored(invocation_id, how)
         with self._lock:
             call = self._waiting.pop(invocation_id, None)
@@ -155,7 +170,8 @@ class RequiredActions:
                 alone = invocation_id in self._waiting and invocation_id not in self._stored
             if not alone:
                 raise
-            self._note(error)  # the store failed when the call came to wait, too: no other process knows it
+            # the store failed when the call came to wait, too: no other process knows it
+            self._note(error)
             return None
 
     def _missing(self, invocation_id: str) -> InvocationConflict | InvocationNotFound:
@@ -165,7 +181,7 @@ class RequiredActions:
             return InvocationConflict(f"the call was {ended} already")
         return InvocationNotFound("no call of that id waits for a result here")
 
-    # --- what waits --------------------------------------------------------------------------------------------------
+    # --- what waits -------------------------------------------------------------------------------
 
     def __iter__(self) -> Any:
         return iter(self.list())
@@ -182,7 +198,9 @@ class RequiredActions:
         try:
             store = self._lasting()
             elsewhere = [] if store is None else store.list_required()
-            actions += [stored_action_of(call) for call in elsewhere if call.invocation_id not in here]
+            actions += [
+                stored_action_of(call) for call in elsewhere if call.invocation_id not in here
+            ]
         except Exception as error:
             self._note(error)
         return sorted(actions, key=lambda action: action.since)
@@ -190,7 +208,8 @@ class RequiredActions:
     def _forget_ended(self) -> None:
         """Forget the calls that another process has ended, as far as the store can tell."""
         with self._lock:
-            stored = set(self._stored)  # before the store is asked: what comes to wait meanwhile is not forgotten
+            # before the store is asked: what comes to wait meanwhile is not forgotten
+            stored = set(self._stored)
         if not stored:
             return
         try:

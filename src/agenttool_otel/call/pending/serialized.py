@@ -1,7 +1,9 @@
-"""A permitted call as JSON data and back: what the process needs that settles it, if another one permitted it.
+"""A permitted call as JSON data and back: what the process needs that settles it, if another one
+permitted it.
 
-Its arguments and context, and the decisions that bind whatever becomes of it: their ids, their facts, their obligations
-towards the result. Left out is what has no JSON form: internal-only arguments, which no executor elsewhere gets either.
+Its arguments and context, and the decisions that bind whatever becomes of it: their ids, their
+facts, their obligations towards the result. Left out is what has no JSON form: internal-only
+arguments, which no executor elsewhere gets either.
 """
 
 from __future__ import annotations
@@ -21,7 +23,13 @@ from agenttool_otel.policy.types import Verdict
 from agenttool_otel.records import HookRecord, InputMutation
 from agenttool_otel.telemetry.telemetry import context_of
 
-_AS_IT_IS: Final = ("observable_input", "permission_input", "approval", "approval_status", "approval_wait")
+_AS_IT_IS: Final = (
+    "observable_input",
+    "permission_input",
+    "approval",
+    "approval_status",
+    "approval_wait",
+)
 
 
 @lru_cache(maxsize=1)
@@ -30,7 +38,9 @@ def _verdicts() -> TypeAdapter[Verdict]:
 
 
 def stored_context(call: Invocation) -> dict[str, Any]:
-    """Return the facts of a call beside its arguments that a resuming process needs, as JSON data."""
+    """Return the facts of a call beside its arguments that a resuming process needs, as
+    JSON data.
+    """
     context, span = call.context, context_of(call.span)
     return {
         "native_call_id": call.native_call_id,
@@ -52,12 +62,16 @@ def stored_context(call: Invocation) -> dict[str, Any]:
 
 
 def asked_context(call: Invocation) -> dict[str, Any]:
-    """Return what is stored of a call that waits for an approval; it holds content and has to be sealed."""
+    """Return what is stored of a call that waits for an approval; it holds content and has to be
+    sealed.
+    """
     return {**stored_context(call), "call": _past(call)}
 
 
 def recall(call: Invocation, stored: dict[str, Any]) -> Invocation:
-    """Give a call that goes on its past: what it received, when it went through which state, and its decisions."""
+    """Give a call that goes on its past: what it received, when it went through which state, and
+    its decisions.
+    """
     past = stored.get("call")
     if isinstance(past, dict):
         _recall(call, past)
@@ -69,8 +83,11 @@ def _past(call: Invocation) -> dict[str, Any]:
     return {
         "model_input": call.model_input,
         "decisions": [[ref, dump(verdict, mode="json"), at] for ref, verdict, at in call.decisions],
-        # where a person's answer lets a call run, it is the last decision, and the policy's ask stays the verdict
-        "verdict": next((at for at, decided in enumerate(call.decisions) if decided.verdict is call.verdict), -1),
+        # where a person's answer lets a call run, it is the last decision, and the policy's ask
+        # stays the verdict
+        "verdict": next(
+            (at for at, decided in enumerate(call.decisions) if decided.verdict is call.verdict), -1
+        ),
         "created_ns": call.created_ns,
         "transitions": [[str(status), at] for status, at in call.transitions],
         "mutations": [record.to_json_object() for record in call.mutations],
@@ -81,7 +98,9 @@ def _past(call: Invocation) -> dict[str, Any]:
 def _recall(call: Invocation, past: dict[str, Any]) -> None:
     read = _verdicts().validate_python
     call.received = past["model_input"]
-    call.decisions = [Decided(str(ref), read(verdict), int(at)) for ref, verdict, at in past["decisions"]]
+    call.decisions = [
+        Decided(str(ref), read(verdict), int(at)) for ref, verdict, at in past["decisions"]
+    ]
     call.created_ns = int(past["created_ns"])
     call.transitions = [(InvocationStatus(status), int(at)) for status, at in past["transitions"]]
     call.mutations = [InputMutation.from_json_object(record) for record in past["mutations"]]
@@ -89,7 +108,9 @@ def _recall(call: Invocation, past: dict[str, Any]) -> None:
 
 
 def pack(call: Invocation) -> dict[str, Any]:
-    """Return what is stored of a call beside its arguments, as JSON data; it holds content and has to be sealed."""
+    """Return what is stored of a call beside its arguments, as JSON data; it holds content and has
+    to be sealed.
+    """
     state = call.hook_state
     return {
         **stored_context(call),
@@ -106,7 +127,9 @@ def pack(call: Invocation) -> dict[str, Any]:
     }
 
 
-def unpack(invocation_id: str, stored: dict[str, Any], spec: ToolSpec, context: AgentContext) -> Invocation:
+def unpack(
+    invocation_id: str, stored: dict[str, Any], spec: ToolSpec, context: AgentContext
+) -> Invocation:
     """Rebuild a call that another process permitted, for its second part."""
     call = Invocation(spec, context, stored.get("native_call_id"), invocation_id, resumed=True)
     call.reported = int(stored.get("progress") or 0)
@@ -128,4 +151,7 @@ def _restore(call: Invocation, data: dict[str, Any]) -> None:
     if data["hook_messages"]:
         call.hook_state = HookState(messages=list(data["hook_messages"]))
     call.redaction_state = RedactionState(data["redaction_state"])
-    call.redactions = [RedactionEntry(str(t), str(k), str(p), str(r), int(n)) for t, k, p, r, n in data["redactions"]]
+    call.redactions = [
+        RedactionEntry(str(t), str(k), str(p), str(r), int(n))
+        for t, k, p, r, n in data["redactions"]
+    ]

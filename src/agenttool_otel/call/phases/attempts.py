@@ -1,4 +1,6 @@
-"""The arguments of each attempt of a call: what was decided, whatever an earlier attempt did to its own."""
+"""The arguments of each attempt of a call: what was decided, whatever an earlier attempt did to its
+own.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +14,17 @@ from agenttool_otel.values.snapshot import snapshot
 Arguments = Callable[[], tuple[tuple[Any, ...], dict[str, Any]]]
 """Gives the positional and keyword arguments of one attempt."""
 
-_CONTAINERS: Final = frozenset({dict, list, set, tuple, frozenset, bytearray, deque, OrderedDict, defaultdict})
+_CONTAINERS: Final = frozenset(
+    {dict, list, set, tuple, frozenset, bytearray, deque, OrderedDict, defaultdict}
+)
 
 
 def unchanged_arguments(call: Invocation) -> Arguments:
-    """Keep a copy of a call's model-facing arguments before its first attempt, for the attempts after it.
+    """Keep a copy of a call's model-facing arguments before its first attempt, for the attempts
+    after it.
 
-    What a host injects stays the object that it is: it is no part of what was decided."""
+    What a host injects stays the object that it is: it is no part of what was decided.
+    """
     parameters = call.spec.parameters
     internal = {*(call.internal or ()), *call.spec.declaration.input_contract.internal_only_fields}
     if parameters is not None:
@@ -34,8 +40,12 @@ def unchanged_arguments(call: Invocation) -> Arguments:
         known = name not in internal and (parameters is not None or name in call.permission_input)
         return snapshot(value) if known and id(value) not in injected else value
 
-    def copied(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        return tuple(positional(value) for value in args), {name: named(name, v) for name, v in kwargs.items()}
+    def copied(
+        args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        return tuple(positional(value) for value in args), {
+            name: named(name, v) for name, v in kwargs.items()
+        }
 
     kept = copied(call.call_args, call.call_kwargs)
     return lambda: copied(*kept)

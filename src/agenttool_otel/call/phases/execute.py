@@ -1,7 +1,7 @@
 """From the tool's body on: everything fails silent, unless a policy obliges otherwise.
 
-The value or the exception of a tool that was allowed to run is delivered, whatever happens to telemetry, bookkeeping or
-persistence.
+The value or the exception of a tool that was allowed to run is delivered, whatever happens to
+telemetry, bookkeeping or persistence.
 """
 
 from __future__ import annotations
@@ -104,7 +104,9 @@ class Body:
         call.run_seconds = time.perf_counter() - started
         yield from self._conclude(call, target, session, attempt)
 
-    def complete(self, call: Invocation, session: Session, attempt: Attempt) -> Generator[Any, Any, None]:
+    def complete(
+        self, call: Invocation, session: Session, attempt: Attempt
+    ) -> Generator[Any, Any, None]:
         """Settle a call that ran elsewhere, as if it had run here."""
         call.outcome = Outcome.EXECUTED
         call.attempts = 1
@@ -121,8 +123,11 @@ class Body:
                 yield Call(partial(self._end_stream, call))
             _guarded(self._take_outcome, call, target, attempt)
             session.returned(call.spec.tool_id, call.size)
-            # where nothing is known yet that a value could be told from, trusted output needs no remembering
-            matters = not call.spec.output_trust.is_trusted or (session.ledger is not None and session.ledger.speaks)
+            # where nothing is known yet that a value could be told from, trusted output needs no
+            # remembering
+            matters = not call.spec.output_trust.is_trusted or (
+                session.ledger is not None and session.ledger.speaks
+            )
             if attempt.exception is not None and _from_outside(call):
                 record_exception_text(call, session, attempt.exception)
             elif matters and call.ran and call.context.session_id:
@@ -131,13 +136,19 @@ class Body:
                 yield from self._hooks.after(call)
             if call.tap is not None and _guarded(self._delivery.streamed, call, self._recorder):
                 pass
-            elif call.ran and not target.streams and not _is_plain(call, self._delivery.keeper.max_inline_chars):
+            elif (
+                call.ran
+                and not target.streams
+                and not _is_plain(call, self._delivery.keeper.max_inline_chars)
+            ):
                 store = _guarded(self._delivery.prepare, call, self._recorder)
                 if store is not None:
                     yield Call(store)
             if self._hooks is not None:
                 yield from self._hooks.persisted(call)
-            if call.ran and (call.spec.output_check is not None or self._recorder.telemetry.events.sinks):
+            if call.ran and (
+                call.spec.output_check is not None or self._recorder.telemetry.events.sinks
+            ):
                 _guarded(examine, call)
             _guarded(self._recorder.result, call)
         except Exception as bug:
@@ -146,17 +157,23 @@ class Body:
                 self._delivery.withhold(call)
         except GeneratorExit:
             raise
-        except BaseException:  # a cancellation, while a hook or a store had its time: what was claimed has run
+        except (
+            BaseException
+        ):  # a cancellation, while a hook or a store had its time: what was claimed has run
             yield from finish(call, call.result_status)
             raise
         if call.claim is not None:
             yield from finish(call, call.result_status)
 
     def _function(self, call: Invocation, target: Target) -> Callable[..., Any]:
-        """Return what runs: the tool itself, or the tool behind what watches or gathers its items."""
+        """Return what runs: the tool itself, or the tool behind what watches or gathers its
+        items.
+        """
         function = target.function
         if target.streams:
-            function = self._delivery.tapped(call, function, self._recorder, is_async=target.is_async)
+            function = self._delivery.tapped(
+                call, function, self._recorder, is_async=target.is_async
+            )
         elif target.collects:
             is_async = target.is_async and not target.in_thread
             function = self._delivery.gathered(call, function, self._recorder, is_async=is_async)
@@ -169,7 +186,9 @@ class Body:
     def _retry(
         self, call: Invocation, effect: Execute, again: Arguments, attempt: Attempt
     ) -> Generator[Any, Any, Attempt]:
-        """Run again what may be run again, within the decision it had, and let each attempt be seen."""
+        """Run again what may be run again, within the decision it had, and let each attempt
+        be seen.
+        """
         policy = RetryPolicy.from_profile(call.spec.execution)
         while attempt.exception is not None:
             error = attempt.exception
@@ -186,7 +205,11 @@ class Body:
             }
             self._recorder.emit(call, Event.INVOCATION_RETRIED, attributes)
             yield Call(time.sleep, asyncio.sleep, (delay,))
-            if call.verdict is not None and call.verdict.mode is not PolicyMode.SHADOW and expired(call.verdict):
+            if (
+                call.verdict is not None
+                and call.verdict.mode is not PolicyMode.SHADOW
+                and expired(call.verdict)
+            ):
                 break
             call.attempts += 1
             args, kwargs = again()
@@ -209,7 +232,8 @@ class Body:
             call.result_status = ResultStatus.PARTIAL_SUCCEEDED
             call.abort_reason = AbortReason.ABANDONED.value
         elif call.cancellation is not None and call.cancellation.acknowledged_at is not None:
-            call.result_status = ResultStatus.PARTIAL_SUCCEEDED  # it was asked to stop, and gives what it has
+            # it was asked to stop, and gives what it has
+            call.result_status = ResultStatus.PARTIAL_SUCCEEDED
             call.abort_reason = call.cancellation.abort_reason
             if call.handle is not None:
                 call.handle.settle(CancelOutcome.CANCELED)
@@ -217,9 +241,12 @@ class Body:
         if failure is None:
             call.enter(InvocationStatus.SUCCEEDED)
         else:
-            # the tool returned, so its caller gets the value; that it failed is what the value itself says
+            # the tool returned, so its caller gets the value; that it failed is what the value
+            # itself says
             told = "the result says that the call failed"
-            call.fail(ErrorClass.EXECUTION_FAILED, told, InvocationStatus.FAILED, native_error_ref=failure)
+            call.fail(
+                ErrorClass.EXECUTION_FAILED, told, InvocationStatus.FAILED, native_error_ref=failure
+            )
 
     def _failed(self, call: Invocation, attempt: Attempt) -> None:
         error = call.exception = attempt.exception
@@ -242,7 +269,9 @@ class Body:
             if call.cancellation is not None and not isinstance(error, asyncio.CancelledError):
                 call.exception = None  # nobody canceled the caller
         else:
-            call.error = self._errors.classify(error, redact=partial(self._refusals.redact, call=call))
+            call.error = self._errors.classify(
+                error, redact=partial(self._refusals.redact, call=call)
+            )
             timed_out = call.error.error_class is ErrorClass.TIMEOUT
             call.result_status = ResultStatus.TIMED_OUT if timed_out else ResultStatus.FAILED
             call.enter(InvocationStatus.TIMED_OUT if timed_out else InvocationStatus.FAILED)
@@ -250,7 +279,9 @@ class Body:
 
 
 def _is_plain(call: Invocation, max_inline_chars: int) -> bool:
-    """Tell whether a result is delivered as it is: small, and nobody demands anything of it; the usual case."""
+    """Tell whether a result is delivered as it is: small, and nobody demands anything of it; the
+    usual case.
+    """
     verdict, size = call.verdict, call.size
     return (
         size is not None
@@ -258,7 +289,9 @@ def _is_plain(call: Invocation, max_inline_chars: int) -> bool:
         and not call.spec.shapes_result
         and (
             verdict is None
-            or not (verdict.redact_result or verdict.persistence or verdict.max_inline_chars is not None)
+            or not (
+                verdict.redact_result or verdict.persistence or verdict.max_inline_chars is not None
+            )
         )
     )
 
@@ -266,8 +299,9 @@ def _is_plain(call: Invocation, max_inline_chars: int) -> bool:
 def _guarded(step: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Take one step after the body, in which methods of the result's own class may be called.
 
-    What such a method raises must not be what the caller gets in place of the tool's outcome, not even where it says
-    that the program ends; only somebody at the keyboard says so for real."""
+    What such a method raises must not be what the caller gets in place of the tool's outcome, not
+    even where it says that the program ends; only somebody at the keyboard says so for real.
+    """
     try:
         return step(*args, **kwargs)
     except (Exception, KeyboardInterrupt):
@@ -277,7 +311,9 @@ def _guarded(step: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def _from_outside(call: Invocation) -> bool:
-    """Tell whether what the call gives may have been written by anybody, and somebody will ask where it came from."""
+    """Tell whether what the call gives may have been written by anybody, and somebody will ask
+    where it came from.
+    """
     return bool(call.context.session_id) and call.spec.safety.open_world is not False
 
 

@@ -1,8 +1,10 @@
-"""Remembered approvals in the permission phase: a grant answers an ask that offers to be remembered, and nothing else.
+"""Remembered approvals in the permission phase: a grant answers an ask that offers to be
+remembered, and nothing else.
 
-It is looked for before anybody is asked. Then the call is decided again with it in the input, so that a deny still wins
-and the policy may refuse it; it counts for the arguments that it was found for; and its use is in the evidence before
-the call runs. Whatever fails on the way means that a person is asked.
+It is looked for before anybody is asked. Then the call is decided again with it in the input, so
+that a deny still wins and the policy may refuse it; it counts for the arguments that it was found
+for; and its use is in the evidence before the call runs. Whatever fails on the way means that a
+person is asked.
 """
 
 from __future__ import annotations
@@ -85,10 +87,12 @@ class GrantUse:
             self._forget(call)
 
     def apply(self, verdict: Verdict) -> Verdict:
-        """Return the policy's verdict, as an allow of the person who granted if it asks only what the grant answers.
+        """Return the policy's verdict, as an allow of the person who granted if it asks only what
+        the grant answers.
 
-        A policy that knows nothing of grants asks the same again, and offers again to have the answer remembered. One
-        that does not offer that any more refuses the grant."""
+        A policy that knows nothing of grants asks the same again, and offers again to have the
+        answer remembered. One that does not offer that any more refuses the grant.
+        """
         found = self._found
         if found is None or not _offers(verdict):
             return verdict
@@ -106,7 +110,9 @@ class GrantUse:
         )
 
     def allows(self, verdict: Verdict) -> bool:
-        """Tell whether the decision with the grant lets the call run, and the grant is of somebody who may give it."""
+        """Tell whether the decision with the grant lets the call run, and the grant is of somebody
+        who may give it.
+        """
         needed = _roles(verdict)
         roles = self._found.grant.granter_roles if self._found is not None else ()
         return verdict.behavior is Behavior.ALLOW and (not needed or bool(needed & set(roles)))
@@ -136,13 +142,20 @@ def needs_of_call(call: Invocation) -> list[Need] | None:
     """Return what a grant by facts has to state for a call, ``None`` where none can."""
     tool = call.policy_tool
     kinds = call.spec.policy_profile["access_kinds"]
-    stated = not any(word in guess for guess in tool["inferred"] for word in ("read_only", "destructive", "access"))
-    harmless = stated and tool["destructive"] is False and bool(kinds) and _PLAIN_ACCESS.issuperset(kinds)
+    stated = not any(
+        word in guess
+        for guess in tool["inferred"]
+        for word in ("read_only", "destructive", "access")
+    )
+    harmless = (
+        stated and tool["destructive"] is False and bool(kinds) and _PLAIN_ACCESS.issuperset(kinds)
+    )
     return needs_of(call.facts, call.permission_input, call.context.roots, harmless=harmless)
 
 
 def fill_in(call: Invocation, verdict: Verdict, redact: Callable[[str], str]) -> None:
-    """Put the call's facts into the grants by facts that the policy offers: once as narrow, once as wide as can be.
+    """Put the call's facts into the grants by facts that the policy offers: once as narrow, once as
+    wide as can be.
 
     None is offered where ``redact`` would change a word of it: an offer is shown and recorded.
     """
@@ -164,7 +177,10 @@ def _offers(verdict: Verdict, args: str = "") -> bool:
     return (
         verdict.behavior is Behavior.ASK
         and verdict.mode is PolicyMode.ENFORCE
-        and any(one.get("type") == "grant" and args in ("", one.get("args")) for one in verdict.suggested_updates)
+        and any(
+            one.get("type") == "grant" and args in ("", one.get("args"))
+            for one in verdict.suggested_updates
+        )
     )
 
 

@@ -1,7 +1,8 @@
 """Hooks in the pipeline: what they are given, what their outputs may do, and what is recorded of them.
 
-Two rules hold whatever a hook says or does. Before the tool's body a hook can only make a decision stricter, and a hook
-that fails blocks unless it was registered otherwise. From the body on it can break nothing.
+Two rules hold whatever a hook says or does. Before the tool's body a hook can only make a decision
+stricter, and a hook that fails blocks unless it was registered otherwise. From the body on it can
+break nothing.
 """
 
 from __future__ import annotations
@@ -62,8 +63,12 @@ from agenttool_otel.values.snapshot import snapshot
 _MAX_ROUNDS: Final = 4
 """How often pre hooks may answer each other's changes before the call is denied."""
 
-_REMOTE_KINDS: Final = frozenset({ToolKind.MCP_TOOL, ToolKind.OPENAPI_OPERATION, ToolKind.PEER_AGENT_TOOL})
-"""Kinds whose output comes through a protocol, which a post hook may update (standard, "Hook outputs")."""
+_REMOTE_KINDS: Final = frozenset(
+    {ToolKind.MCP_TOOL, ToolKind.OPENAPI_OPERATION, ToolKind.PEER_AGENT_TOOL}
+)
+"""Kinds whose output comes through a protocol, which a post hook may update (standard, "Hook
+outputs").
+"""
 
 _ATOMS: Final = frozenset({str, int, bool, float, type(None), bytes})
 
@@ -76,26 +81,34 @@ class HookRunner:
 
     __slots__ = ("_hooks", "_inputs", "_recorder", "_refusals")
 
-    def __init__(self, hooks: Hooks, recorder: Recorder, refusals: Refusals, inputs: Inputs) -> None:
-        if not isinstance(hooks, Hooks):  # found out at the first call, it would be a denial of every call
+    def __init__(
+        self, hooks: Hooks, recorder: Recorder, refusals: Refusals, inputs: Inputs
+    ) -> None:
+        # found out at the first call, it would be a denial of every call
+        if not isinstance(hooks, Hooks):
             raise ConfigurationError(f"hooks is a Hooks registry, not {type(hooks).__name__}")
         self._hooks = hooks
         self._recorder = recorder
         self._refusals = refusals
         self._inputs = inputs
 
-    # --- before the body: only stricter, and a failure blocks --------------------------------------------------------
+    # --- before the body: only stricter, and a failure blocks -------------------------------------
 
     def before(self, call: Invocation, target: Target, session: Session) -> Phase:
-        """Run the pre_tool_use hooks that have not seen the present input, until every one of them has.
+        """Run the pre_tool_use hooks that have not seen the present input, until every one of them
+        has.
 
-        A change by one hook is shown to the others again, so that none has judged an input that does not run. Called
-        before each decision: what an approver or the policy changed is shown as well."""
+        A change by one hook is shown to the others again, so that none has judged an input that
+        does not run. Called before each decision: what an approver or the policy changed is shown
+        as well.
+        """
         if not (hooks := self._of(HookEvent.PRE_TOOL_USE, call)):
             return
         seen = _state(call).seen
         for _ in range(_MAX_ROUNDS):
-            waiting = [hook for hook in hooks if seen.get(hook.hook_id) is not call.permission_input]
+            waiting = [
+                hook for hook in hooks if seen.get(hook.hook_id) is not call.permission_input
+            ]
             if not waiting:
                 return
             call.enter(InvocationStatus.PRE_HOOKS_RUNNING)
@@ -117,21 +130,36 @@ class HookRunner:
         for output, entry in zip(run.outputs, record.outputs, strict=True):
             if isinstance(output, PermissionResult):
                 message = self._refusals.redact(output.message, call)
-                call.hints.append({"hook_id": hook.hook_id, "behavior": str(output.behavior), "message": message})
+                call.hints.append(
+                    {"hook_id": hook.hook_id, "behavior": str(output.behavior), "message": message}
+                )
             elif isinstance(output, Resources):
-                call.resources[hook.hook_id] = {**call.resources.get(hook.hook_id, {}), **output.values}
+                call.resources[hook.hook_id] = {
+                    **call.resources.get(hook.hook_id, {}),
+                    **output.values,
+                }
             elif isinstance(output, UpdatedInput):
                 self._change(call, target, hook, output, entry)
                 seen[hook.hook_id] = call.permission_input  # its own change is no news to it
 
-    def decided(self, call: Invocation, target: Target, verdict: Verdict) -> Generator[Any, Any, Verdict]:
-        """Join a decision with what hooks say: deny over ask over allow, so that a hook can only make it stricter."""
+    def decided(
+        self, call: Invocation, target: Target, verdict: Verdict
+    ) -> Generator[Any, Any, Verdict]:
+        """Join a decision with what hooks say: deny over ask over allow, so that a hook can only
+        make it stricter.
+        """
         for hint in call.hints:
             if hint["behavior"] in (Behavior.ASK, Behavior.DENY):
-                verdict = _stricter(verdict, hint["hook_id"], Behavior(hint["behavior"]), hint["message"])
+                verdict = _stricter(
+                    verdict, hint["hook_id"], Behavior(hint["behavior"]), hint["message"]
+                )
         for hook in self._of(HookEvent.PERMISSION_DECISION, call):
             run, record = yield from self._run(
-                call, hook, decision=verdict.behavior, rule=verdict.rule_ref, message=verdict.message
+                call,
+                hook,
+                decision=verdict.behavior,
+                rule=verdict.rule_ref,
+                message=verdict.message,
             )
             if (refusal := self._refusal(call, hook, run)) is not None:
                 verdict = _stricter(verdict, hook.hook_id, Behavior.DENY, refusal)
@@ -140,7 +168,9 @@ class HookRunner:
                 if isinstance(output, PermissionResult):
                     if output.behavior in (Behavior.ASK, Behavior.DENY):
                         message = self._refusals.redact(output.message, call)
-                        verdict = _stricter(verdict, hook.hook_id, Behavior(output.behavior), message)
+                        verdict = _stricter(
+                            verdict, hook.hook_id, Behavior(output.behavior), message
+                        )
                 elif isinstance(output, UpdatedInput) and verdict.behavior is not Behavior.DENY:
                     verdict = self._propose(call, target, verdict, hook, output, entry)
         return verdict
@@ -154,10 +184,14 @@ class HookRunner:
         output: UpdatedInput,
         entry: dict[str, Any],
     ) -> Verdict:
-        """Let a permission_decision hook's input be the decision's, which is decided again like the policy's own."""
+        """Let a permission_decision hook's input be the decision's, which is decided again like the
+        policy's own.
+        """
         visible, internal = self._inputs.split(call, output.arguments)
         if internal:
-            self._inputs.inject(call, internal, hook.hook_id, self._refusals.redact(output.reason, call))
+            self._inputs.inject(
+                call, internal, hook.hook_id, self._refusals.redact(output.reason, call)
+            )
             entry["applied"] = True
         if not self._inputs.is_new(call, visible):
             return verdict
@@ -202,12 +236,20 @@ class HookRunner:
             return f"the hook {hook.hook_id} {what}"
         for output in run.outputs:
             if isinstance(output, Stop):
-                return self._refusals.redact(output.reason, call) or f"the hook {hook.hook_id} stopped the call"
+                return (
+                    self._refusals.redact(output.reason, call)
+                    or f"the hook {hook.hook_id} stopped the call"
+                )
             if isinstance(output, PermissionResult) and output.behavior is Behavior.DENY:
-                return self._refusals.redact(output.message, call) or f"the hook {hook.hook_id} denies the call"
+                return (
+                    self._refusals.redact(output.message, call)
+                    or f"the hook {hook.hook_id} denies the call"
+                )
         return None
 
-    def _block(self, call: Invocation, session: Session, hook: Hook, message: str, *, failed: bool = False) -> None:
+    def _block(
+        self, call: Invocation, session: Session, hook: Hook, message: str, *, failed: bool = False
+    ) -> None:
         verdict = Verdict(
             Behavior.DENY,
             source=DecisionSource.HOOK,
@@ -221,7 +263,12 @@ class HookRunner:
         self._refusals.deny(call, verdict, session)
 
     def _change(
-        self, call: Invocation, target: Target, hook: Hook, output: UpdatedInput, entry: dict[str, Any]
+        self,
+        call: Invocation,
+        target: Target,
+        hook: Hook,
+        output: UpdatedInput,
+        entry: dict[str, Any],
     ) -> None:
         visible, internal = self._inputs.split(call, output.arguments)
         reason = self._refusals.redact(output.reason, call)
@@ -231,17 +278,22 @@ class HookRunner:
         if digest(visible) == digest(call.permission_input):
             return
         if _approved(call):
-            entry["ignored"] = "approved"  # what a person approved runs exactly as they saw it, or not at all
+            # what a person approved runs exactly as they saw it, or not at all
+            entry["ignored"] = "approved"
             return
         self._inputs.mutate(call, target, visible, MutationSource.HOOK, hook.hook_id, reason)
         entry["applied"] = True
 
-    # --- after the body: nothing breaks ------------------------------------------------------------------------------
+    # --- after the body: nothing breaks -----------------------------------------------------------
 
     def after(self, call: Invocation) -> Phase:
         """Run the hooks of a tool that returned or failed; a pause or a cancellation is neither."""
-        if call.error is not None and call.result_status in (ResultStatus.FAILED, ResultStatus.TIMED_OUT):
-            event = HookEvent.POST_TOOL_USE_FAILURE  # also of a tool that returned its failure as a value
+        if call.error is not None and call.result_status in (
+            ResultStatus.FAILED,
+            ResultStatus.TIMED_OUT,
+        ):
+            # also of a tool that returned its failure as a value
+            event = HookEvent.POST_TOOL_USE_FAILURE
         elif call.ran:
             event = HookEvent.POST_TOOL_USE
         else:
@@ -279,7 +331,9 @@ class HookRunner:
         except Exception as bug:
             self._recorder.telemetry.losses.note("hook", bug)
 
-    def _replace(self, call: Invocation, hook: Hook, output: UpdatedOutput, entry: dict[str, Any]) -> None:
+    def _replace(
+        self, call: Invocation, hook: Hook, output: UpdatedOutput, entry: dict[str, Any]
+    ) -> None:
         spec = call.spec
         remote = spec.ownership == Ownership.MCP or spec.declaration.tool_kind in _REMOTE_KINDS
         if not call.ran or call.error is not None or call.items is not None or call.tap is not None:
@@ -299,18 +353,22 @@ class HookRunner:
         for hook in self._of(HookEvent.RESULT_PERSISTENCE, call):
             kept = call.persistence.to_json_object()
             try:
-                yield from self._run(call, hook, status=call.result_status.value, size=call.size, persistence=kept)
+                yield from self._run(
+                    call, hook, status=call.result_status.value, size=call.size, persistence=kept
+                )
             except Exception as bug:
                 self._recorder.telemetry.losses.note("hook", bug)
 
-    # --- one run -----------------------------------------------------------------------------------------------------
+    # --- one run ----------------------------------------------------------------------------------
 
     def _of(self, event: HookEvent, call: Invocation) -> tuple[Hook, ...]:
         if not len(self._hooks):
             return ()
         declaration = call.spec.declaration
         names = (declaration.name, *declaration.aliases)
-        facts = ToolFacts(declaration.tool_id, names, declaration.namespace, str(declaration.tool_kind))
+        facts = ToolFacts(
+            declaration.tool_id, names, declaration.namespace, str(declaration.tool_kind)
+        )
         return self._hooks.matching(event, facts)
 
     def _run(self, call: Invocation, hook: Hook, **facts: Any) -> Run:
@@ -339,7 +397,11 @@ class HookRunner:
         """Write the outputs into the record, and pass on what has no effect on the call itself."""
         state, clean = _state(call), partial(self._refusals.redact, call=call)
         if run.failed:
-            record.failure = {"error_type": _failure(run), "timed_out": run.timed_out, "effect": hook.on_failure}
+            record.failure = {
+                "error_type": _failure(run),
+                "timed_out": run.timed_out,
+                "effect": hook.on_failure,
+            }
             if run.no_turn:
                 record.failure["no_turn"] = True
         for output in run.outputs:
@@ -349,18 +411,31 @@ class HookRunner:
                 case Message():
                     entry["level"] = output.level[:32]
                     state.messages.append(
-                        {"hook_id": hook.hook_id, "level": output.level[:32], "text": clean(output.text)}
+                        {
+                            "hook_id": hook.hook_id,
+                            "level": output.level[:32],
+                            "text": clean(output.text),
+                        }
                     )
                 case Progress():
                     self._recorder.hook_progress(call, state.steps, output.percent)
-                    entry.update(sequence=state.steps, percent=output.percent, message=clean(output.message))
+                    entry.update(
+                        sequence=state.steps, percent=output.percent, message=clean(output.message)
+                    )
                     state.steps += 1
                 case AdditionalContext():
-                    told = {"hook_id": hook.hook_id, "text": clean(output.text), "source": clean(output.source)}
+                    told = {
+                        "hook_id": hook.hook_id,
+                        "text": clean(output.text),
+                        "source": clean(output.source),
+                    }
                     record.additional_context.append(told)
                     call.hook_context.append(told)
                 case PermissionResult():
-                    record.permission_result = {"behavior": str(output.behavior), "message": clean(output.message)}
+                    record.permission_result = {
+                        "behavior": str(output.behavior),
+                        "message": clean(output.message),
+                    }
                 case Stop():
                     record.stop = {"reason": clean(output.reason)}
                     if hook.event not in BEFORE:
@@ -379,7 +454,9 @@ class HookRunner:
                     entry.update(applied=False, reason=clean(output.reason))
                     if hook.event is not HookEvent.POST_TOOL_USE:
                         entry["ignored"] = "there is no output that could still be replaced"
-                    record.updated_output = self._recorder.shown(output.value, call.spec.redact_result)
+                    record.updated_output = self._recorder.shown(
+                        output.value, call.spec.redact_result
+                    )
 
 
 def _state(call: Invocation) -> HookState:
@@ -437,12 +514,13 @@ def _ref(hook_id: str) -> str:
 def _stricter(verdict: Verdict, hook_id: str, behavior: Behavior, message: str) -> Verdict:
     """Return the stricter of a decision and a hook's opinion.
 
-    A decision in shadow mode blocks nothing, so a hook's opinion is compared with an allow; hooks are no policy, and
-    what they say is never shadowed.
+    A decision in shadow mode blocks nothing, so a hook's opinion is compared with an allow; hooks
+    are no policy, and what they say is never shadowed.
     """
     shadowed = verdict.mode is PolicyMode.SHADOW
     if behavior is Behavior.ASK and verdict.suggested_updates:
-        verdict = replace(verdict, suggested_updates=())  # what a hook asks, no remembered approval answers
+        # what a hook asks, no remembered approval answers
+        verdict = replace(verdict, suggested_updates=())
     if STRICTNESS[behavior] <= STRICTNESS[Behavior.ALLOW if shadowed else verdict.behavior]:
         return verdict
     return replace(

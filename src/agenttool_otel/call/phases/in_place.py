@@ -1,8 +1,9 @@
 """Arguments that a tool changes in place.
 
-A tool runs with copies, so that what runs is what was decided, and what it changes in them its caller never sees. The
-first calls of a tool are watched for that, and it is said once for each argument. An argument that the tool declares
-``by_reference`` is the caller's object, if it still is what was decided when the body begins.
+A tool runs with copies, so that what runs is what was decided, and what it changes in them its
+caller never sees. The first calls of a tool are watched for that, and it is said once for each
+argument. An argument that the tool declares ``by_reference`` is the caller's object, if it still is
+what was decided when the body begins.
 """
 
 from __future__ import annotations
@@ -44,12 +45,14 @@ def keep_originals(call: Invocation, given: Mapping[str, Any]) -> None:
 
 
 def hand_over(call: Invocation) -> str | None:
-    """Put the caller's own objects into a call that is about to run, where its tool takes them by reference.
+    """Put the caller's own objects into a call that is about to run, where its tool takes them by
+    reference.
 
     What a hook or a person changed since is what was decided, and stays.
 
     Returns:
-        The argument that the caller changed after it was read, so that it is not what was decided; else ``None``.
+        The argument that the caller changed after it was read, so that it is not what was decided;
+        else ``None``.
     """
     parameters, bound = call.spec.parameters, dict(call.bound)
     for name in call.spec.by_reference & call.originals.keys() & bound.keys():
@@ -66,13 +69,23 @@ def hand_over(call: Invocation) -> str | None:
 
 
 def watch(call: Invocation) -> dict[str, Any] | None:
-    """Return what the copied arguments of a call hold before its body, if this call of its tool is one to watch."""
+    """Return what the copied arguments of a call hold before its body, if this call of its tool is
+    one to watch.
+    """
     spec = call.spec
     if spec.watched_calls >= WATCHED_CALLS:
         return None
     spec.watched_calls += 1
-    names = [name for name, original in call.originals.items() if call.bound.get(name) is not original.value]
-    return {name: _content(call.bound[name]) for name in names if name in call.bound and name not in spec.told_changed}
+    names = [
+        name
+        for name, original in call.originals.items()
+        if call.bound.get(name) is not original.value
+    ]
+    return {
+        name: _content(call.bound[name])
+        for name in names
+        if name in call.bound and name not in spec.told_changed
+    }
 
 
 def tell_changes(call: Invocation, before: Mapping[str, Any]) -> None:

@@ -1,4 +1,6 @@
-"""The four inputs of a call: parsed, checked, and changed only with a record of who changed what."""
+"""The four inputs of a call: parsed, checked, and changed only with a record of who changed
+what.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,14 @@ from agenttool_otel.call.invocation import NOT_READ, Invocation
 from agenttool_otel.call.phases.refusals import Refusals
 from agenttool_otel.call.recorder import Recorder
 from agenttool_otel.call.target import Target
-from agenttool_otel.names import Attr, ErrorClass, Event, InvocationStatus, MutationSource, SchemaVisibility
+from agenttool_otel.names import (
+    Attr,
+    ErrorClass,
+    Event,
+    InvocationStatus,
+    MutationSource,
+    SchemaVisibility,
+)
 from agenttool_otel.records import InputMutation
 from agenttool_otel.values.canonical import digest, keyed_digest
 from agenttool_otel.values.conversion import DEFAULT_MAX_CHARS, DEFAULT_MAX_DEPTH, DEFAULT_MAX_NODES
@@ -27,7 +36,9 @@ _MAX_FIELDS = 64
 _MAX_PROBLEMS = 1000
 _MAX_TOLD = 8
 _QUOTING = frozenset({"value_error", "assertion_error", "union_tag_invalid"})
-"""Errors of pydantic whose words may hold the value; so may those of a validator that makes errors of its own."""
+"""Errors of pydantic whose words may hold the value; so may those of a validator that makes errors
+of its own.
+"""
 _ATOMS = frozenset({str, int, float, bool, bytes})
 
 
@@ -44,23 +55,30 @@ class Inputs:
         self._recorder = recorder
 
     def parse(self, call: Invocation, target: Target) -> None:
-        """Bind the arguments, check them against the model-facing schema, and prepare the observable input."""
+        """Bind the arguments, check them against the model-facing schema, and prepare the
+        observable input.
+        """
         spec = call.spec
         call.observable_input = NOT_READ
         try:
             target.bind(call)
         except NotCopyable:
-            self._refusals.undecidable(call, "an argument can't be copied, so that it could change after the decision")
+            self._refusals.undecidable(
+                call, "an argument can't be copied, so that it could change after the decision"
+            )
         except ValidationError as error:
             self._refusals.invalid(call, self._told(call, _refused(call, error)))
         except (TypeError, ValueError) as error:
-            # Python's own words for a TypeError name parameters, and keywords that may be secrets; a ValueError may
-            # quote a value
+            # Python's own words for a TypeError name parameters, and keywords that may be secrets;
+            # a ValueError may quote a value
             told = (
-                self._refusals.redact(str(error), call) if type(error) is TypeError else "the arguments can't be read"
+                self._refusals.redact(str(error), call)
+                if type(error) is TypeError
+                else "the arguments can't be read"
             )
             self._refusals.invalid(call, told)
-        read = call.observable_input is not NOT_READ  # reading the arguments changed something about them
+        # reading the arguments changed something about them
+        read = call.observable_input is not NOT_READ
         for shown in (call.model_input, call.observable_input) if read else (call.model_input,):
             if is_partial(shown):
                 self._refusals.undecidable(call, self._partial(call, shown))
@@ -69,20 +87,26 @@ class Inputs:
                 self._check(call)
             if not read:
                 defaults = spec.parameters.defaults if spec.parameters is not None else None
-                call.observable_input = {**defaults, **call.model_input} if defaults else call.model_input
+                call.observable_input = (
+                    {**defaults, **call.model_input} if defaults else call.model_input
+                )
         elif call.unchecked and not spec.check.is_valid(call.observable_input):
             call.misfits = spec.check.misfits(self._problems(call, call.observable_input))
         if internal := spec.declaration.input_contract.internal_only_fields:
             if not call.model_input.keys().isdisjoint(internal):
                 self._refusals.invalid(call, "an internal argument was given")
-            call.observable_input = {n: value for n, value in call.observable_input.items() if n not in internal}
+            call.observable_input = {
+                n: value for n, value in call.observable_input.items() if n not in internal
+            }
         call.permission_input = call.observable_input
         if spec.validate is not None:
             self.validate(call)
         call.enter(InvocationStatus.ARGUMENTS_READY)
 
     def _check(self, call: Invocation) -> None:
-        """See whether arguments that miss the schema may run: a plain function takes what its caller gives it."""
+        """See whether arguments that miss the schema may run: a plain function takes what its
+        caller gives it.
+        """
         problems = self._problems(call, call.model_input)
         if call.unchecked and all(pointer for pointer, _ in problems):
             call.misfits = call.spec.check.misfits(problems)
@@ -90,21 +114,32 @@ class Inputs:
             self._refusals.invalid(call, self._told(call, problems[:_MAX_TOLD]))
 
     def _problems(self, call: Invocation, shown: dict[str, Any]) -> list[tuple[str, str]]:
-        """Return what in a document misses the schema, but for Python values that are what the annotation names."""
+        """Return what in a document misses the schema, but for Python values that are what the
+        annotation names.
+        """
         found = call.spec.check.problems(shown, limit=_MAX_PROBLEMS)
         if len(found) == _MAX_PROBLEMS:  # there may be more: no argument counts as one that fits
             found += [(f"/{escape_token(name)}", "must fit the schema") for name in shown]
-        return [(pointer, wanted) for pointer, wanted in found if not _accepted_as_python(call, pointer)]
+        return [
+            (pointer, wanted) for pointer, wanted in found if not _accepted_as_python(call, pointer)
+        ]
 
     def _told(self, call: Invocation, problems: list[tuple[str, str]]) -> str:
-        """Say where the arguments don't fit; the places are keys, which may be secrets themselves."""
+        """Say where the arguments don't fit; the places are keys, which may be secrets
+        themselves.
+        """
         places = [
-            (self._pointer(call, pointer).removeprefix("/").replace("/", "."), text) for pointer, text in problems
+            (self._pointer(call, pointer).removeprefix("/").replace("/", "."), text)
+            for pointer, text in problems
         ]
-        return ", ".join(f"{place}: {text}" if place else f"the arguments {text}" for place, text in places)
+        return ", ".join(
+            f"{place}: {text}" if place else f"the arguments {text}" for place, text in places
+        )
 
     def _pointer(self, call: Invocation, pointer: str) -> str:
-        """Redact the parts of a JSON pointer, each for itself: next to a slash nothing would look like a secret."""
+        """Redact the parts of a JSON pointer, each for itself: next to a slash nothing would look
+        like a secret.
+        """
         parts = (self._refusals.redact(unescape_token(part), call) for part in pointer.split("/"))
         return "/".join(escape_token(part) for part in parts)
 
@@ -115,7 +150,9 @@ class Inputs:
         argument = f"the argument {place}" if place else "the arguments"
         if str(tag.get("$error", "")).endswith(NoJsonNumber.__name__):
             return f"{argument} holds a number that JSON lacks (infinite, undefined or too large): nothing is decided"
-        return f"{argument} can't be shown to the policy whole ({_reason(tag)}), so nothing is decided"
+        return (
+            f"{argument} can't be shown to the policy whole ({_reason(tag)}), so nothing is decided"
+        )
 
     def validate(self, call: Invocation) -> None:
         """Run the developer's own value check."""
@@ -125,10 +162,18 @@ class Inputs:
             check(snapshot(call.permission_input))  # what it does to its argument is not what runs
         except Exception as error:
             message = self._refusals.message_of(error, call)
-            self._refusals.refuse(call, ErrorClass.INVALID_ARGUMENTS, message, InvocationStatus.VALIDATION_FAILED)
+            self._refusals.refuse(
+                call, ErrorClass.INVALID_ARGUMENTS, message, InvocationStatus.VALIDATION_FAILED
+            )
 
     def mutate(
-        self, call: Invocation, target: Target, updated: Any, source: MutationSource, source_ref: str, reason: str
+        self,
+        call: Invocation,
+        target: Target,
+        updated: Any,
+        source: MutationSource,
+        source_ref: str,
+        reason: str,
     ) -> None:
         """Replace the permission input, record who did it, and validate it like a model's."""
         before, after = call.permission_input, to_policy_value(updated)
@@ -150,19 +195,31 @@ class Inputs:
         if not call.spec.check.is_valid(after):
             # what a Python caller gave and nobody changed stays as it is
             problems = call.spec.check.problems(after, limit=_MAX_PROBLEMS)
-            kept = {name for name in before.keys() & after.keys() if not differs(before[name], after[name])}
-            changed_ones = [entry for entry in problems if not call.spec.check.misfits([entry]) & kept]
+            kept = {
+                name
+                for name in before.keys() & after.keys()
+                if not differs(before[name], after[name])
+            }
+            changed_ones = [
+                entry for entry in problems if not call.spec.check.misfits([entry]) & kept
+            ]
             if changed_ones or len(problems) == _MAX_PROBLEMS:
                 told = self._told(call, (changed_ones or problems)[:_MAX_TOLD])
-                self._refusals.mutation_failed(call, f"the changed input does not fit the schema: {told}")
+                self._refusals.mutation_failed(
+                    call, f"the changed input does not fit the schema: {told}"
+                )
         call.permission_input = after
         call.given = None
         try:
             target.rebind(call, before, after)
         except (TypeError, ValueError) as error:
-            self._refusals.mutation_failed(call, f"the changed input can't be used: {short_name(error)}")
+            self._refusals.mutation_failed(
+                call, f"the changed input can't be used: {short_name(error)}"
+            )
         if is_partial(call.permission_input):
-            self._refusals.mutation_failed(call, f"the changed input: {self._partial(call, call.permission_input)}")
+            self._refusals.mutation_failed(
+                call, f"the changed input: {self._partial(call, call.permission_input)}"
+            )
         if call.permission_input is not after:  # reading it changed it, or added what it leaves out
             call.given = (source, after)
         if call.internal:
@@ -170,23 +227,43 @@ class Inputs:
         self.validate(call)
 
     def is_new(self, call: Invocation, updated: Any) -> bool:
-        """Tell whether an input is another one than that in force, also than that in force as its author gave it."""
-        return differs(updated, call.permission_input) and (call.given is None or differs(updated, call.given[1]))
+        """Tell whether an input is another one than that in force, also than that in force as its
+        author gave it.
+        """
+        return differs(updated, call.permission_input) and (
+            call.given is None or differs(updated, call.given[1])
+        )
 
     def approved_form(self, call: Invocation) -> dict[str, Any]:
-        """Return the arguments that an approval of this input is bound to: an approver's edit as it was given."""
+        """Return the arguments that an approval of this input is bound to: an approver's edit as it
+        was given.
+        """
         given = call.given
-        return call.permission_input if given is None or given[0] is not MutationSource.PERMISSION_PROMPT else given[1]
+        return (
+            call.permission_input
+            if given is None or given[0] is not MutationSource.PERMISSION_PROMPT
+            else given[1]
+        )
 
-    def split(self, call: Invocation, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Part a hook's arguments into those that a model may produce and the internal-only ones."""
+    def split(
+        self, call: Invocation, arguments: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Part a hook's arguments into those that a model may produce and the internal-only
+        ones.
+        """
         names = call.spec.declaration.input_contract.internal_only_fields
         visible = {name: value for name, value in arguments.items() if name not in names}
         return visible, {name: value for name, value in arguments.items() if name in names}
 
-    def inject(self, call: Invocation, internal: Mapping[str, Any], source_ref: str, reason: str) -> None:
-        """Give the executor internal-only arguments; the model, the policy and the records see their names alone."""
-        new = {name: value for name, value in internal.items() if not _same(call.bound, name, value)}
+    def inject(
+        self, call: Invocation, internal: Mapping[str, Any], source_ref: str, reason: str
+    ) -> None:
+        """Give the executor internal-only arguments; the model, the policy and the records see
+        their names alone.
+        """
+        new = {
+            name: value for name, value in internal.items() if not _same(call.bound, name, value)
+        }
         if not new:
             return
         pointers = [self._pointer(call, f"/{escape_token(name)}") for name in new]
@@ -201,7 +278,11 @@ class Inputs:
             changed_fields=pointers,
             reason=reason,
             fields=[
-                {"pointer": pointer, "visibility": SchemaVisibility.INTERNAL.value, "mutation_source": source.value}
+                {
+                    "pointer": pointer,
+                    "visibility": SchemaVisibility.INTERNAL.value,
+                    "mutation_source": source.value,
+                }
                 for pointer in pointers
             ],
         )
@@ -214,13 +295,17 @@ class Inputs:
         if parameters is not None and new.keys() <= parameters.arguments.keys():
             call.bound = {**call.bound, **new}
             call.call_args, call.call_kwargs = parameters.unbind(call.bound)
-        elif parameters is None and call.bound is call.call_kwargs:  # what this door runs with are its keywords
+        elif (
+            parameters is None and call.bound is call.call_kwargs
+        ):  # what this door runs with are its keywords
             call.bound = call.call_kwargs = {**call.call_kwargs, **new}
         else:
             self._refusals.mutation_failed(call, "this tool takes no such internal argument")
 
     def _mutated(self, call: Invocation, mutation: InputMutation) -> None:
-        """Record and tell a change, whether it can be used or not; then see whether the contract allows its author."""
+        """Record and tell a change, whether it can be used or not; then see whether the contract
+        allows its author.
+        """
         call.mutations.append(mutation)
         source = mutation.source_type
         self._recorder.emit(
@@ -236,7 +321,9 @@ class Inputs:
             },
         )
         if call.spec.declaration.input_contract.mutation_policy not in _ALLOWED[source]:
-            self._refusals.mutation_failed(call, f"the tool's contract does not let a {source.value} change its input")
+            self._refusals.mutation_failed(
+                call, f"the tool's contract does not let a {source.value} change its input"
+            )
 
 
 _ALLOWED = {
@@ -250,7 +337,9 @@ _ALLOWED = {
 
 
 def differs(a: Any, b: Any) -> bool:
-    """Tell whether two JSON values are different as JSON: to Python ``1`` is ``True``, to a tool it may not be."""
+    """Tell whether two JSON values are different as JSON: to Python ``1`` is ``True``, to a tool it
+    may not be.
+    """
     return bool(a != b) or digest(a) != digest(b)
 
 
@@ -299,15 +388,21 @@ def _partial_places(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, A
 
 
 def _same(bound: dict[str, Any], name: str, value: Any) -> bool:
-    """Tell whether an internal argument has this value already; objects are compared by identity, never asked."""
+    """Tell whether an internal argument has this value already; objects are compared by identity,
+    never asked.
+    """
     if name not in bound:
         return False
     present = bound[name]
-    return present is value or (type(present) is type(value) and type(value) in _ATOMS and bool(present == value))
+    return present is value or (
+        type(present) is type(value) and type(value) in _ATOMS and bool(present == value)
+    )
 
 
 def _by_name(place: tuple[int | str, ...], names: tuple[str, ...]) -> tuple[int | str, ...]:
-    """Return a place with the name of the argument in it: pydantic counts those that are given by position."""
+    """Return a place with the name of the argument in it: pydantic counts those that are given by
+    position.
+    """
     first = place[0] if place else ""
     if isinstance(first, int) and first < len(names):
         return names[first], *place[1:]
@@ -321,14 +416,18 @@ def _refused(call: Invocation, error: ValidationError) -> list[tuple[str, str]]:
     return [
         (
             "".join(f"/{escape_token(str(part))}" for part in _by_name(place["loc"], names)),
-            "is refused" if place["type"] in _QUOTING or place["type"] not in _PYDANTIC_ERRORS else place["msg"],
+            "is refused"
+            if place["type"] in _QUOTING or place["type"] not in _PYDANTIC_ERRORS
+            else place["msg"],
         )
         for place in places
     ]
 
 
 def _accepted_as_python(call: Invocation, pointer: str) -> bool:
-    """A Python caller may pass what the annotation names (a model, a Path), whatever its JSON form looks like."""
+    """A Python caller may pass what the annotation names (a model, a Path), whatever its JSON form
+    looks like.
+    """
     name = unescape_token(pointer.split("/", 2)[1]) if pointer else ""
     parameters = call.spec.parameters
     if parameters is None or name not in call.bound:

@@ -1,4 +1,6 @@
-"""The permission phase: decide, ask, claim. It fails closed: only an allow, or a claimed approval, gets through."""
+"""The permission phase: decide, ask, claim. It fails closed: only an allow, or a claimed approval,
+gets through.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,9 @@ _MAX_ROUNDS = 5
 """How often an input may be changed and decided again before the call is denied."""
 
 _LOADED = {Lifecycle.DEFERRED.value: Lifecycle.AVAILABLE.value}
-"""What a deferred tool is to a policy: whether it may be loaded is asked, and only a loaded one can be called."""
+"""What a deferred tool is to a policy: whether it may be loaded is asked, and only a loaded one can
+be called.
+"""
 
 Phase = Generator[Any, Any, None]
 
@@ -73,7 +77,8 @@ class Permission:
     _hooks: HookRunner | None
     _known_tools: Callable[[], Mapping[str, Mapping[str, Any]]]
     _schedule: Schedule
-    _before: Callable[[], None]  # looks at the settings before the first decision of each set of tools
+    # looks at the settings before the first decision of each set of tools
+    _before: Callable[[], None]
 
     def establish(self, call: Invocation, session: Session) -> None:
         """Work out the facts of the permission input."""
@@ -99,7 +104,8 @@ class Permission:
                 yield from self._hooks.before(call, target, session)
             if grant is not None:
                 grant.forget_if_changed(call)
-            # the call counts in its session from before the decision on, unless it is not let through
+            # the call counts in its session from before the decision on, unless it is not let
+            # through
             self._begin(call, session)
             counters = yield from self._admit(call, session)
             admitted: bool | None = False
@@ -117,7 +123,9 @@ class Permission:
             if admitted:
                 return
             verdict = call.verdict or verdict  # the ask that a grant could not answer
-            if verdict.updated_input is not None and self._inputs.is_new(call, verdict.updated_input):
+            if verdict.updated_input is not None and self._inputs.is_new(
+                call, verdict.updated_input
+            ):
                 author = (MutationSource.RUNTIME, verdict.rule_ref, "policy")
                 if self._hooks is not None:
                     author = self._hooks.author(call, verdict)
@@ -136,7 +144,9 @@ class Permission:
         if not session.shared:
             return session.admit(call.spec.tool_id)
         try:
-            counters: dict[str, int] = yield Call(session.admit, None, (call.spec.tool_id, call.id, call.happened))
+            counters: dict[str, int] = yield Call(
+                session.admit, None, (call.spec.tool_id, call.id, call.happened)
+            )
         except SessionStoreError as error:
             self._refusals.unavailable(call, str(error))
         return counters
@@ -144,7 +154,9 @@ class Permission:
     def _begin(self, call: Invocation, session: Session) -> None:
         """Take the call into the session's history, where a rule may read that."""
         wanted = call.in_charge.decider.wants(HISTORY, call.context.mode)
-        entry = Happened.of(call.spec.tool_id, call.permission_input, session.key) if wanted else None
+        entry = (
+            Happened.of(call.spec.tool_id, call.permission_input, session.key) if wanted else None
+        )
         if call.happened is not None and entry is not None:
             call.happened.targets = entry.targets  # its input may have been changed since
         elif call.spec.tool_id not in session.exempt:
@@ -152,20 +164,33 @@ class Permission:
             session.begin(entry)
 
     def foresee(self, call: Invocation, session: Session) -> Phase:
-        """Decide a call that nobody will run, as it would be with the grants that there are; none is used."""
+        """Decide a call that nobody will run, as it would be with the grants that there are; none
+        is used.
+        """
         decider, grant = call.in_charge.decider, GrantUse(self._recorder)
-        verdict: Verdict = yield Call(decider.decide, decider.adecide, (policy_input(call, session),))
+        verdict: Verdict = yield Call(
+            decider.decide, decider.adecide, (policy_input(call, session),)
+        )
         if verdict.behavior is Behavior.ASK and (yield from grant.find(call, verdict)):
-            again: Verdict = yield Call(decider.decide, decider.adecide, (policy_input(call, session),))
+            again: Verdict = yield Call(
+                decider.decide, decider.adecide, (policy_input(call, session),)
+            )
             again = grant.apply(again)
             verdict = again if grant.allows(again) or again.behavior is Behavior.DENY else verdict
         self.suggest(call, verdict)
         call.decide(verdict)
 
     def _take_verdict(
-        self, call: Invocation, target: Target, session: Session, verdict: Verdict, grant: GrantUse | None
+        self,
+        call: Invocation,
+        target: Target,
+        session: Session,
+        verdict: Verdict,
+        grant: GrantUse | None,
     ) -> Generator[Any, Any, Verdict]:
-        """Bring a verdict into force: joined with what a grant and hooks say, redacted and recorded."""
+        """Bring a verdict into force: joined with what a grant and hooks say, redacted and
+        recorded.
+        """
         if grant is not None:
             verdict = grant.apply(verdict)
         if verdict.behavior is not Behavior.ALLOW:
@@ -179,8 +204,12 @@ class Permission:
     def _admits(
         self, call: Invocation, verdict: Verdict, session: Session, grant: GrantUse | None
     ) -> Generator[Any, Any, bool | None]:
-        """Tell whether the call may run now; ``None`` where it has to be decided again. A denial ends it."""
-        changes = verdict.updated_input is not None and self._inputs.is_new(call, verdict.updated_input)
+        """Tell whether the call may run now; ``None`` where it has to be decided again. A denial
+        ends it.
+        """
+        changes = verdict.updated_input is not None and self._inputs.is_new(
+            call, verdict.updated_input
+        )
         if verdict.mode is not PolicyMode.SHADOW and verdict.behavior is Behavior.DENY:
             self._refusals.deny(call, verdict, session)
         if changes:
@@ -188,10 +217,21 @@ class Permission:
         shadow = verdict.mode is PolicyMode.SHADOW
         granted = grant is not None and grant.found
         approved = call.approval is not None and call.approval["status"] == ApprovalStatus.APPROVED
-        if not (shadow or granted or approved) and (verdict.behavior is not Behavior.ALLOW or call.resumed):
+        if not (shadow or granted or approved) and (
+            verdict.behavior is not Behavior.ALLOW or call.resumed
+        ):
             return False
-        waits = call.place is not None or call.spec.locks or call.spec.exclusive or call.cancellation is not None
-        if waits and (yield from self._schedule.lock(call)) and self._outdated(call, verdict, session):
+        waits = (
+            call.place is not None
+            or call.spec.locks
+            or call.spec.exclusive
+            or call.cancellation is not None
+        )
+        if (
+            waits
+            and (yield from self._schedule.lock(call))
+            and self._outdated(call, verdict, session)
+        ):
             return None
         if shadow:
             return True
@@ -203,8 +243,11 @@ class Permission:
         elif approved:
             self._check_roles(call, verdict, session)
             yield from self._claim(call, verdict, session)
-            if verdict.behavior is not Behavior.ALLOW:  # it is the person's answer that lets the call run
-                call.decisions.sort(key=lambda decided: decided.verdict.source is DecisionSource.USER)
+            # it is the person's answer that lets the call run
+            if verdict.behavior is not Behavior.ALLOW:
+                call.decisions.sort(
+                    key=lambda decided: decided.verdict.source is DecisionSource.USER
+                )
         if verdict.expires_at is not None:
             yield from self._check_not_expired(call, verdict, session)
         if call.approval is not None and call.approval["status"] == ApprovalStatus.APPROVED:
@@ -223,27 +266,39 @@ class Permission:
             return
         if call.claim is not None:
             yield finish_claim(call.in_charge, call.claim, ResultStatus.DENIED)
-        self._refusals.deny_undecided(call, "the decision expired before the call could run", session)
+        self._refusals.deny_undecided(
+            call, "the decision expired before the call could run", session
+        )
 
     def suggest(self, call: Invocation, verdict: Verdict) -> None:
-        """Add safer calls to a verdict that lets no shell command run, and the facts to what may be remembered."""
+        """Add safer calls to a verdict that lets no shell command run, and the facts to what may be
+        remembered.
+        """
         fill_in(call, verdict, partial(self._refusals.redact, call=call))
         if not call.facts["shell"]:
             return
         from agenttool_otel.facts.alternatives import shell_alternatives  # only commands need it
 
         known = self._known_tools()
-        found = [entry for fact in call.facts["shell"] for entry in shell_alternatives(fact, available=known)]
+        found = [
+            entry
+            for fact in call.facts["shell"]
+            for entry in shell_alternatives(fact, available=known)
+        ]
         verdict.alternatives = (*verdict.alternatives, *found)
 
     def _ask(self, call: Invocation, target: Target, verdict: Verdict, session: Session) -> Phase:
-        """Ask for an approval; whatever was answered is decided again, so that a deny still wins."""
+        """Ask for an approval; whatever was answered is decided again, so that a deny still
+        wins.
+        """
         call.enter(InvocationStatus.AWAITING_APPROVAL)
         session.count("asks")
         request = call.request = self._questions.make(call, verdict)
         if self._hooks is not None:
             yield from self._hooks.asking(call, request, session)
-        self._recorder.emit(call, Event.PERMISSION_REQUESTED, {Attr.POLICY_ENGINE: str(verdict.engine)})
+        self._recorder.emit(
+            call, Event.PERMISSION_REQUESTED, {Attr.POLICY_ENGINE: str(verdict.engine)}
+        )
         self._recorder.emit(call, Event.APPROVAL_REQUESTED, {Attr.APPROVAL_ID: request.request_id})
         self._recorder.pending(1)
         if call.handle is not None:
@@ -255,18 +310,31 @@ class Permission:
             )
         except ApprovalError as error:
             self._recorder.pending(-1)
-            if isinstance(error, ApprovalConflict) and error.reason is ApprovalConflictReason.RATE_LIMITED:
+            if (
+                isinstance(error, ApprovalConflict)
+                and error.reason is ApprovalConflictReason.RATE_LIMITED
+            ):
                 session.count("denials")
-                self._refusals.refuse(call, ErrorClass.RATE_LIMITED, str(error), InvocationStatus.BLOCKED)
+                self._refusals.refuse(
+                    call, ErrorClass.RATE_LIMITED, str(error), InvocationStatus.BLOCKED
+                )
             if isinstance(error, ApprovalStoreError):
-                self._refusals.unavailable(call, f"the approval request could not be stored: {error}")
+                self._refusals.unavailable(
+                    call, f"the approval request could not be stored: {error}"
+                )
             self._refusals.blocked(call, f"the approval request could not be stored: {error}")
         if answer is None:
             self._refusals.pending(call)
         self.take(call, target, answer, session, waited=time.perf_counter() - asked_at)
 
     def take(
-        self, call: Invocation, target: Target, answer: ApprovalAnswer, session: Session, *, waited: float
+        self,
+        call: Invocation,
+        target: Target,
+        answer: ApprovalAnswer,
+        session: Session,
+        *,
+        waited: float,
     ) -> None:
         """Take an answer into the call."""
         status = ApprovalStatus.APPROVED if answer.approved else ApprovalStatus.REJECTED
@@ -289,7 +357,9 @@ class Permission:
         call.enter(InvocationStatus.APPROVED)
 
     def resume(self, call: Invocation, target: Target, session: Session) -> None:
-        """Take the stored answer of a paused call; without a usable one, the call ends or waits on."""
+        """Take the stored answer of a paused call; without a usable one, the call ends or
+        waits on.
+        """
         if (ticket := call.ticket) is None:
             return
         request = ticket.request
@@ -304,10 +374,17 @@ class Permission:
             session.count("denials")
             self._refusals.overdue(call)
         answer = ticket.answer
-        if answer is None or request.status not in (ApprovalStatus.APPROVED, ApprovalStatus.REJECTED):
+        if answer is None or request.status not in (
+            ApprovalStatus.APPROVED,
+            ApprovalStatus.REJECTED,
+        ):
             session.count("denials")
             self._refusals.unapproved(call, f"the approval request is {request.status.value}")
-        waited = (request.answered_at - request.created_at).total_seconds() if request.answered_at else 0.0
+        waited = (
+            (request.answered_at - request.created_at).total_seconds()
+            if request.answered_at
+            else 0.0
+        )
         self.take(call, target, answer, session, waited=max(0.0, waited))
 
     def _claim(self, call: Invocation, verdict: Verdict, session: Session) -> Phase:
@@ -318,12 +395,19 @@ class Permission:
         approvals = call.in_charge.approvals
         places = bound_places(context, call.facts)
         terms = digest(self._inputs.approved_form(call)), verdict.revision, call.spec.digest
-        binding = ClaimBinding(*terms, call.spec.tool_id, context.actor, context.tenant, context.session_id, places)
+        binding = ClaimBinding(
+            *terms, call.spec.tool_id, context.actor, context.tenant, context.session_id, places
+        )
         try:
-            call.claim = yield Call(approvals.claim, approvals.aclaim, (call.request.request_id, binding))
+            call.claim = yield Call(
+                approvals.claim, approvals.aclaim, (call.request.request_id, binding)
+            )
         except ApprovalError as error:
             session.count("denials")
-            if isinstance(error, ApprovalConflict) and error.reason is ApprovalConflictReason.CONSUMED:
+            if (
+                isinstance(error, ApprovalConflict)
+                and error.reason is ApprovalConflictReason.CONSUMED
+            ):
                 self._refusals.used_already(call)
             if isinstance(error, ApprovalStoreError):
                 self._refusals.unavailable(call, f"the approval could not be claimed: {error}")
@@ -335,23 +419,32 @@ class Permission:
     def _check_roles(self, call: Invocation, verdict: Verdict, session: Session) -> None:
         """End a call that was approved by somebody whose yes the second decision does not take.
 
-        A policy may ask for other people the second time: because the approver changed the arguments, because the
-        policy changed while the call waited, or because it only sees now who answered.
+        A policy may ask for other people the second time: because the approver changed the
+        arguments, because the policy changed while the call waited, or because it only sees now who
+        answered.
         """
         needed = verdict.approver_roles if verdict.behavior is not Behavior.ALLOW else ()
         if needed and call.approval is not None and set(needed).isdisjoint(call.approval["roles"]):
             session.count("denials")
             roles = self._refusals.redact(", ".join(needed), call)
-            self._refusals.unapproved(call, f"the approval can't be used: it takes one of the roles: {roles}")
+            self._refusals.unapproved(
+                call, f"the approval can't be used: it takes one of the roles: {roles}"
+            )
 
 
 def _reads_history(call: Invocation) -> bool:
     return call.services is None or call.services.decider.wants(HISTORY, call.context.mode)
 
 
-def policy_input(call: Invocation, session: Session, counters: Mapping[str, int] | None = None) -> PolicyInput:
+def policy_input(
+    call: Invocation, session: Session, counters: Mapping[str, int] | None = None
+) -> PolicyInput:
     """Build the policy input of a call."""
-    native: Any = {"external_mappings": [one.model_dump(mode="json") for one in call.mappings]} if call.mappings else {}
+    native: Any = (
+        {"external_mappings": [one.model_dump(mode="json") for one in call.mappings]}
+        if call.mappings
+        else {}
+    )
     spec, context = call.spec, call.context
     tool = call.policy_tool
     past: tuple[list[dict[str, Any]], bool] = ([], True)

@@ -1,8 +1,8 @@
 """The phases of the standard's execution pipeline, once, as a generator without I/O of its own.
 
-It yields effects (decide, ask, execute, wait ...) and receives their results; ``drivers`` performs or awaits them. Two
-opposite rules hold side by side: up to the tool's body everything fails closed (``permission``, ``endings``), from the
-body on everything fails silent (``body``).
+It yields effects (decide, ask, execute, wait ...) and receives their results; ``drivers`` performs
+or awaits them. Two opposite rules hold side by side: up to the tool's body everything fails closed
+(``permission``, ``endings``), from the body on everything fails silent (``body``).
 """
 
 from __future__ import annotations
@@ -66,7 +66,10 @@ _LIFECYCLE_ERRORS = {
 }
 
 
-_LAST_STEPS = {InvocationStatus.SUCCEEDED: ProgressStatus.COMPLETED, InvocationStatus.CANCELED: ProgressStatus.CANCELED}
+_LAST_STEPS = {
+    InvocationStatus.SUCCEEDED: ProgressStatus.COMPLETED,
+    InvocationStatus.CANCELED: ProgressStatus.CANCELED,
+}
 
 _ENDED_KEPT: Final = 1024
 
@@ -99,14 +102,24 @@ class Pipeline:
         self._sessions = sessions
         self._refusals = Refusals(recorder, clean)
         self._inputs = Inputs(self._refusals, recorder)
-        runner = HookRunner(hooks, recorder, self._refusals, self._inputs) if hooks is not None else None
+        runner = (
+            HookRunner(hooks, recorder, self._refusals, self._inputs) if hooks is not None else None
+        )
         self._reporter = Reporter(recorder)
         self.running: dict[str, CallHandle] = {}  # the calls that go on, by id
         self.ended: deque[str] = deque(maxlen=_ENDED_KEPT)  # ids of the calls that ended last
         self.gate = Gate(lock_timeout)
         self._schedule = Schedule(self.gate, recorder, self._refusals)
         self._permission = Permission(
-            self._refusals, self._inputs, recorder, questions, environment, runner, known_tools, self._schedule, before
+            self._refusals,
+            self._inputs,
+            recorder,
+            questions,
+            environment,
+            runner,
+            known_tools,
+            self._schedule,
+            before,
         )
         self.paused = PausedCalls()
         self.required = RequiredActions(
@@ -115,7 +128,11 @@ class Pipeline:
         self._body = Body(self._refusals, recorder, delivery, errors, runner)
 
     def run(
-        self, call: Invocation, target: Target, links: tuple[Link, ...] = (), services: Services | None = None
+        self,
+        call: Invocation,
+        target: Target,
+        links: tuple[Link, ...] = (),
+        services: Services | None = None,
     ) -> Steps:
         """Walk one call through all phases.
 
@@ -126,7 +143,8 @@ class Pipeline:
             services: who decides and asks, where that is not this pipeline's own.
 
         Returns:
-            The generator; it returns the invocation, and raises nothing but GeneratorExit thrown into it.
+            The generator; it returns the invocation, and raises nothing but GeneratorExit thrown
+            into it.
         """
         call.services = services or self._services
         session = self._sessions.of(call.context)
@@ -149,7 +167,9 @@ class Pipeline:
                 yield from self._permission.resolve(call, target, session)
                 if call.spec.by_reference and (changed := hand_over(call)) is not None:
                     yield from finish(call, ResultStatus.DENIED)
-                    self._refusals.blocked(call, f"/{changed}: changed by the caller since it was decided on")
+                    self._refusals.blocked(
+                        call, f"/{changed}: changed by the caller since it was decided on"
+                    )
                 admitted = True
             except Refused:
                 if call.outcome is Outcome.PENDING:
@@ -168,7 +188,11 @@ class Pipeline:
         except BaseException as signal:
             self._refusals.stopped(call, signal)
         finally:
-            if call.place is not None or call.modifier is not None or (call.handle is not None and call.handle.locks):
+            if (
+                call.place is not None
+                or call.modifier is not None
+                or (call.handle is not None and call.handle.locks)
+            ):
                 self._schedule.leave(call)
             self._close(call, session, told)
         return call
@@ -236,7 +260,9 @@ class Pipeline:
         if kept:
             return
         call.outcome = Outcome.NOT_EXECUTED
-        call.fail(ErrorClass.RATE_LIMITED, "too many calls wait for results", InvocationStatus.BLOCKED)
+        call.fail(
+            ErrorClass.RATE_LIMITED, "too many calls wait for results", InvocationStatus.BLOCKED
+        )
         yield from finish(call, ResultStatus.FAILED)
         self._sessions.of(call.context).give_back(call.spec.tool_id)
 
@@ -277,7 +303,12 @@ class Pipeline:
             recorder.emit(call, Event.CANCEL_REQUESTED, {Attr.ABORT_REASON: call.abort_reason})
             if call.approval_status == ApprovalStatus.CANCELED:
                 recorder.pending(-1)
-            call.fail(ErrorClass.CANCELED, f"interrupted: {reason}", InvocationStatus.CANCELED, ResultStatus.CANCELED)
+            call.fail(
+                ErrorClass.CANCELED,
+                f"interrupted: {reason}",
+                InvocationStatus.CANCELED,
+                ResultStatus.CANCELED,
+            )
             yield from finish(call, ResultStatus.CANCELED)
             if session.shared:
                 told = yield Call(self._settle, None, (call, session))
@@ -304,7 +335,9 @@ class Pipeline:
         return call
 
     def preflight(self, call: Invocation, target: Target) -> Steps:
-        """Decide a call that nobody will run: no span, no counter, no ask, no hook; a grant is looked at, not used."""
+        """Decide a call that nobody will run: no span, no counter, no ask, no hook; a grant is
+        looked at, not used.
+        """
         call.services = self._services
         session = self._sessions.of(call.context)
         try:
@@ -323,7 +356,9 @@ class Pipeline:
             message = "no tool of that name is on the surface"
             self._refusals.refuse(call, ErrorClass.UNKNOWN_TOOL, message, InvocationStatus.BLOCKED)
         if call.spec.refusal:
-            self._refusals.refuse(call, ErrorClass.BLOCKED_TOOL, call.spec.refusal, InvocationStatus.BLOCKED)
+            self._refusals.refuse(
+                call, ErrorClass.BLOCKED_TOOL, call.spec.refusal, InvocationStatus.BLOCKED
+            )
         call.enter(InvocationStatus.SELECTED)
         if call.context.surface_in_force is not None or call.ticket is not None:
             self._check_surface(call, session)
@@ -342,7 +377,9 @@ class Pipeline:
             )
 
     def _check_surface(self, call: Invocation, session: Session) -> None:
-        """Refuse a call that the surface in force does not have; where it is not here, ask the policy again."""
+        """Refuse a call that the surface in force does not have; where it is not here, ask the
+        policy again.
+        """
         context, tool_id = call.context, call.spec.tool_id
         refusal: tuple[ErrorClass, str] | None = None
         if context.surface_in_force is not None:
@@ -350,6 +387,9 @@ class Pipeline:
         elif call.ticket is not None and call.ticket.context.get("surface_in_force"):
             document = tool_input(context, session, call.spec.policy_tool, call.spec.policy_profile)
             if not self._services.decider.visible(document):
-                refusal = ErrorClass.BLOCKED_TOOL, "the tool is hidden by now, and its surface is not here"
+                refusal = (
+                    ErrorClass.BLOCKED_TOOL,
+                    "the tool is hidden by now, and its surface is not here",
+                )
         if refusal is not None:
             self._refusals.refuse(call, *refusal, InvocationStatus.BLOCKED)

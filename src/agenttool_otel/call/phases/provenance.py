@@ -1,7 +1,8 @@
-"""What a tool says other than by returning: the items of a stream and the text of an exception reach a model too.
+"""What a tool says other than by returning: the items of a stream and the text of an exception
+reach a model too.
 
-So the session's ledger has to know their words, or an agent that reads a page in pieces, or in an error, would be told
-what to do by it with nobody seeing where the value came from.
+So the session's ledger has to know their words, or an agent that reads a page in pieces, or in an
+error, would be told what to do by it with nobody seeing where the value came from.
 """
 
 from __future__ import annotations
@@ -43,7 +44,11 @@ class StreamWords:
         self._left -= 1
         if type(item) is str:
             whole = self._tail + item[:_TAIL_CHARS]
-            self._tail = (self._tail + item)[-_TAIL_CHARS:] if len(item) < _TAIL_CHARS else item[-_TAIL_CHARS:]
+            self._tail = (
+                (self._tail + item)[-_TAIL_CHARS:]
+                if len(item) < _TAIL_CHARS
+                else item[-_TAIL_CHARS:]
+            )
             item = [item, whole]
         _tell(self._session, self._tool_id, item if self._left else _UNREADABLE)
 
@@ -51,22 +56,32 @@ class StreamWords:
 def record_output(call: Invocation, session: Session, value: Any) -> None:
     """Tell a session's ledger what a call gave, and what it was given."""
     arguments = call.permission_input
-    named = [text for text in arguments.values() if isinstance(text, str) and 0 < len(text) <= _LABEL_CHARS]
+    named = [
+        text
+        for text in arguments.values()
+        if isinstance(text, str) and 0 < len(text) <= _LABEL_CHARS
+    ]
     label = named[0] if len(named) == 1 else ""
-    session.open_ledger().record_output(call.spec.tool_id, value, call.spec.output_trust, given=arguments, label=label)
+    session.open_ledger().record_output(
+        call.spec.tool_id, value, call.spec.output_trust, given=arguments, label=label
+    )
 
 
 def record_exception_text(call: Invocation, session: Session, error: BaseException) -> None:
     """Tell a session's ledger what an exception says; never raises."""
     tool_id = call.spec.declaration.tool_id
     try:
-        texts: Any = [str(one)[:_MAX_TEXT_CHARS] for one in (error, *getattr(error, "__notes__", ())[:16])]
+        texts: Any = [
+            str(one)[:_MAX_TEXT_CHARS] for one in (error, *getattr(error, "__notes__", ())[:16])
+        ]
     except BaseException:  # other people's __str__, which may raise anything
         texts = _UNREADABLE
     _tell(session, tool_id, texts, _ERRORS, call.permission_input)
 
 
-def _tell(session: Session, tool_id: str, value: Any, trust: OutputTrust = ANYBODYS, given: Any = None) -> None:
+def _tell(
+    session: Session, tool_id: str, value: Any, trust: OutputTrust = ANYBODYS, given: Any = None
+) -> None:
     try:
         session.open_ledger().record_output(tool_id, value, trust, given=given)
     except BaseException:

@@ -1,4 +1,6 @@
-"""The ways in which a call ends without running: each leaves a typed error, a terminal state and a span."""
+"""The ways in which a call ends without running: each leaves a typed error, a terminal state and a
+span.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,11 @@ class Refused(Exception):
 def fail_closed(message: str, cause: FailClosedCause) -> Verdict:
     """Make the verdict of a decision that could not be had."""
     return Verdict(
-        Behavior.DENY, source=DecisionSource.ERROR, reason_type=ReasonType.POLICY, message=message, fail_closed=cause
+        Behavior.DENY,
+        source=DecisionSource.ERROR,
+        reason_type=ReasonType.POLICY,
+        message=message,
+        fail_closed=cause,
     )
 
 
@@ -72,7 +78,9 @@ class Refusals:
 
     def invalid(self, call: Invocation, message: str) -> NoReturn:
         """End the call because its arguments don't fit the schema."""
-        self.refuse(call, ErrorClass.SCHEMA_VALIDATION_FAILED, message, InvocationStatus.SCHEMA_PARSE_FAILED)
+        self.refuse(
+            call, ErrorClass.SCHEMA_VALIDATION_FAILED, message, InvocationStatus.SCHEMA_PARSE_FAILED
+        )
 
     def undecidable(self, call: Invocation, message: str) -> NoReturn:
         """End the call because its arguments can't be put before the policy as they are."""
@@ -82,10 +90,14 @@ class Refusals:
 
     def blocked(self, call: Invocation, message: str) -> NoReturn:
         """End the call because it can't be decided, or its decision can't be kept or used."""
-        self.refuse(call, ErrorClass.POLICY_BLOCKED, message, InvocationStatus.DENIED, ResultStatus.DENIED)
+        self.refuse(
+            call, ErrorClass.POLICY_BLOCKED, message, InvocationStatus.DENIED, ResultStatus.DENIED
+        )
 
     def unavailable(self, call: Invocation, message: str) -> NoReturn:
-        """End the call because a store can't be used: nobody said no, and the same call may be sent again."""
+        """End the call because a store can't be used: nobody said no, and the same call may be sent
+        again.
+        """
         self._recorder.decided(call, fail_closed(message, FailClosedCause.STORE_UNAVAILABLE))
         call.fail(ErrorClass.POLICY_BLOCKED, message, InvocationStatus.DENIED, ResultStatus.DENIED)
         if call.error is not None:
@@ -93,7 +105,9 @@ class Refusals:
         raise Refused
 
     def overdue(self, call: Invocation) -> NoReturn:
-        """End the call because nobody answered in time, or nobody used the answer: no person said no."""
+        """End the call because nobody answered in time, or nobody used the answer: no
+        person said no.
+        """
         verdict = Verdict(
             Behavior.DENY,
             source=DecisionSource.TIMEOUT,
@@ -102,7 +116,9 @@ class Refusals:
         )
         self._recorder.decided(call, verdict)
         call.approval_status = ApprovalStatus.EXPIRED.value
-        call.fail(ErrorClass.POLICY_BLOCKED, verdict.message, InvocationStatus.DENIED, ResultStatus.DENIED)
+        call.fail(
+            ErrorClass.POLICY_BLOCKED, verdict.message, InvocationStatus.DENIED, ResultStatus.DENIED
+        )
         if call.error is not None:
             call.error.recoverability = Recoverability.APPROVAL_NEEDED
             call.error.retry.approval_required = True
@@ -114,7 +130,9 @@ class Refusals:
 
     def mutation_failed(self, call: Invocation, message: str) -> NoReturn:
         """End the call because a changed input can't be used."""
-        self.refuse(call, ErrorClass.INPUT_MUTATION_FAILED, message, InvocationStatus.VALIDATION_FAILED)
+        self.refuse(
+            call, ErrorClass.INPUT_MUTATION_FAILED, message, InvocationStatus.VALIDATION_FAILED
+        )
 
     def deny(self, call: Invocation, verdict: Verdict, session: Session) -> NoReturn:
         """End the call with a denial."""
@@ -125,7 +143,11 @@ class Refusals:
         elif verdict.fail_closed is not None:
             error_class = ErrorClass.POLICY_BLOCKED
         elif verdict.source is DecisionSource.HOOK:
-            error_class = ErrorClass.HOOK_FAILED if verdict.extra.get(HOOK_FAILED) else ErrorClass.HOOK_BLOCKED
+            error_class = (
+                ErrorClass.HOOK_FAILED
+                if verdict.extra.get(HOOK_FAILED)
+                else ErrorClass.HOOK_BLOCKED
+            )
         else:
             error_class = ErrorClass.PERMISSION_DENIED
         message = verdict.message or "the policy denies this call"
@@ -156,15 +178,24 @@ class Refusals:
         )
         asked = call.verdict
         self._recorder.decided(call, verdict)
-        call.verdict = asked  # what the policy said: spans and metrics tell apart what was asked and what was denied
+        # what the policy said: spans and metrics tell apart what was asked and what was denied
+        call.verdict = asked
         return said
 
     def unapproved(self, call: Invocation, message: str) -> NoReturn:
         """End the call because it has no approval that can be used."""
-        self.refuse(call, ErrorClass.APPROVAL_REJECTED, message, InvocationStatus.DENIED, ResultStatus.REJECTED)
+        self.refuse(
+            call,
+            ErrorClass.APPROVAL_REJECTED,
+            message,
+            InvocationStatus.DENIED,
+            ResultStatus.REJECTED,
+        )
 
     def used_already(self, call: Invocation, outcome: ResultStatus | None = None) -> NoReturn:
-        """End the call because its approval was used for an earlier run: nobody rejected anything."""
+        """End the call because its approval was used for an earlier run: nobody rejected
+        anything.
+        """
         ended = f", and ended as {outcome.value}" if outcome is not None else ""
         self.blocked(call, f"the approval was used already: the call it covers ran once{ended}")
 
@@ -181,27 +212,39 @@ class Refusals:
         call.result_status = ResultStatus.PENDING
 
     def bug(self, call: Invocation, bug: Exception) -> None:
-        """Turn a failure of this package before the body into a denial, described by its type alone."""
-        if isinstance(bug, UnsupportedEventLoop):  # no failure of this package, and its text is fixed
+        """Turn a failure of this package before the body into a denial, described by its
+        type alone.
+        """
+        # no failure of this package, and its text is fixed
+        if isinstance(bug, UnsupportedEventLoop):
             reason = f"no decision: {bug}"
         else:
             reason = f"internal error: {short_name(bug)}"
             self._recorder.telemetry.losses.note("pipeline", bug)
         verdict = fail_closed(reason, FailClosedCause.INTERNAL)
         self._recorder.decided(call, verdict)
-        call.fail(ErrorClass.POLICY_BLOCKED, verdict.message, InvocationStatus.DENIED, ResultStatus.DENIED)
+        call.fail(
+            ErrorClass.POLICY_BLOCKED, verdict.message, InvocationStatus.DENIED, ResultStatus.DENIED
+        )
 
     def stopped(self, call: Invocation, signal: BaseException) -> None:
-        """End the call because something was thrown into it; an abandoned generator goes on being abandoned."""
+        """End the call because something was thrown into it; an abandoned generator goes on being
+        abandoned.
+        """
         self.cancel(call, signal)
         if isinstance(signal, GeneratorExit):
             raise signal
         call.exception = signal
 
     def cancel(
-        self, call: Invocation, signal: BaseException | None, result: ResultStatus = ResultStatus.CANCELED
+        self,
+        call: Invocation,
+        signal: BaseException | None,
+        result: ResultStatus = ResultStatus.CANCELED,
     ) -> None:
-        """Record that the call was stopped from outside, for the reason that was given with the request."""
+        """Record that the call was stopped from outside, for the reason that was given with the
+        request.
+        """
         error_class, message, state = ErrorClass.CANCELED, "canceled", call.cancellation
         if state is not None:
             call.abort_reason = state.abort_reason
@@ -210,7 +253,9 @@ class Refusals:
             if call.handle is not None:
                 call.handle.settle(CancelOutcome.CANCELED)
         elif signal is not None:  # who knows by whom has said so already
-            call.abort_reason = call.abort_reason or (cancellation(signal) or AbortReason.UNKNOWN).value
+            call.abort_reason = (
+                call.abort_reason or (cancellation(signal) or AbortReason.UNKNOWN).value
+            )
         details = {"native_error_ref": short_name(signal)} if signal is not None else {}
         call.fail(error_class, message, InvocationStatus.CANCELED, result, **details)
 
@@ -219,7 +264,9 @@ class Refusals:
         return self._recorder.cleaner(call, self._clean)(text)
 
     def message_of(self, error: BaseException, call: Invocation) -> str:
-        """Return an exception's redacted message; a ``__str__`` that raises costs the message, nothing else."""
+        """Return an exception's redacted message; a ``__str__`` that raises costs the message,
+        nothing else.
+        """
         try:
             text = str(error)
         except BaseException:  # other people's __str__, which may raise anything

@@ -1,1 +1,3 @@
-"""A call that goes on: what its body may ask of it, what it tells of itself, and how it is stopped."""
+"""A call that goes on: what its body may ask of it, what it tells of itself, and how it is
+stopped.
+"""

@@ -8,8 +8,12 @@ from agenttool_otel.names import AbortReason, CancelOutcome
 from agenttool_otel.records import ToolResult
 
 
-def cancel_call(runtime: Runtime, invocation_id: str, reason: str, abort_reason: AbortReason) -> CancelState | None:
-    """Ask a call of this process to stop; ``None`` where none of that id goes on or ended lately."""
+def cancel_call(
+    runtime: Runtime, invocation_id: str, reason: str, abort_reason: AbortReason
+) -> CancelState | None:
+    """Ask a call of this process to stop; ``None`` where none of that id goes on or ended
+    lately.
+    """
     handle = runtime.pipeline.running.get(invocation_id)
     if handle is None and invocation_id not in runtime.pipeline.ended:
         return None

@@ -1,6 +1,8 @@
-"""A call whose body runs in another process: what it reports, and its question whether to stop, come back by a pipe.
+"""A call whose body runs in another process: what it reports, and its question whether to stop,
+come back by a pipe.
 
-The body asks and this process answers, so that a report is told, and a stop is acknowledged, before the body goes on.
+The body asks and this process answers, so that a report is told, and a stop is acknowledged, before
+the body goes on.
 """
 
 from __future__ import annotations
@@ -39,7 +41,9 @@ class FarHandle(CallHandle):
         return self._ask(None)
 
     def runs_on(self, executor: Executor) -> bool:
-        """Tell whether this call's body takes a place of an executor here: it is in another process."""
+        """Tell whether this call's body takes a place of an executor here: it is in another
+        process.
+        """
         return False
 
     def report(self, facts: dict[str, Any], pause: float = 0.0) -> None:
@@ -69,7 +73,9 @@ def far_handle(handle: CallHandle) -> FarHandle:
 
     ours, theirs = Pipe()
     listens = copy_context().run  # whoever listens to progress does so in this context
-    threading.Thread(target=listens, args=(_answer, ours, handle), name="agenttool-far", daemon=True).start()
+    threading.Thread(
+        target=listens, args=(_answer, ours, handle), name="agenttool-far", daemon=True
+    ).start()
     return FarHandle(handle.invocation_id, theirs)
 
 

@@ -1,7 +1,8 @@
-"""The handle of a call that goes on: its body looks into it, and whoever wants the call stopped asks it.
+"""The handle of a call that goes on: its body looks into it, and whoever wants the call stopped
+asks it.
 
-A request, what became of it and the call's own end are separate facts: a function that nobody can stop goes on, and
-then the cancellation has failed, whatever the caller was told.
+A request, what became of it and the call's own end are separate facts: a function that nobody can
+stop goes on, and then the cancellation has failed, whatever the caller was told.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ class CancelState:
         abort_reason: the standard's word for it.
         requested_at: seconds since the epoch.
         acknowledged_at: when the call took the request, if it has.
-        outcome: ``canceled`` when the call ended for it, ``cancel_failed`` when it ended otherwise or goes on where
-            nobody waits for it any more; ``None`` while that is open.
+        outcome: ``canceled`` when the call ended for it, ``cancel_failed`` when it ended otherwise
+            or goes on where nobody waits for it any more; ``None`` while that is open.
     """
 
     invocation_id: str
@@ -46,7 +47,8 @@ class CancelState:
     outcome: CancelOutcome | None = None
 
 
-_mutex: Final = new_lock()  # one for all calls: it is held for some assignments, and a lock a call costs more
+# one for all calls: it is held for some assignments, and a lock a call costs more
+_mutex: Final = new_lock()
 
 
 class CallHandle:
@@ -54,12 +56,22 @@ class CallHandle:
 
     Attributes:
         invocation_id: the call.
-        deadline: when its time is over, on the clock of ``time.monotonic()``; ``None`` without a limit.
+        deadline: when its time is over, on the clock of ``time.monotonic()``; ``None`` without a
+          limit.
         cancellation: the request to stop, if there is one.
     """
 
     __slots__ = (
-        *("_call", "_stop", "cancellation", "deadline", "held_back", "invocation_id", "locks", "next_report"),
+        *(
+            "_call",
+            "_stop",
+            "cancellation",
+            "deadline",
+            "held_back",
+            "invocation_id",
+            "locks",
+            "next_report",
+        ),
         *("children", "parent", "reporter", "__weakref__"),
     )
 
@@ -103,7 +115,7 @@ class CallHandle:
         """
         self.reporter.mapped(self._call, [mapping])
 
-    # --- who wants it stopped, and what became of that ---------------------------------------------------------------
+    # --- who wants it stopped, and what became of that --------------------------------------------
 
     def request(self, state: CancelState) -> CancelState:
         """Ask the call to stop; the first request stands.
@@ -116,7 +128,9 @@ class CallHandle:
                 return self.cancellation
             self.cancellation = self._call.cancellation = state
             stop = self._stop
-        self.reporter.emit(self._call, Event.CANCEL_REQUESTED, {Attr.ABORT_REASON: state.abort_reason})
+        self.reporter.emit(
+            self._call, Event.CANCEL_REQUESTED, {Attr.ABORT_REASON: state.abort_reason}
+        )
         if stop is not None:
             stop()
         self._request_of_children(state)
@@ -134,7 +148,9 @@ class CallHandle:
             self.children.add(child)
 
     def leave_parent(self) -> None:
-        """Note that this call has ended: a request to stop the one around it concerns it no more."""
+        """Note that this call has ended: a request to stop the one around it concerns it no
+        more.
+        """
         with _mutex:
             if self.parent is not None and self.parent.children is not None:
                 self.parent.children.discard(self)
@@ -145,7 +161,9 @@ class CallHandle:
         Args:
             executor: where it may run.
         """
-        return self._call.executor is executor or (self.parent is not None and self.parent.runs_on(executor))
+        return self._call.executor is executor or (
+            self.parent is not None and self.parent.runs_on(executor)
+        )
 
     def _request_of_children(self, state: CancelState) -> None:
         with _mutex:
@@ -158,7 +176,9 @@ class CallHandle:
         state = self.cancellation
         if state is not None and state.acknowledged_at is None:
             state.acknowledged_at = time.time()
-            self.reporter.emit(self._call, Event.CANCEL_ACKNOWLEDGED, {Attr.ABORT_REASON: state.abort_reason})
+            self.reporter.emit(
+                self._call, Event.CANCEL_ACKNOWLEDGED, {Attr.ABORT_REASON: state.abort_reason}
+            )
 
     def settle(self, outcome: CancelOutcome) -> None:
         """Note what became of the request.
@@ -173,13 +193,16 @@ class CallHandle:
         if outcome is CancelOutcome.CANCELED:
             self.acknowledge()
         else:
-            self.reporter.emit(self._call, Event.CANCEL_FAILED, {Attr.ABORT_REASON: state.abort_reason})
+            self.reporter.emit(
+                self._call, Event.CANCEL_FAILED, {Attr.ABORT_REASON: state.abort_reason}
+            )
 
     def stop_with(self, stop: Callable[[], Any] | None) -> None:
         """Say how the call can be stopped from now on; a request that came before does it now.
 
         Args:
-            stop: asks for it, in the thread of whoever requests it; ``None`` where only the body can.
+            stop: asks for it, in the thread of whoever requests it; ``None`` where only the body
+              can.
         """
         with _mutex:
             self._stop = stop
@@ -205,7 +228,7 @@ class CallHandle:
         else:
             self.tell(ProgressStatus.COMPLETED if error is None else ProgressStatus.FAILED)
 
-    # --- what it tells -----------------------------------------------------------------------------------------------
+    # --- what it tells ----------------------------------------------------------------------------
 
     def tell(self, status: ProgressStatus) -> None:
         """Tell a step of the call's way, where somebody listens.
@@ -214,7 +237,11 @@ class CallHandle:
             status: the step.
         """
         recorder, listeners = self.reporter.recorder, progress_listeners.get()
-        if recorder.verbose or recorder.telemetry.settings.progress or any(map(_wants_steps, listeners)):
+        if (
+            recorder.verbose
+            or recorder.telemetry.settings.progress
+            or any(map(_wants_steps, listeners))
+        ):
             self.flush()
             self.report({"status": status})
 

@@ -1,8 +1,9 @@
 """One call that passes several guards is decided, asked and recorded by the first of them.
 
-A guard says what it decided (the tools that this very call goes on through, and the arguments) while the call's body
-runs. A guard behind it that meets one of these tools with these arguments lets the call through, once each. A second
-call of the tool, or one with other arguments, is a call of its own.
+A guard says what it decided (the tools that this very call goes on through, and the arguments)
+while the call's body runs. A guard behind it that meets one of these tools with these arguments
+lets the call through, once each. A second call of the tool, or one with other arguments, is a call
+of its own.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from typing import Any, Final
 
 from agenttool_otel.values.canonical import digest
 
-_decided: contextvars.ContextVar[DecidedCall | None] = contextvars.ContextVar("agenttool_decided_call", default=None)
+_decided: contextvars.ContextVar[DecidedCall | None] = contextvars.ContextVar(
+    "agenttool_decided_call", default=None
+)
 in_progress: Final = _decided.get
 """Returns the decided call whose body runs; ``None`` where there is none, as in most calls."""
 
@@ -30,7 +33,9 @@ class DecidedCall:
 
     __slots__ = ("_arguments", "_hidden", "_tools")
 
-    def __init__(self, tools: Iterable[object], arguments: Mapping[str, Any], hidden: Iterable[str] = ()) -> None:
+    def __init__(
+        self, tools: Iterable[object], arguments: Mapping[str, Any], hidden: Iterable[str] = ()
+    ) -> None:
         self._tools = {id(tool): tool for tool in tools}
         self._arguments = arguments
         self._hidden = frozenset(hidden)
@@ -47,7 +52,9 @@ class DecidedCall:
             arguments: what would be decided of it.
             defaults: values of arguments that the first guard need not have seen.
         """
-        if not _same(self._arguments, {n: v for n, v in arguments.items() if n not in self._hidden}, defaults):
+        if not _same(
+            self._arguments, {n: v for n, v in arguments.items() if n not in self._hidden}, defaults
+        ):
             return False
         return self._tools.pop(id(tool), None) is not None
 
@@ -68,19 +75,27 @@ def decided(call: DecidedCall) -> Iterator[None]:
 
 
 def decided_call(tool: object) -> DecidedCall | None:
-    """Return the decided call in progress that goes on through a tool; ``None`` where there is none."""
+    """Return the decided call in progress that goes on through a tool; ``None`` where there
+    is none.
+    """
     call = _decided.get()
     return call if call is not None and call.covers(tool) else None
 
 
-def _same(decided: Mapping[str, Any], arguments: Mapping[str, Any], defaults: Mapping[str, Any]) -> bool:
+def _same(
+    decided: Mapping[str, Any], arguments: Mapping[str, Any], defaults: Mapping[str, Any]
+) -> bool:
     shown = {
-        name: value for name, value in arguments.items() if name in decided or not _is_default(name, value, defaults)
+        name: value
+        for name, value in arguments.items()
+        if name in decided or not _is_default(name, value, defaults)
     }
     if digest(dict(decided)) == digest(shown):
         return True
     # a tool of one argument may name it otherwise than its function does
-    return len(decided) == len(shown) == 1 and digest(list(decided.values())) == digest(list(shown.values()))
+    return len(decided) == len(shown) == 1 and digest(list(decided.values())) == digest(
+        list(shown.values())
+    )
 
 
 def _is_default(name: str, value: Any, defaults: Mapping[str, Any]) -> bool:

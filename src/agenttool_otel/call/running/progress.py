@@ -1,4 +1,6 @@
-"""Progress of a running tool: ordered, at most ten reports a second, to events, sinks and whoever listens."""
+"""Progress of a running tool: ordered, at most ten reports a second, to events, sinks and whoever
+listens.
+"""
 
 from __future__ import annotations
 
@@ -34,17 +36,19 @@ def report_progress(
     artifact_refs: Sequence[dict[str, Any]] | None = None,
     status: str = ProgressStatus.RUNNING,
 ) -> None:
-    """Tell how far the governed tool has come in whose body this is called; anywhere else nothing happens.
+    """Tell how far the governed tool has come in whose body this is called; anywhere else nothing
+    happens.
 
-    It never raises. Ten reports a second are told; of more the last one is, at the latest when the call ends.
+    It never raises. Ten reports a second are told; of more the last one is, at the latest when the
+    call ends.
 
     Args:
         percent: 0 to 100.
         message: for people; redacted.
         current_step: name of the step; redacted.
         total_steps: how many there are.
-        bytes_read, bytes_written, line_count: so far.
-        partial_result_refs, artifact_refs: what is there already.
+        bytes_read, bytes_written, line_count: so far. partial_result_refs, artifact_refs: what is
+        there already.
         status: the standard's word.
     """
     facts = locals()
@@ -58,11 +62,13 @@ def report_progress(
 
 @contextmanager
 def progress_to(listener: Listener, *, steps: bool = True) -> Iterator[None]:
-    """Give the progress of the governed calls made inside the block to a function, as ``tool_progress`` records.
+    """Give the progress of the governed calls made inside the block to a function, as
+    ``tool_progress`` records.
 
     Args:
         listener: what it raises is swallowed; it is called in the tool's thread.
-        steps: whether it wants the steps too that every call has, beside what tools report themselves.
+        steps: whether it wants the steps too that every call has, beside what tools report
+          themselves.
     """
     token = progress_listeners.set((*progress_listeners.get(), (listener, steps)))
     try:
@@ -71,14 +77,18 @@ def progress_to(listener: Listener, *, steps: bool = True) -> Iterator[None]:
         progress_listeners.reset(token)
 
 
-def mcp_progress(report: Callable[[float, float, str | None], Coroutine[Any, Any, Any]]) -> Listener:
-    """Return a listener for ``progress_to`` that tells the client of an MCP server, in whatever thread the tool runs.
+def mcp_progress(
+    report: Callable[[float, float, str | None], Coroutine[Any, Any, Any]],
+) -> Listener:
+    """Return a listener for ``progress_to`` that tells the client of an MCP server, in whatever
+    thread the tool runs.
 
-    MCP wants progress that increases: a report without a percentage, or with none above the last, is left out.
+    MCP wants progress that increases: a report without a percentage, or with none above the last,
+    is left out.
 
     Args:
-        report: the request's ``ctx.report_progress``, which sends nothing where the client gave no token; this is
-            called in the server's event loop.
+        report: the request's ``ctx.report_progress``, which sends nothing where the client gave no
+            token; this is called in the server's event loop.
     """
     loop, last = asyncio.get_running_loop(), -1.0
 
@@ -103,21 +113,31 @@ class Reporter:
     def mapped(self, call: Invocation, mappings: Iterable[ExternalMapping]) -> None:
         """Keep native ids of a call, redacted."""
         for mapping in mappings:
-            shown = self.recorder.redacted_object(mapping.model_dump(mode="json", exclude_none=True))
+            shown = self.recorder.redacted_object(
+                mapping.model_dump(mode="json", exclude_none=True)
+            )
             call.mappings = [*call.mappings, type(mapping).model_construct(**shown)]
 
     def progress(self, call: Invocation, sequence: int, facts: dict[str, Any]) -> None:
         """Tell one step."""
         recorder, telemetry = self.recorder, self.recorder.telemetry
-        listeners = (*telemetry.settings.progress, *(listener for listener, _ in progress_listeners.get()))
+        listeners = (
+            *telemetry.settings.progress,
+            *(listener for listener, _ in progress_listeners.get()),
+        )
         try:
-            told = {name: recorder.said(call, str(value)) if name in _WORDS else value for name, value in facts.items()}
+            told = {
+                name: recorder.said(call, str(value)) if name in _WORDS else value
+                for name, value in facts.items()
+            }
             attributes: dict[str, Any] = {
                 Attr.PROGRESS_SEQUENCE: sequence,
                 Attr.PROGRESS_STATUS: str(ProgressStatus(told["status"])),
             }
             if told.get("percent") is not None:
-                told["percent"] = attributes[Attr.PROGRESS_PERCENT] = min(100.0, max(0.0, float(told["percent"])))
+                told["percent"] = attributes[Attr.PROGRESS_PERCENT] = min(
+                    100.0, max(0.0, float(told["percent"]))
+                )
             recorder.emit(call, Event.INVOCATION_PROGRESS, attributes)
             if not (listeners or telemetry.events.sinks):
                 return

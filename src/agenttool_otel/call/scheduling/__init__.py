@@ -1,1 +1,3 @@
-"""Calls that belong together: who may run beside whom, in which order, and where their bodies run."""
+"""Calls that belong together: who may run beside whom, in which order, and where their
+bodies run.
+"""

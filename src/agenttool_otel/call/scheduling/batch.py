@@ -1,8 +1,9 @@
-"""Several calls at once: each through its own pipeline, under one scheduler policy, results in the order of the input.
+"""Several calls at once: each through its own pipeline, under one scheduler policy, results in the
+order of the input.
 
-Calls are taken up in input order, at most ``max_parallel`` at a time. A call is decided when it is its turn, because an
-earlier one may have changed what the decision is about. Whatever becomes of a call it has a result, also where it never
-ran.
+Calls are taken up in input order, at most ``max_parallel`` at a time. A call is decided when it is
+its turn, because an earlier one may have changed what the decision is about. Whatever becomes of a
+call it has a result, also where it never ran.
 """
 
 from __future__ import annotations
@@ -10,7 +11,16 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import threading
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from queue import SimpleQueue
@@ -62,7 +72,11 @@ class Batch:
     """One batch on its way."""
 
     def __init__(
-        self, runtime: Runtime, calls: Iterable[BatchCall], policy: SchedulerPolicy | None, executor: Executor | None
+        self,
+        runtime: Runtime,
+        calls: Iterable[BatchCall],
+        policy: SchedulerPolicy | None,
+        executor: Executor | None,
     ) -> None:
         self.policy = policy or SchedulerPolicy()
         if self.policy.max_parallel < 1:
@@ -72,7 +86,11 @@ class Batch:
         self._tools = [self._tool(index, item) for index, item in enumerate(self._items)]
         around = current_call()
         # a body that waits for calls on its own executor may hold the last place there
-        self._executor = None if executor is not None and around is not None and around.runs_on(executor) else executor
+        self._executor = (
+            None
+            if executor is not None and around is not None and around.runs_on(executor)
+            else executor
+        )
         if runtime.telemetry.events.sinks:
             told = self.policy.model_dump(mode="json", exclude_none=True)
             runtime.telemetry.events.put(lambda: [("tool_scheduler_policy", told)])
@@ -95,7 +113,7 @@ class Batch:
             raise ConfigurationError(f"call {index} is of no tool of this Governor")
         return tool
 
-    # --- running -----------------------------------------------------------------------------------------------------
+    # --- running ----------------------------------------------------------------------------------
 
     def stream(self) -> Generator[tuple[int, ToolResult], None, None]:
         """Run the calls in threads and give their results, with their places in the batch."""
@@ -104,7 +122,9 @@ class Batch:
                 raise TypeError(f"{tool.spec.name} is asynchronous: use abatch")
         done: SimpleQueue[int | BaseException] = SimpleQueue()
         workers = [
-            threading.Thread(target=contextvars.copy_context().run, args=(self._work, done.put), daemon=True)
+            threading.Thread(
+                target=contextvars.copy_context().run, args=(self._work, done.put), daemon=True
+            )
             for _ in range(self._width)
         ]
         for worker in workers:
@@ -148,7 +168,8 @@ class Batch:
     def _work(self, done: Callable[[int | BaseException], None]) -> None:
         try:
             while (place := self._take()) is not None:
-                context = contextvars.copy_context()  # what one body leaves in its context is not the next one's
+                # what one body leaves in its context is not the next one's
+                context = contextvars.copy_context()
                 context.run(lambda at: run(*self._plan(at)), place)
                 done(place.index)
         except BaseException as bug:
@@ -196,7 +217,7 @@ class Batch:
             call.told_later = []
         return call, self._runtime.pipeline.run(call, target)
 
-    # --- what one call's end is to the others ------------------------------------------------------------------------
+    # --- what one call's end is to the others -----------------------------------------------------
 
     def stopped(self, place: Place, call: Invocation) -> CancelState | None:
         """Tell whether a call is not to run any more, and why."""
@@ -204,7 +225,9 @@ class Batch:
             return CancelState(call.id, self._stop[1], self._stop[0])
         dependent = self.policy.sibling_failure_policy is SiblingFailurePolicy.CANCEL_DEPENDENT
         if dependent and not self._failed.isdisjoint(place.after):
-            return CancelState(call.id, "a call that it depends on failed", AbortReason.SIBLING_ERROR.value)
+            return CancelState(
+                call.id, "a call that it depends on failed", AbortReason.SIBLING_ERROR.value
+            )
         return None
 
     def ended(self, place: Place, call: Invocation) -> None:
@@ -217,7 +240,9 @@ class Batch:
         self._failed.add(place.index)
         cancels = self.policy.sibling_failure_policy is SiblingFailurePolicy.CANCEL_SIBLINGS
         if cancels and call.error is not None and call.status is not InvocationStatus.CANCELED:
-            self._stop_all(AbortReason.SIBLING_ERROR, "another call of the batch failed", lambda _: True)
+            self._stop_all(
+                AbortReason.SIBLING_ERROR, "another call of the batch failed", lambda _: True
+            )
 
     def _interrupt(self, signal: BaseException) -> None:
         """Begin no further call, and stop those that may be stopped; the others are waited for."""
@@ -230,7 +255,9 @@ class Batch:
         word = interface.interrupt_behavior if stated else self.policy.interrupt_behavior
         return word is InterruptBehavior.CANCEL
 
-    def _stop_all(self, reason: AbortReason, message: str, stops: Callable[[Invocation], bool]) -> None:
+    def _stop_all(
+        self, reason: AbortReason, message: str, stops: Callable[[Invocation], bool]
+    ) -> None:
         with self._mutex:
             self._stop = self._stop or (reason.value, message)
             calls = list(self._calls.values())
@@ -239,7 +266,7 @@ class Batch:
             if handle is not None and stops(call):
                 handle.request(CancelState(call.id, message, reason.value))
 
-    # --- results -----------------------------------------------------------------------------------------------------
+    # --- results ----------------------------------------------------------------------------------
 
     def _ready(self, ended: int | BaseException) -> Iterator[tuple[int, ToolResult]]:
         """Take a call's end, and hand on the results whose turn it is."""
@@ -272,7 +299,9 @@ class Batch:
 
 
 def _locks(policy: SchedulerPolicy, tool: str) -> Iterator[str]:
-    """Return the locks that a policy has a tool's calls hold: for all tools, or for those it names."""
+    """Return the locks that a policy has a tool's calls hold: for all tools, or for those
+    it names.
+    """
     for lock in policy.resource_locks:
         name, tools = lock.get("name"), lock.get("tools")
         if isinstance(name, str) and (not isinstance(tools, list) or tool in tools):

@@ -1,7 +1,9 @@
-"""Bodies on somebody's executor: threads, processes, or a cluster behind ``concurrent.futures.Executor``.
+"""Bodies on somebody's executor: threads, processes, or a cluster behind
+``concurrent.futures.Executor``.
 
-The decision stays here. What travels to another process is the tool's plain function by its name, its arguments, the
-facts of the caller's context and the trace context; what comes back is the value, or the exception.
+The decision stays here. What travels to another process is the tool's plain function by its name,
+its arguments, the facts of the caller's context and the trace context; what comes back is the
+value, or the exception.
 """
 
 from __future__ import annotations
@@ -26,23 +28,33 @@ from agenttool_otel.values.inspection import short_name
 
 
 def takes(executor: Executor, effect: Execute) -> bool:
-    """Tell whether a body runs there: a coroutine function needs no thread, and stays in its own loop."""
+    """Tell whether a body runs there: a coroutine function needs no thread, and stays in
+    its own loop.
+    """
     return not (effect.is_async and isinstance(executor, ThreadPoolExecutor))
 
 
 def submit(call: Invocation, executor: Executor, effect: Execute) -> Future[Any]:
     """Start a body there, with the context of the call."""
     if isinstance(executor, ThreadPoolExecutor):
-        return executor.submit(contextvars.copy_context().run, effect.target, *effect.args, **effect.kwargs)
+        return executor.submit(
+            contextvars.copy_context().run, effect.target, *effect.args, **effect.kwargs
+        )
     from opentelemetry import propagate  # it looks for every propagator that is installed
 
     carrier: dict[str, str] = {}
     propagate.inject(carrier)
     profile, far = call.spec.execution, None
-    if call.handle is not None and (profile.supports_progress or profile.supports_cancel) and _is_near(executor):
+    if (
+        call.handle is not None
+        and (profile.supports_progress or profile.supports_cancel)
+        and _is_near(executor)
+    ):
         far = far_handle(call.handle)
     named = _named(effect.target)
-    future = executor.submit(run_in_context, current_context(), _run, named, effect.args, effect.kwargs, carrier, far)
+    future = executor.submit(
+        run_in_context, current_context(), _run, named, effect.args, effect.kwargs, carrier, far
+    )
     if far is not None:
         future.add_done_callback(far.end)
     return future

@@ -1,11 +1,12 @@
 """Who may run now: the order within a turn, exclusive calls, and locks that the whole Governor shares.
 
-All of it is one state behind one mutex, so that a call gets everything it needs at once. Waiting calls are let in in
-the order in which they came.
+All of it is one state behind one mutex, so that a call gets everything it needs at once. Waiting
+calls are let in in the order in which they came.
 
-A call made in another's body may wait while that one holds a lock, so waiting can close a circle: each of two calls
-holds the other's lock. Whenever a call begins to wait, the gate looks for such a circle, and the youngest call in it
-fails. A wait for locks has a limit, too: a circle through threads that carry no context can't be seen.
+A call made in another's body may wait while that one holds a lock, so waiting can close a circle:
+each of two calls holds the other's lock. Whenever a call begins to wait, the gate looks for such a
+circle, and the youngest call in it fails. A wait for locks has a limit, too: a circle through
+threads that carry no context can't be seen.
 """
 
 from __future__ import annotations
@@ -30,17 +31,23 @@ DEFAULT_LOCK_TIMEOUT: Final = 300.0
 """Seconds that a call waits for its locks where nothing else is set."""
 
 Key = tuple[str, str]
-"""A lock's name, and the call around this one that holds it itself: what it calls shares it among each other only."""
+"""A lock's name, and the call around this one that holds it itself: what it calls shares it among
+each other only.
+"""
 
 
 class Turn:
     """The calls of one batch, or of one message of a model, in their order."""
 
-    def __init__(self, expected: Iterable[int] = (), patience: float = 0.0, *, serial: bool = False) -> None:
+    def __init__(
+        self, expected: Iterable[int] = (), patience: float = 0.0, *, serial: bool = False
+    ) -> None:
         self.expected = set(expected)  # who has not come yet, and may never come
-        self.until = time.monotonic() + patience  # how long an exclusive call waits for those before it
+        # how long an exclusive call waits for those before it
+        self.until = time.monotonic() + patience
         self.serial = serial
-        self.open: dict[int, bool] = {}  # who came and has not ended, and whether it has to be alone
+        # who came and has not ended, and whether it has to be alone
+        self.open: dict[int, bool] = {}
         self.calls: dict[int, CallHandle] = {}  # those of them that are being run
         self.active: set[int] = set()
 
@@ -63,7 +70,9 @@ class Turn:
         if exclusive:
             return named | self.active - {index} | {other for other in self.open if other < index}
         alone = {other for other, is_alone in self.open.items() if is_alone}
-        return named | {other for other in alone if other < index or (other in self.active and other != index)}
+        return named | {
+            other for other in alone if other < index or (other in self.active and other != index)
+        }
 
 
 class Owner(Protocol):
@@ -90,7 +99,9 @@ class Place:
     taken: bool = False
 
 
-next_place: ContextVar[tuple[Place, CallHandle | None] | None] = ContextVar("agenttool_place", default=None)
+next_place: ContextVar[tuple[Place, CallHandle | None] | None] = ContextVar(
+    "agenttool_place", default=None
+)
 """The place that the next call takes which is made in this very body, and in none that it calls."""
 
 
@@ -114,7 +125,9 @@ class _Waiter:
 
 
 class LocksNotHad(Exception):
-    """A call did not get its locks and never ran: it closed a circle, or waited for as long as it may."""
+    """A call did not get its locks and never ran: it closed a circle, or waited for as long
+    as it may.
+    """
 
 
 class Gate:
@@ -142,8 +155,11 @@ class Gate:
         with self._mutex:
             place.turn.arrive(place.index)
 
-    def enter(self, handle: CallHandle, place: Place | None, exclusive: bool, locks: frozenset[str]) -> bool:
-        """Wait until a call may go on, and tell whether it had to; a canceled one goes on without its locks.
+    def enter(
+        self, handle: CallHandle, place: Place | None, exclusive: bool, locks: frozenset[str]
+    ) -> bool:
+        """Wait until a call may go on, and tell whether it had to; a canceled one goes on without
+        its locks.
 
         Raises:
             LocksNotHad: it would wait for ever, or has waited too long.
@@ -163,7 +179,9 @@ class Gate:
         finally:
             handle.stop_with(None)
 
-    async def aenter(self, handle: CallHandle, place: Place | None, exclusive: bool, locks: frozenset[str]) -> bool:
+    async def aenter(
+        self, handle: CallHandle, place: Place | None, exclusive: bool, locks: frozenset[str]
+    ) -> bool:
         """The same without blocking the event loop."""
         if (waiter := self._ask(handle, place, exclusive, locks)) is None:
             return False
@@ -180,7 +198,11 @@ class Gate:
     def leave(self, handle: CallHandle, place: Place | None) -> None:
         """Give back what a call holds."""
         with self._mutex:
-            for key in [key for key, holder in self._held.items() if holder is handle] if handle.locks else ():
+            for key in (
+                [key for key, holder in self._held.items() if holder is handle]
+                if handle.locks
+                else ()
+            ):
                 del self._held[key]
             handle.locks = frozenset()
         if place is not None:
@@ -196,9 +218,13 @@ class Gate:
             place.turn.active.discard(place.index)
         self._wake()
 
-    def _ask(self, handle: CallHandle, place: Place | None, exclusive: bool, locks: frozenset[str]) -> _Waiter | None:
+    def _ask(
+        self, handle: CallHandle, place: Place | None, exclusive: bool, locks: frozenset[str]
+    ) -> _Waiter | None:
         """Let a call in at once, or let it wait."""
-        waiter = _Waiter(handle, place, exclusive, frozenset(_key(handle, name) for name in locks - handle.locks))
+        waiter = _Waiter(
+            handle, place, exclusive, frozenset(_key(handle, name) for name in locks - handle.locks)
+        )
         with self._mutex:
             if place is not None:
                 place.turn.calls[place.index] = handle
@@ -226,7 +252,7 @@ class Gate:
         if waiter.keys and time.monotonic() >= waiter.since + self._limit:
             self._refuse(waiter, f"after {self._limit:g} s another call still held the lock")
 
-    # --- calls that wait for each other ------------------------------------------------------------------------------
+    # --- calls that wait for each other -----------------------------------------------------------
 
     def _break_circle(self, waiter: _Waiter) -> None:
         """Let the youngest call fail of those that would wait for each other for ever."""
@@ -237,11 +263,14 @@ class Gate:
                 return
             circle = [other for other in self._awaited(waiter) if waiter in self._awaited(other)]
         if circle:
-            youngest = max(circle, key=lambda one: one.handle.invocation_id)  # ids sort by their time
+            # ids sort by their time
+            youngest = max(circle, key=lambda one: one.handle.invocation_id)
             self._refuse(youngest, "this call and another would wait for each other for ever")
 
     def _awaited(self, waiter: _Waiter) -> list[_Waiter]:
-        """Return the waiting calls that have to go on before one may, directly or through others."""
+        """Return the waiting calls that have to go on before one may, directly or through
+        others.
+        """
         found: list[_Waiter] = []
         left = [waiter]
         while left:
@@ -255,7 +284,9 @@ class Gate:
     def _blockers(self, waiter: _Waiter) -> set[CallHandle]:
         """Return the calls that keep one waiting."""
         place = waiter.place
-        if place is not None and (before := place.turn.before(place.index, waiter.exclusive, place.after)):
+        if place is not None and (
+            before := place.turn.before(place.index, waiter.exclusive, place.after)
+        ):
             return {place.turn.calls[index] for index in before if index in place.turn.calls}
         blockers = {self._held[key] for key in waiter.keys if key in self._held}
         for earlier in self._waiting[: self._waiting.index(waiter)]:
@@ -268,7 +299,8 @@ class Gate:
         if earlier.keys.isdisjoint(waiter.keys):
             return False
         holders = {self._held[key] for key in earlier.keys if key in self._held}
-        return holders.isdisjoint(ancestors(waiter.handle))  # else it waits for the very call that made this one
+        # else it waits for the very call that made this one
+        return holders.isdisjoint(ancestors(waiter.handle))
 
     def _refuse(self, waiter: _Waiter, why: str) -> None:
         """Let a waiting call fail."""
@@ -278,7 +310,9 @@ class Gate:
             self._waiting.remove(waiter)
         names = ", ".join(sorted(name for name, _ in waiter.keys))
         with contextlib.suppress(InvalidStateError):
-            waiter.future.set_exception(LocksNotHad(f"{names or 'its turn'}: {why}; it did not run"))
+            waiter.future.set_exception(
+                LocksNotHad(f"{names or 'its turn'}: {why}; it did not run")
+            )
         self._wake()
 
     def _forget(self, waiter: _Waiter) -> None:
@@ -297,9 +331,13 @@ class Gate:
             entered = []
             for waiter in self._waiting:
                 place = waiter.place
-                if place is not None and not place.turn.admits(place.index, waiter.exclusive, place.after):
+                if place is not None and not place.turn.admits(
+                    place.index, waiter.exclusive, place.after
+                ):
                     continue
-                if not waiter.keys.isdisjoint(self._held) or any(self._goes_first(one, waiter) for one in reserved):
+                if not waiter.keys.isdisjoint(self._held) or any(
+                    self._goes_first(one, waiter) for one in reserved
+                ):
                     reserved.append(waiter)
                     continue
                 entered.append(waiter)

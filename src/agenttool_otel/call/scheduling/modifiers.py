@@ -1,4 +1,6 @@
-"""Changes of shared context that a tool returns beside its value: applied when no other call runs, or refused."""
+"""Changes of shared context that a tool returns beside its value: applied when no other call runs,
+or refused.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,12 @@ class ContextModifier:
     apply: Callable[[], Any]
 
 
-def settle_modifier(call: Invocation, policy: ContextModifierPolicy, *, alone: bool, complete: bool = True) -> None:
-    """Make the change that a call wants which ended, or say why not; what is deferred waits for the batch's end."""
+def settle_modifier(
+    call: Invocation, policy: ContextModifierPolicy, *, alone: bool, complete: bool = True
+) -> None:
+    """Make the change that a call wants which ended, or say why not; what is deferred waits for the
+    batch's end.
+    """
     stated = getattr(call.spec.interface, "context_modifier_policy", None)
     if call.modifier is None or call.modified is not None:
         return
@@ -36,7 +42,9 @@ def settle_modifier(call: Invocation, policy: ContextModifierPolicy, *, alone: b
         reason = "the tool's interface refuses it"
     elif policy is ContextModifierPolicy.FORBID:
         reason = "the scheduler policy forbids context modifiers"
-    elif not complete and (stated == "defer" or policy is ContextModifierPolicy.DEFER_UNTIL_BATCH_COMPLETE):
+    elif not complete and (
+        stated == "defer" or policy is ContextModifierPolicy.DEFER_UNTIL_BATCH_COMPLETE
+    ):
         return
     elif policy is ContextModifierPolicy.ALLOW_SERIAL_ONLY and not alone:
         reason = "the call was not alone"

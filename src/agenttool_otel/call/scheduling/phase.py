@@ -1,7 +1,8 @@
-"""The schedule phase: a call waits for its turn before it is decided, and for its locks before it runs.
+"""The schedule phase: a call waits for its turn before it is decided, and for its locks before it
+runs.
 
-A decision is about the world as it is when the call may run: where a call had to wait after its decision and the facts
-have changed meanwhile, it is decided again.
+A decision is about the world as it is when the call may run: where a call had to wait after its
+decision and the facts have changed meanwhile, it is decided again.
 """
 
 from __future__ import annotations
@@ -16,7 +17,13 @@ from agenttool_otel.call.recorder import Recorder
 from agenttool_otel.call.scheduling.facts import exclusive, locks_of
 from agenttool_otel.call.scheduling.gate import Gate, LocksNotHad
 from agenttool_otel.call.scheduling.modifiers import settle_modifier
-from agenttool_otel.names import ContextModifierPolicy, Event, InvocationStatus, ProgressStatus, ResultStatus
+from agenttool_otel.names import (
+    ContextModifierPolicy,
+    Event,
+    InvocationStatus,
+    ProgressStatus,
+    ResultStatus,
+)
 
 
 class Schedule:
@@ -45,17 +52,25 @@ class Schedule:
         self.check(call)
 
     def lock(self, call: Invocation) -> Generator[Any, Any, bool]:
-        """Wait for the call's locks, and to be alone if it turned out to need that; tell whether it had to wait."""
+        """Wait for the call's locks, and to be alone if it turned out to need that; tell whether it
+        had to wait.
+        """
         self.check(call)
         handle, place = call.handle, call.place
         if handle is None or not (place is not None or call.spec.locks or call.spec.exclusive):
             return False
-        upgraded = place if place is not None and not place.turn.open.get(place.index) and exclusive(call) else None
+        upgraded = (
+            place
+            if place is not None and not place.turn.open.get(place.index) and exclusive(call)
+            else None
+        )
         locks = locks_of(call)
         if upgraded is None and locks <= handle.locks:
             return False
         try:
-            waited: bool = yield Call(self.gate.enter, self.gate.aenter, (handle, upgraded, True, locks))
+            waited: bool = yield Call(
+                self.gate.enter, self.gate.aenter, (handle, upgraded, True, locks)
+            )
         except LocksNotHad as error:
             self._refusals.not_let_in(call, f"no lock: {error}")
         self.check(call)

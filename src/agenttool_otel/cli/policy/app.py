@@ -9,7 +9,13 @@ import typer
 from rich.markup import escape
 
 from agenttool_otel.authoring.building import ALGORITHMS, SigningKey, build_bundle
-from agenttool_otel.authoring.checking import Check, CheckReport, check_load, check_project, problem_of
+from agenttool_otel.authoring.checking import (
+    Check,
+    CheckReport,
+    check_load,
+    check_project,
+    problem_of,
+)
 from agenttool_otel.authoring.scaffold import init_project
 from agenttool_otel.authoring.testing import ENGINES, run_tests
 from agenttool_otel.cli.common import AsJson, group, print_json
@@ -44,10 +50,15 @@ app.command()(status)
 def init(
     folder: Folder = _HERE,
     force: Annotated[
-        bool, typer.Option("--force", help="Use a folder with something in it; files that are there stay.")
+        bool,
+        typer.Option(
+            "--force", help="Use a folder with something in it; files that are there stay."
+        ),
     ] = False,
 ) -> None:
-    """Start a policy project: one rule, its data, its test, an input to try it on, and the schema for editors."""
+    """Start a policy project: one rule, its data, its test, an input to try it on, and the schema
+    for editors.
+    """
     with failures():
         written = init_project(folder, force=force)
     out = console()
@@ -69,14 +80,20 @@ def check_command(
     standalone: Standalone = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check that a policy loads, uses what its engine has, is documented, and reads what the input has."""
+    """Check that a policy loads, uses what its engine has, is documented, and reads what the input
+    has.
+    """
     if engine not in (EngineName.EMBEDDED, EngineName.OPA_SERVER):
         raise fail("There is no such engine: embedded or opa_server.")
     try:
-        report = check_project(open_project(folder, standalone=standalone), engine=engine, strict=strict)
+        report = check_project(
+            open_project(folder, standalone=standalone), engine=engine, strict=strict
+        )
     except PolicyError as error:
         # it can't even be read, which is the first thing that is checked
-        report = CheckReport([Check("load", "failed", "the files can't be read", [problem_of(error)])])
+        report = CheckReport(
+            [Check("load", "failed", "the files can't be read", [problem_of(error)])]
+        )
     except ConfigurationError as error:
         raise fail(str(error)) from None
     if as_json:
@@ -90,11 +107,18 @@ def check_command(
 @app.command("test")
 def run_command(
     folder: Folder = _HERE,
-    engine: Annotated[str, typer.Option("--engine", help=f"What they run on: {', '.join(ENGINES)}.")] = "auto",
+    engine: Annotated[
+        str, typer.Option("--engine", help=f"What they run on: {', '.join(ENGINES)}.")
+    ] = "auto",
     min_coverage: Annotated[
-        float, typer.Option("--min-coverage", min=0.0, max=100.0, help="Fail below so many percent of lines.")
+        float,
+        typer.Option(
+            "--min-coverage", min=0.0, max=100.0, help="Fail below so many percent of lines."
+        ),
     ] = 0.0,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show every test and every missed line.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Show every test and every missed line.")
+    ] = False,
     standalone: Standalone = None,
     as_json: AsJson = False,
 ) -> None:
@@ -120,25 +144,44 @@ def run_command(
 
 @app.command()
 def build(
-    output: Annotated[Path, typer.Option("--output", "-o", help="File to write.", show_default=False)],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="File to write.", show_default=False)
+    ],
     folder: Folder = _HERE,
     revision: Annotated[
-        str, typer.Option("--revision", "-r", help="Revision; by default the manifest's.", show_default=False)
+        str,
+        typer.Option(
+            "--revision", "-r", help="Revision; by default the manifest's.", show_default=False
+        ),
     ] = "",
     with_base: Annotated[
-        bool, typer.Option("--with-base", help="Put the stock bundle in too, for an OPA that has nothing else.")
+        bool,
+        typer.Option(
+            "--with-base", help="Put the stock bundle in too, for an OPA that has nothing else."
+        ),
     ] = False,
     sign_key: Annotated[
-        Path | None, typer.Option("--sign-key", help="File with the private key or secret.", show_default=False)
+        Path | None,
+        typer.Option("--sign-key", help="File with the private key or secret.", show_default=False),
     ] = None,
-    algorithm: Annotated[str, typer.Option("--algorithm", help=f"{', '.join(ALGORITHMS)}.")] = ALGORITHMS[0],
-    key_id: Annotated[str, typer.Option("--key-id", help="How the verifier calls the key.")] = "default",
-    scope: Annotated[str, typer.Option("--scope", help="Scope that the signature states.", show_default=False)] = "",
-    engine: Annotated[str, typer.Option("--engine", help="Engine it is for, as in check.")] = EngineName.EMBEDDED.value,
+    algorithm: Annotated[
+        str, typer.Option("--algorithm", help=f"{', '.join(ALGORITHMS)}.")
+    ] = ALGORITHMS[0],
+    key_id: Annotated[
+        str, typer.Option("--key-id", help="How the verifier calls the key.")
+    ] = "default",
+    scope: Annotated[
+        str, typer.Option("--scope", help="Scope that the signature states.", show_default=False)
+    ] = "",
+    engine: Annotated[
+        str, typer.Option("--engine", help="Engine it is for, as in check.")
+    ] = EngineName.EMBEDDED.value,
     standalone: Standalone = None,
     as_json: AsJson = False,
 ) -> None:
-    """Build a bundle: checked, without tests, the same bytes for the same files, signed on request."""
+    """Build a bundle: checked, without tests, the same bytes for the same files, signed on
+    request.
+    """
     with failures():
         signing = None
         if sign_key is not None:
@@ -157,7 +200,9 @@ def build(
         print_json(told)
     else:
         signature = f", signed with {algorithm}" if signing is not None else ""
-        console().print(escape(f"{output}: revision {told['revision']}, {len(content)} bytes{signature}"))
+        console().print(
+            escape(f"{output}: revision {told['revision']}, {len(content)} bytes{signature}")
+        )
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -34,28 +34,38 @@ from agenttool_otel.policy.engines.embedded import EmbeddedEngine
 from agenttool_otel.policy.types import Verdict
 from agenttool_otel.redaction import default_redactor
 
-_EXITS = {Behavior.ALLOW: EXIT_CODES["ok"], Behavior.ASK: EXIT_CODES["ask"], Behavior.DENY: EXIT_CODES["deny"]}
+_EXITS = {
+    Behavior.ALLOW: EXIT_CODES["ok"],
+    Behavior.ASK: EXIT_CODES["ask"],
+    Behavior.DENY: EXIT_CODES["deny"],
+}
 
 
 def explain(
     places: Annotated[
         list[Path],
         typer.Argument(
-            metavar="[DIR] INPUT", help="The project (default: here), and a JSON file with the input, or -."
+            metavar="[DIR] INPUT",
+            help="The project (default: here), and a JSON file with the input, or -.",
         ),
     ],
-    stock: Annotated[bool, typer.Option("--stock", help="Explain what the stock bundle alone says.")] = False,
-    every: Annotated[bool, typer.Option("--all", help="Show the rules that did not come near, too.")] = False,
+    stock: Annotated[
+        bool, typer.Option("--stock", help="Explain what the stock bundle alone says.")
+    ] = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="Show the rules that did not come near, too.")
+    ] = False,
     data: Data = None,
     standalone: Standalone = None,
     verification_key: VerificationKeyFile = None,
     algorithm: Algorithm = ALGORITHMS[0],
     as_json: AsJson = False,
 ) -> None:
-    """Explain one decision: which rules fired, which nearly did and what stopped them, with file and line.
+    """Explain one decision: which rules fired, which nearly did and what stopped them, with file
+    and line.
 
-    The input is a policy input or a part of one, such as {"tool": {"name": "deploy"}, "input": {}}. What is missing is
-    filled in with values that permit nothing.
+    The input is a policy input or a part of one, such as {"tool": {"name": "deploy"}, "input": {}}.
+    What is missing is filled in with values that permit nothing.
     """
     if len(places) > 2 or (stock and len(places) > 1):
         raise fail("Give the project's folder and one input.")
@@ -66,7 +76,9 @@ def explain(
         redactor = default_redactor()
         project = open_project(root, data, standalone, verification_of(verification_key, algorithm))
         found = explained(project, document, shown=redactor.redact(document).value)
-        found = Explanation(found.verdict, found.deciding, found.fired, found.nearly, found.others, tuple(filled))
+        found = Explanation(
+            found.verdict, found.deciding, found.fired, found.nearly, found.others, tuple(filled)
+        )
         told = redactor.redact(found.to_json_object()).value
     if as_json:
         print_json(told)
@@ -78,13 +90,23 @@ def explain(
 
 def decide(
     source: Annotated[
-        Path | None, typer.Argument(metavar="[INPUT]", help="JSON file with the input; by default standard input.")
+        Path | None,
+        typer.Argument(
+            metavar="[INPUT]", help="JSON file with the input; by default standard input."
+        ),
     ] = None,
     bundle: Annotated[
         Path | None,
-        typer.Option("--bundle", "-b", help="Project folder or bundle; by default the stock one.", show_default=False),
+        typer.Option(
+            "--bundle",
+            "-b",
+            help="Project folder or bundle; by default the stock one.",
+            show_default=False,
+        ),
     ] = None,
-    timeout: Annotated[float, typer.Option("--timeout", min=0.001, help="Seconds that it may take.")] = 2.0,
+    timeout: Annotated[
+        float, typer.Option("--timeout", min=0.001, help="Seconds that it may take.")
+    ] = 2.0,
     data: Data = None,
     standalone: Standalone = None,
     verification_key: VerificationKeyFile = None,
@@ -92,12 +114,17 @@ def decide(
 ) -> None:
     """Decide one call and print the decision as JSON. Exits with 0 allow, 10 ask, 11 deny, 2 error.
 
-    The input has to be complete: whatever is missing or of the wrong type is an error, never an allow.
+    The input has to be complete: whatever is missing or of the wrong type is an error, never an
+    allow.
     """
     try:
         document = read_json(source, "the input")
-        project = open_project(bundle, data, standalone, verification_of(verification_key, algorithm))
-        with closing(Decider([EmbeddedEngine(project.whole, fast=False)], timeout=timeout)) as decider:
+        project = open_project(
+            bundle, data, standalone, verification_of(verification_key, algorithm)
+        )
+        with closing(
+            Decider([EmbeddedEngine(project.whole, fast=False)], timeout=timeout)
+        ) as decider:
             verdict = decider.decide(document)
     except (PolicyError, ConfigurationError) as error:
         _print_error(str(error))

@@ -1,4 +1,6 @@
-"""What the commands of ``agenttool policy`` share: exit codes, output, and how a project and an input are read."""
+"""What the commands of ``agenttool policy`` share: exit codes, output, and how a project and an
+input are read.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +23,15 @@ from agenttool_otel.policy.bundles.bundle_signature import BundleVerification, V
 from agenttool_otel.values.conversion import loads_unique
 
 EXIT_CODES: Final = {"ok": 0, "failed": 1, "error": 2, "ask": 10, "deny": 11}
-"""What the exit codes of these commands mean: ``failed`` is a check or test, ``error`` everything that prevents one."""
+"""What the exit codes of these commands mean: ``failed`` is a check or test, ``error`` everything
+that prevents one.
+"""
 
 _MAX_INPUT: Final = 8 * 1024 * 1024
 
-Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the policy project.", show_default=True)]
+Folder = Annotated[
+    Path, typer.Argument(metavar="DIR", help="Folder of the policy project.", show_default=True)
+]
 Standalone = Annotated[
     bool | None,
     typer.Option(
@@ -35,7 +41,10 @@ Standalone = Annotated[
     ),
 ]
 Data = Annotated[
-    Path | None, typer.Option("--data", help="JSON file that is merged over the policy's data.", show_default=False)
+    Path | None,
+    typer.Option(
+        "--data", help="JSON file that is merged over the policy's data.", show_default=False
+    ),
 ]
 
 
@@ -47,7 +56,9 @@ VerificationKeyFile = Annotated[
         show_default=False,
     ),
 ]
-Algorithm = Annotated[str, typer.Option("--algorithm", help=f"Of the signature: {', '.join(ALGORITHMS)}.")]
+Algorithm = Annotated[
+    str, typer.Option("--algorithm", help=f"Of the signature: {', '.join(ALGORITHMS)}.")
+]
 
 
 def console() -> Console:
@@ -83,7 +94,9 @@ def read_json(source: Path | None, what: str) -> Any:
             raise ConfigurationError(f"{what} from {name} is larger than {_MAX_INPUT} bytes")
         return loads_unique(content.decode("utf-8"))
     except OSError as error:
-        raise ConfigurationError(f"{what} can't be read from {name}: {error.strerror or error}") from None
+        raise ConfigurationError(
+            f"{what} can't be read from {name}: {error.strerror or error}"
+        ) from None
     except json.JSONDecodeError as error:
         raise ConfigurationError(f"{what}, {name}:{error.lineno}: not JSON: {error.msg}") from None
     except RecursionError:
@@ -97,7 +110,9 @@ def key_text(path: Path, what: str) -> str:
     try:
         return path.read_text(encoding="utf-8").rstrip("\r\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{what} can't be read from {path}: {type(error).__name__}") from None
+        raise ConfigurationError(
+            f"{what} can't be read from {path}: {type(error).__name__}"
+        ) from None
 
 
 def verification_of(key: Path | None, algorithm: str) -> BundleVerification | None:
@@ -129,4 +144,6 @@ def open_project(
 def raise_first(check: Check) -> None:
     """Raise the first problem of a check."""
     for problem in check.problems:
-        raise ConfigurationError(f"{problem.place}: {problem.message}" if problem.file else problem.message)
+        raise ConfigurationError(
+            f"{problem.place}: {problem.message}" if problem.file else problem.message
+        )

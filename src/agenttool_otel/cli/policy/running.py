@@ -26,14 +26,29 @@ from agenttool_otel.names import EngineName
 from agenttool_otel.policy.engines.opa_server import OpaServerEngine
 
 _HERE: Final = Path()
-Url = Annotated[str, typer.Option("--url", envvar="AGENTTOOL_OPA_URL", help="Base URL of the OPA.", show_default=False)]
+Url = Annotated[
+    str,
+    typer.Option(
+        "--url", envvar="AGENTTOOL_OPA_URL", help="Base URL of the OPA.", show_default=False
+    ),
+]
 TokenFile = Annotated[
     Path | None,
-    typer.Option("--token-file", envvar="AGENTTOOL_OPA_TOKEN_FILE", help="File with its token.", show_default=False),
+    typer.Option(
+        "--token-file",
+        envvar="AGENTTOOL_OPA_TOKEN_FILE",
+        help="File with its token.",
+        show_default=False,
+    ),
 ]
 CaFile = Annotated[
     Path | None,
-    typer.Option("--ca-file", envvar="AGENTTOOL_OPA_CA_FILE", help="Certificates to trust.", show_default=False),
+    typer.Option(
+        "--ca-file",
+        envvar="AGENTTOOL_OPA_CA_FILE",
+        help="Certificates to trust.",
+        show_default=False,
+    ),
 ]
 
 
@@ -41,16 +56,21 @@ def push(
     url: Url,
     folder: Folder = _HERE,
     with_base: Annotated[
-        bool, typer.Option("--with-base", help="Put the stock bundle in too, for an OPA that has nothing else.")
+        bool,
+        typer.Option(
+            "--with-base", help="Put the stock bundle in too, for an OPA that has nothing else."
+        ),
     ] = False,
     token_file: TokenFile = None,
     ca_file: CaFile = None,
     standalone: Standalone = None,
     as_json: AsJson = False,
 ) -> None:
-    """Put the policies and data of a project into a running OPA, and take out those of an earlier push.
+    """Put the policies and data of a project into a running OPA, and take out those of an earlier
+    push.
 
-    Checked first. The data is put before the policies; when OPA refuses a policy, it keeps those of before.
+    Checked first. The data is put before the policies; when OPA refuses a policy, it keeps those of
+    before.
     """
     with failures():
         project = open_project(folder, standalone=standalone)
@@ -60,7 +80,11 @@ def push(
     if as_json:
         print_json({"policies": done.policies, "removed": done.removed, "data": done.data})
         return
-    console().print(escape(f"{url}: {len(done.policies)} policies, data at {', '.join(done.data) or 'no place'}"))
+    console().print(
+        escape(
+            f"{url}: {len(done.policies)} policies, data at {', '.join(done.data) or 'no place'}"
+        )
+    )
     for name in done.removed:
         console().print(f"[yellow]removed[/yellow] {escape(name)}")
 
@@ -68,14 +92,16 @@ def push(
 def status(
     url: Url,
     folder: Annotated[
-        Path | None, typer.Argument(metavar="[DIR]", help="Project to compare with.", show_default=False)
+        Path | None,
+        typer.Argument(metavar="[DIR]", help="Project to compare with.", show_default=False),
     ] = None,
     token_file: TokenFile = None,
     ca_file: CaFile = None,
     standalone: Standalone = None,
     as_json: AsJson = False,
 ) -> None:
-    """Tell whether a running OPA is healthy and decides, and whether it holds a project's policies as they are.
+    """Tell whether a running OPA is healthy and decides, and whether it holds a project's policies
+    as they are.
 
     Exits with 1 when one of these is not so.
     """
@@ -87,9 +113,15 @@ def status(
         print_json(found.to_json_object())
     else:
         out = console()
-        out.print(escape(f"{url}: {'healthy' if found.healthy else 'not healthy'}, {len(found.policies)} policies"))
+        out.print(
+            escape(
+                f"{url}: {'healthy' if found.healthy else 'not healthy'}, {len(found.policies)} policies"
+            )
+        )
         revision = f" at revision {found.revision}" if found.revision else ""
-        out.print(escape(f"decides{revision}" if found.decides else f"does not decide: {found.problem}"))
+        out.print(
+            escape(f"decides{revision}" if found.decides else f"does not decide: {found.problem}")
+        )
         for name in found.differs:
             out.print(f"[yellow]differs[/yellow] {escape(name)}")
     if not (found.healthy and found.decides) or found.differs:

@@ -23,7 +23,9 @@ _SHOWN: Final = 8
 
 def _line(*parts: str | tuple[str, str]) -> Text:
     # everything may come from a file that somebody else wrote
-    return Text.assemble(*(visible(part) if isinstance(part, str) else (visible(part[0]), part[1]) for part in parts))
+    return Text.assemble(
+        *(visible(part) if isinstance(part, str) else (visible(part[0]), part[1]) for part in parts)
+    )
 
 
 def _word(word: str) -> tuple[str, str]:
@@ -33,7 +35,9 @@ def _word(word: str) -> tuple[str, str]:
 def show_checks(out: Console, report: CheckReport) -> None:
     """Show what was checked, and with what."""
     for check in report.checks:
-        out.print(_line(_word(check.status), " ", (check.name, "bold"), "  ", (check.detail, "dim")))
+        out.print(
+            _line(_word(check.status), " ", (check.name, "bold"), "  ", (check.detail, "dim"))
+        )
         for problem in check.problems:
             place = f"{problem.place}: " if problem.file else ""
             out.print(_line("        ", (place, "cyan"), problem.message))
@@ -65,14 +69,22 @@ def show_tests(out: Console, report: TestReport, *, verbose: bool) -> None:
 def _show_test(out: Console, result: TestResult) -> None:
     place = f"{result.file}:{result.line}"
     seconds = f"  {result.seconds * 1000:.1f} ms" if result.outcome == "passed" else ""
-    out.print(_line(_word(result.outcome), " ", (place, "cyan"), f"  {result.name}", (seconds, "dim")))
+    out.print(
+        _line(_word(result.outcome), " ", (place, "cyan"), f"  {result.name}", (seconds, "dim"))
+    )
     if result.outcome not in ("failed", "error"):
         return
     out.print(_line(f"        {result.message}"))
     for case in result.cases:
         out.print(_line(f"        case {case}"))
     if result.failed_line:
-        out.print(_line("        ", (f"{result.file}:{result.failed_line}", "cyan"), f"  {result.failed_text}"))
+        out.print(
+            _line(
+                "        ",
+                (f"{result.file}:{result.failed_line}", "cyan"),
+                f"  {result.failed_text}",
+            )
+        )
         if result.found:
             out.print(_line("        ", ("found", "dim"), f"  {result.found}"))
 
@@ -82,14 +94,23 @@ def show_explanation(out: Console, told: dict[str, Any], *, every: bool) -> None
     decision = told["decision"]
     reason = decision["reason"]
     behavior = decision["behavior"]
-    out.print(_line((behavior.upper(), f"bold {_STYLES.get(behavior, '')}"), "  ", reason["message"]))
+    out.print(
+        _line((behavior.upper(), f"bold {_STYLES.get(behavior, '')}"), "  ", reason["message"])
+    )
     places = ", ".join(f"{place['file']}:{place['line']}" for place in told["decided_by"])
     if reason["rule_ref"]:
         out.print(_line("by ", (reason["rule_ref"], "bold"), "  ", (places, "cyan")))
     if decision["blocked_path"]:
         out.print(_line(f"path {decision['blocked_path']}"))
     if told["filled_in"]:
-        out.print(_line((f"filled in, because the input does not say: {', '.join(told['filled_in'])}", "dim")))
+        out.print(
+            _line(
+                (
+                    f"filled in, because the input does not say: {', '.join(told['filled_in'])}",
+                    "dim",
+                )
+            )
+        )
     _section(out, "Fired", told["fired"], every=True)
     _section(out, "Nearly", told["nearly"], every=every)
     own = [rule for rule in told["others"] if rule["own"]]
@@ -110,7 +131,9 @@ def _section(out: Console, title: str, rules: list[dict[str, Any]], *, every: bo
     for rule in shown:
         _rule(out, rule)
     if len(shown) < len(rules):
-        out.print(_line((f"  and {len(rules) - len(shown)} more of the stock bundle (--all)", "dim")))
+        out.print(
+            _line((f"  and {len(rules) - len(shown)} more of the stock bundle (--all)", "dim"))
+        )
 
 
 def _rule(out: Console, rule: dict[str, Any]) -> None:
@@ -129,7 +152,15 @@ def _stopped(out: Console, rule: dict[str, Any], indent: str) -> None:
         out.print(_line(indent, (rule["problem"] or "can't be told", "yellow")))
         return
     count = f"{rule['passed']} of {rule['expressions']} hold; stopped at "
-    out.print(_line(indent, (count, "dim"), (f"{failed['file']}:{failed['line']}", "cyan"), "  ", failed["expression"]))
+    out.print(
+        _line(
+            indent,
+            (count, "dim"),
+            (f"{failed['file']}:{failed['line']}", "cyan"),
+            "  ",
+            failed["expression"],
+        )
+    )
     for path, value in failed["reads"].items():
         shown = value if value == "undefined" else json.dumps(value, ensure_ascii=False)
         out.print(_line(indent, "  ", (f"{path} = {shown}", "dim")))

@@ -1,18 +1,19 @@
 """Opening the file that was checked, and no other.
 
-A path is a question, not a thing: between the decision and the call, somebody can swap a file or a directory for a link
-(CVE-2025-53109, CVE-2026-32043, CVE-2026-39861). ``open_checked`` closes that gap for tools that open files through it:
+A path is a question, not a thing: between the decision and the call, somebody can swap a file or a
+directory for a link (CVE-2025-53109, CVE-2026-32043, CVE-2026-39861). ``open_checked`` closes that
+gap for tools that open files through it:
 
-- it walks the *resolved* path from ``/``, each component relative to the directory before it and without following
-  links, so a component that became a link since the check ends the walk;
-- it compares device and inode of what it opened with what the check saw, so another file put in the same place is
-  noticed;
+- it walks the *resolved* path from ``/``, each component relative to the directory before it and
+  without following links, so a component that became a link since the check ends the walk;
+- it compares device and inode of what it opened with what the check saw, so another file put in the
+  same place is noticed;
 - a file that did not exist is made exclusively, in the directory that the check saw;
 - it truncates only after all that, so a refused open destroys nothing.
 
-Not guaranteed: that the *content* is the one that was there at the check (other programs may write to it), that a
-deleted file's inode number was not given to a new one in between, and anything about tools that open a path by
-themselves.
+Not guaranteed: that the *content* is the one that was there at the check (other programs may write
+to it), that a deleted file's inode number was not given to a new one in between, and anything about
+tools that open a path by themselves.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ _NO_BLOCK: Final[int] = getattr(os, "O_NONBLOCK", 0)
 _DIRECTORY: Final[int] = (
     getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | _NO_FOLLOW | _CLOSE_ON_EXEC
 )
-_MODES: Final = frozenset({"r", "rb", "w", "wb", "a", "ab", "r+", "rb+", "r+b", "w+", "wb+", "w+b", "x", "xb"})
+_MODES: Final = frozenset(
+    {"r", "rb", "w", "wb", "a", "ab", "r+", "rb+", "r+b", "w+", "wb+", "w+b", "x", "xb"}
+)
 
 
 class PathChanged(AgentToolError, PermissionError):
@@ -48,7 +51,9 @@ def open_checked(
     encoding: str | None = None,
     newline: str | None = None,
 ) -> IO[Any]:
-    """Open the file that a fact is about; see the module's text for what is guaranteed and what is not."""
+    """Open the file that a fact is about; see the module's text for what is guaranteed and what is
+    not.
+    """
     if os.open not in os.supports_dir_fd or not _NO_FOLLOW:
         raise NotImplementedError("open_checked needs openat() and O_NOFOLLOW")
     if mode not in _MODES:
@@ -71,7 +76,12 @@ def open_checked(
 
 def _ground(fact: PathFact, writes: bool) -> str:
     path = fact["resolved"]
-    if path is None or not fact["certain"] or fact["rejected"] is not None or fact["identity"] is None:
+    if (
+        path is None
+        or not fact["certain"]
+        or fact["rejected"] is not None
+        or fact["identity"] is None
+    ):
         raise PathChanged("the check did not establish what this path leads to")
     if not fact["inside"]:
         raise PathChanged("the path lies outside of every root")
@@ -98,7 +108,9 @@ def _open(fact: PathFact, path: str, mode: str, permissions: int) -> int:
             os.close(parent)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.ENOENT, errno.EEXIST, errno.ENXIO):
-            raise PathChanged(f"the path changed since it was checked: {os.strerror(error.errno)}") from error
+            raise PathChanged(
+                f"the path changed since it was checked: {os.strerror(error.errno)}"
+            ) from error
         raise
 
 
@@ -110,7 +122,8 @@ def _flags(mode: str) -> int:
 
 
 def _open_existing(fact: PathFact, parent: int, name: str, mode: str) -> int:
-    # A FIFO or device put there since must not block or act: hence not blocking, and looked at before anything else.
+    # A FIFO or device put there since must not block or act: hence not blocking, and looked at
+    # before anything else.
     descriptor = os.open(name, _flags(mode) | _NO_BLOCK, dir_fd=parent)
     try:
         status = os.fstat(descriptor)

@@ -12,12 +12,15 @@ from agenttool_otel.facts.paths.sensitive import is_harmless_name
 from agenttool_otel.values.tables import load_table
 
 _MAX_BYTES: Final = 65_536
-_FLAGS: Final = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOFOLLOW", "O_CLOEXEC"))
+_FLAGS: Final = os.O_RDONLY | sum(
+    getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOFOLLOW", "O_CLOEXEC")
+)
 
 
 class _Patterns(NamedTuple):
     names: re.Pattern[str]
-    shapes: tuple[tuple[list[str], re.Pattern[str]], ...]  # with texts one of which is in whatever has the shape
+    # with texts one of which is in whatever has the shape
+    shapes: tuple[tuple[list[str], re.Pattern[str]], ...]
     words: re.Pattern[str]
     assigned: re.Pattern[str]
 
@@ -35,13 +38,22 @@ def _patterns() -> _Patterns:
 
 
 def holds_secret(path: str, status: os.stat_result) -> bool:
-    """Whether the beginning of a regular file has a private key, a token, or a drawn value after a secret's name.
+    """Whether the beginning of a regular file has a private key, a token, or a drawn value after a
+    secret's name.
 
-    Looked at are configuration and data by their names, no sources: those read secrets from elsewhere, and their tests
-    are full of invented ones. What can't be read here holds nothing for a tool of this process either."""
+    Looked at are configuration and data by their names, no sources: those read secrets from
+    elsewhere, and their tests are full of invented ones. What can't be read here holds nothing for
+    a tool of this process either.
+    """
     name = path.rpartition("/")[2].lower()
-    data = stat.S_ISREG(status.st_mode) and _patterns().names.fullmatch(name) and not is_harmless_name(name)
-    return bool(data) and _look(path, status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size)
+    data = (
+        stat.S_ISREG(status.st_mode)
+        and _patterns().names.fullmatch(name)
+        and not is_harmless_name(name)
+    )
+    return bool(data) and _look(
+        path, status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size
+    )
 
 
 @lru_cache(maxsize=1024)
@@ -53,6 +65,12 @@ def _look(path: str, *_: int) -> bool:
     except OSError:
         return False
     patterns = _patterns()
-    if any(any(known in text for known in texts) and shape.search(text) for texts, shape in patterns.shapes):
+    if any(
+        any(known in text for known in texts) and shape.search(text)
+        for texts, shape in patterns.shapes
+    ):
         return True
-    return any(patterns.assigned.match(text, word.start()) for word in patterns.words.finditer(text.lower()))
+    return any(
+        patterns.assigned.match(text, word.start())
+        for word in patterns.words.finditer(text.lower())
+    )

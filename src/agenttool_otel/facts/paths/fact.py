@@ -1,4 +1,6 @@
-"""One path argument, as a fact: what its text means, where it leads, and whether that place deserves care."""
+"""One path argument, as a fact: what its text means, where it leads, and whether that place
+deserves care.
+"""
 
 from __future__ import annotations
 
@@ -20,15 +22,22 @@ from agenttool_otel.names import PathAccess, PathClass, PathRejection, WindowsFo
 from agenttool_otel.values.unicode import escape_surrogates
 
 _UNREADABLE: Final = frozenset(
-    {PathRejection.NOT_TEXT, PathRejection.EMPTY, PathRejection.NUL, PathRejection.SURROGATE, PathRejection.TOO_LONG}
+    {
+        PathRejection.NOT_TEXT,
+        PathRejection.EMPTY,
+        PathRejection.NUL,
+        PathRejection.SURROGATE,
+        PathRejection.TOO_LONG,
+    }
 )
 _ELSEWHERE: Final = frozenset({WindowsForm.DRIVE, WindowsForm.UNC, WindowsForm.DEVICE})
 _PLAIN: Final = (None, PathClass.DOTFILE, PathClass.AGENT_CONFIG)
 _RANK: Final = {kind.value: index for index, kind in enumerate(PathClass)}
 _NOTHING: Final[PathFact] = unestablished("path", "", inferred=False)
 _NOWHERE: Final = "/\0"
-"""What no path lies in: stands for a root that is not absolute or can't be read. A Windows root is never absolute here,
-so nothing is inside there."""
+"""What no path lies in: stands for a root that is not absolute or can't be read. A Windows root is
+never absolute here, so nothing is inside there.
+"""
 
 
 def real_root(root: str) -> str:
@@ -49,18 +58,29 @@ def clean(path: str) -> str:
 
 
 def within(path: str, root: str) -> bool:
-    """Return whether a normalised absolute path is a normalised absolute directory or lies below it."""
+    """Return whether a normalised absolute path is a normalised absolute directory or lies
+    below it.
+    """
     return path == root or root == "/" or (path.startswith(root) and path[len(root)] == "/")
 
 
-def path_fact(value: Any, *, argument: str, access: str, env: FactEnvironment, inferred: bool = False) -> PathFact:
+def path_fact(
+    value: Any, *, argument: str, access: str, env: FactEnvironment, inferred: bool = False
+) -> PathFact:
     """Say what a path argument means; never raises, and takes bounded time on any value."""
     fact: PathFact = {**_NOTHING, "argument": argument, "access": access, "inferred": inferred}
     fact["roots"], fact["windows"] = [], []
     try:
         _establish(value, fact, env)
     except Exception:  # a fact that fails must look dangerous, not stop the decision
-        fact.update({"rejected": PathRejection.INTERNAL.value, "inside": False, "certain": False, "roots": []})
+        fact.update(
+            {
+                "rejected": PathRejection.INTERNAL.value,
+                "inside": False,
+                "certain": False,
+                "roots": [],
+            }
+        )
     return fact
 
 
@@ -98,9 +118,13 @@ def _establish(value: Any, fact: PathFact, env: FactEnvironment) -> None:
         known = known and any(within(literal, clean(root)) for root in env.roots)
     readings: list[Resolution] = []
     if env.touch_file_system:
-        # Many programs normalise a path before they open it (abspath, path.resolve, filepath.Clean). Behind a link or
-        # a name that is not there, ".." then leads elsewhere than where the kernel and realpath go.
-        readings = [resolve(parts, start=start), *([resolve([], start=lexical)] if read.parent_refs else ())]
+        # Many programs normalise a path before they open it (abspath, path.resolve,
+        # filepath.Clean). Behind a link or a name that is not there, ".." then leads elsewhere than
+        # where the kernel and realpath go.
+        readings = [
+            resolve(parts, start=start),
+            *([resolve([], start=lexical)] if read.parent_refs else ()),
+        ]
     paths = [found.path for found in readings if found.path is not None]
     if readings:
         _describe(readings, fact, read, parts, start)
@@ -113,10 +137,13 @@ def _establish(value: Any, fact: PathFact, env: FactEnvironment) -> None:
         fact["inside"], fact["roots"] = False, []
     elif fact["rejected"] is not None:
         fact["inside"] = False
-    fact["sensitive"] = _sensitive_place(lexical, roots, readings, {lexical, *paths}, fact["access"], env)
+    fact["sensitive"] = _sensitive_place(
+        lexical, roots, readings, {lexical, *paths}, fact["access"], env
+    )
     shown = fact["inside"] and fact["access"] == PathAccess.READ and fact["sensitive"] in _PLAIN
     if shown and any(
-        found.exists and found.status and holds_secret(found.path or "", found.status) for found in readings
+        found.exists and found.status and holds_secret(found.path or "", found.status)
+        for found in readings
     ):
         fact["sensitive"] = PathClass.CONTENT.value
     sure = known and not (read.variables or read.windows) and fact["rejected"] is None
@@ -125,14 +152,21 @@ def _establish(value: Any, fact: PathFact, env: FactEnvironment) -> None:
 
 
 def _start_of(read: PathText, env: FactEnvironment) -> tuple[str, list[str], bool]:
-    """Return the directory that the components start from, the components, and whether the start is known."""
+    """Return the directory that the components start from, the components, and whether the start is
+    known.
+    """
     if read.absolute:
         return "/", read.parts, True
     if read.home:
         home = env.home if env.home is not None else os.path.expanduser("~")
-        # Another user's home is in a database that may be remote; asking it is not a fact's business.
+        # Another user's home is in a database that may be remote; asking it is not a fact's
+        # business.
         known = read.parts[0] == "~" and home.startswith("/")
-        return (home, read.parts[1:], True) if known else ("/home", [read.parts[0][1:], *read.parts[1:]], False)
+        return (
+            (home, read.parts[1:], True)
+            if known
+            else ("/home", [read.parts[0][1:], *read.parts[1:]], False)
+        )
     if (cwd := env.cwd) is None:
         try:
             cwd = os.getcwd()
@@ -141,12 +175,16 @@ def _start_of(read: PathText, env: FactEnvironment) -> tuple[str, list[str], boo
     return cwd, read.parts, cwd.startswith("/")
 
 
-def _compare_with_roots(paths: list[str], lexical: str, named: bool, fact: PathFact, env: FactEnvironment) -> None:
+def _compare_with_roots(
+    paths: list[str], lexical: str, named: bool, fact: PathFact, env: FactEnvironment
+) -> None:
     """Say which roots every reading of the path lies in."""
     # A root may be given by a link's name; what counts is where both really are.
     real = real_roots(env)
     common = [
-        root for root, place in zip(env.roots, real, strict=True) if all(map(within, paths, repeat(place, len(paths))))
+        root
+        for root, place in zip(env.roots, real, strict=True)
+        if all(map(within, paths, repeat(place, len(paths))))
     ]
     named = named or any(map(within, repeat(lexical, len(real)), real))
     fact["roots"] = common
@@ -154,9 +192,13 @@ def _compare_with_roots(paths: list[str], lexical: str, named: bool, fact: PathF
     fact["escapes"] = named and not common
 
 
-def _describe(readings: list[Resolution], fact: PathFact, read: PathText, parts: list[str], start: str) -> None:
+def _describe(
+    readings: list[Resolution], fact: PathFact, read: PathText, parts: list[str], start: str
+) -> None:
     found = readings[0]
-    fact["resolved"] = found.path if found.path is None or found.path.isascii() else escape_surrogates(found.path)
+    fact["resolved"] = (
+        found.path if found.path is None or found.path.isascii() else escape_surrogates(found.path)
+    )
     fact["exists"], fact["identity"] = found.exists, found.identity
     rejected: PathRejection | None = None
     for reading in readings:
@@ -169,7 +211,8 @@ def _describe(readings: list[Resolution], fact: PathFact, read: PathText, parts:
             else:
                 rejected = rejected or PathRejection.SPECIAL_FILE
     if read.unnormalized and (not found.exists or _has_composed_twin(parts, start)):
-        # Which of two equal-looking names a tool reaches depends on the file system; see Unicode's NFC.
+        # Which of two equal-looking names a tool reaches depends on the file system; see Unicode's
+        # NFC.
         rejected = rejected or PathRejection.NOT_NORMALIZED
     if rejected is not None and fact["rejected"] is None:
         fact["rejected"] = rejected.value
@@ -181,7 +224,12 @@ def _has_composed_twin(parts: list[str], start: str) -> bool:
 
 
 def _sensitive_place(
-    lexical: str, roots: list[str], readings: list[Resolution], paths: set[str], access: str, env: FactEnvironment
+    lexical: str,
+    roots: list[str],
+    readings: list[Resolution],
+    paths: set[str],
+    access: str,
+    env: FactEnvironment,
 ) -> str | None:
     """Return the most serious class of any place that a path may lead to, or ``None``."""
     directory = bool(readings) and readings[0].is_directory and readings[-1].is_directory
@@ -198,7 +246,9 @@ def _sensitive_place(
     return min(filter(None, kinds), key=lambda kind: _RANK.get(kind, -1), default=None)
 
 
-def _protected(paths: set[str], readings: list[Resolution], access: str, env: FactEnvironment) -> list[str]:
+def _protected(
+    paths: set[str], readings: list[Resolution], access: str, env: FactEnvironment
+) -> list[str]:
     """Return the classes of the protected places that a path names, leads to or holds."""
     identities = {found.identity for found in readings if found.exists}
     kinds: list[str] = []
@@ -210,7 +260,11 @@ def _protected(paths: set[str], readings: list[Resolution], access: str, env: Fa
             if (
                 within(folded, named.casefold())
                 # Removing, renaming or replacing a directory changes what it holds.
-                or (access != PathAccess.READ and within(named, path) and path not in map(clean, env.roots))
+                or (
+                    access != PathAccess.READ
+                    and within(named, path)
+                    and path not in map(clean, env.roots)
+                )
                 or (real.path is not None and within(folded, real.path.casefold()))
                 or (real.exists and real.identity in identities)
             ):

@@ -24,7 +24,9 @@ class Wild(NamedTuple):
 
 
 def is_wild(name: str) -> bool:
-    """Return whether a component has wildcards of a shell, of Python's ``glob`` or of ``ripgrep``."""
+    """Return whether a component has wildcards of a shell, of Python's ``glob`` or of
+    ``ripgrep``.
+    """
     return _WILD.search(name) is not None
 
 

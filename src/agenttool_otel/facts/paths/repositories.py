@@ -1,4 +1,6 @@
-"""Whether a place belongs to a bare repository: git takes any directory of such a layout for one."""
+"""Whether a place belongs to a bare repository: git takes any directory of such a layout
+for one.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,9 @@ from typing import Final
 from agenttool_otel.facts.paths.sensitive import fold_name
 
 _LAYOUT: Final = frozenset(("HEAD", "objects", "refs"))
-"""What git looks for: with the last of them a directory becomes a repository, whose configuration git obeys."""
+"""What git looks for: with the last of them a directory becomes a repository, whose configuration
+git obeys.
+"""
 
 _READ: Final = _LAYOUT | frozenset(
     (
@@ -39,7 +43,9 @@ def in_bare_repository(path: str) -> bool:
     for _ in range(_MAX_PARENTS):
         folder, _, name = place.rpartition("/")
         made = _FOLDED.get(fold_name(name))
-        if made is not None and all(os.path.lexists(f"{folder}/{part}") for part in sorted(_LAYOUT - {made})):
+        if made is not None and all(
+            os.path.lexists(f"{folder}/{part}") for part in sorted(_LAYOUT - {made})
+        ):
             return True
         if not folder:
             return False

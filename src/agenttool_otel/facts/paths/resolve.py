@@ -1,8 +1,10 @@
-"""Where a path leads in the file system: each component looked up, each symbolic link followed by hand.
+"""Where a path leads in the file system: each component looked up, each symbolic link followed by
+hand.
 
-``os.path.realpath`` does the same walk, but hides what it met on the way: that there was a link, that a directory could
-not be read, that a file is a device. ``..`` is applied to where the walk is, as the kernel does, not to the text; what
-a reader finds who normalises the text first is asked for with the normalised text.
+``os.path.realpath`` does the same walk, but hides what it met on the way: that there was a link,
+that a directory could not be read, that a file is a device. ``..`` is applied to where the walk is,
+as the kernel does, not to the text; what a reader finds who normalises the text first is asked for
+with the normalised text.
 """
 
 from __future__ import annotations
@@ -24,11 +26,13 @@ class Resolution:
     """What the walk found."""
 
     path: str | None = None  # absolute path without links; ``None`` when it could not be found out
-    exists: bool | None = None  # whether something is there; ``None`` when that could not be found out
+    # whether something is there; ``None`` when that could not be found out
+    exists: bool | None = None
     symlink: bool = False  # a component is a symbolic link
     magic: bool = False  # the walk went through a link of ``/proc``, whose text is no path
     loop: bool = False  # too many links
-    status: os.stat_result | None = None  # of what is there, or of the nearest existing directory when nothing is
+    # of what is there, or of the nearest existing directory when nothing is
+    status: os.stat_result | None = None
     identity: str | None = None  # ``device:inode`` of ``status``
     is_directory: bool = False  # whether a directory is there
 
@@ -36,7 +40,9 @@ class Resolution:
 def resolve(parts: list[str], *, start: str = "/") -> Resolution:
     """Walk from a directory along components; never raises.
 
-    The walk goes on past what is not there, as ``os.path.realpath`` does: a ``..`` behind it leads back to what is."""
+    The walk goes on past what is not there, as ``os.path.realpath`` does: a ``..`` behind it leads
+    back to what is.
+    """
     found = Resolution()
     todo = [*start.split("/"), *parts]
     todo.reverse()
@@ -59,8 +65,12 @@ def resolve(parts: list[str], *, start: str = "/") -> Resolution:
             try:
                 current = os.lstat(path)
             except (OSError, ValueError) as error:
-                if not isinstance(error, OSError) or error.errno not in (errno.ENOENT, errno.ENOTDIR):
-                    return found  # not readable, or a name that is refused: path and existence stay unknown
+                if not isinstance(error, OSError) or error.errno not in (
+                    errno.ENOENT,
+                    errno.ENOTDIR,
+                ):
+                    # not readable, or a name that is refused: path and existence stay unknown
+                    return found
         if current is None or not stat.S_ISLNK(current.st_mode):
             walked.append(part)
             seen.append(current)

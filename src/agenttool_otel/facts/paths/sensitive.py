@@ -1,8 +1,9 @@
 """Which places deserve care: keys, credentials, what programs obey, what the system needs.
 
-The lists are data (``facts/data/sensitive_paths.json``). Names are compared the way the most forgiving file system
-would: without case, without invisible characters, in compatibility normalisation, without a stream suffix and without
-trailing dots and blanks; so ``.GIT``, ``.g\\u200cit``, ``.git::$INDEX_ALLOCATION`` and ``GIT~1`` are all ``.git``.
+The lists are data (``facts/data/sensitive_paths.json``). Names are compared the way the most
+forgiving file system would: without case, without invisible characters, in compatibility
+normalisation, without a stream suffix and without trailing dots and blanks; so ``.GIT``,
+``.g\\u200cit``, ``.git::$INDEX_ALLOCATION`` and ``GIT~1`` are all ``.git``.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ class _Lists(NamedTuple):
     globs: tuple[tuple[re.Pattern[str], str], ...]  # of whole paths
     names: dict[str, str]
     patterns: tuple[tuple[re.Pattern[str], str], ...]
-    samples: tuple[tuple[str, str, bool], ...]  # a name for each pattern, its class, and whether only the ending counts
+    # a name for each pattern, its class, and whether only the ending counts
+    samples: tuple[tuple[str, str, bool], ...]
     harmless_names: re.Pattern[str]
     harmless_paths: re.Pattern[str]
     harmless_dotfiles: frozenset[str]
@@ -68,7 +70,8 @@ def _lists() -> _Lists:
         globs=tuple(globs),
         names=names,
         patterns=tuple(
-            (re.compile("|".join(map(_translated, entries))), kind) for kind, entries in data["patterns"].items()
+            (re.compile("|".join(map(_translated, entries))), kind)
+            for kind, entries in data["patterns"].items()
         ),
         samples=tuple(
             (
@@ -113,13 +116,15 @@ def _class_of(parts: tuple[str, ...], inner: int, directory: bool) -> str | None
     folded = [fold_name(part) for part in parts]
     worst: list[str | None] = []
     _offer_places(folded, inner, worst)
-    # Names below the root only: a root that is called "cookies" is a place to work in. What is a directory is no
-    # file of secrets, whatever its name.
+    # Names below the root only: a root that is called "cookies" is a place to work in. What is a
+    # directory is no file of secrets, whatever its name.
     if len(folded) > inner and not directory:
         _offer_names(folded, worst)
     if any(map(is_wild, folded[inner:])):
         _offer_matches(folded[inner:], worst)
-    if any(len(prefix) > inner and tuple(folded[: len(prefix)]) == prefix for prefix in _lists().system):
+    if any(
+        len(prefix) > inner and tuple(folded[: len(prefix)]) == prefix for prefix in _lists().system
+    ):
         worst.append(PathClass.SYSTEM)
     return _worst_of(filter(None, worst))
 
@@ -129,7 +134,8 @@ def _offer_places(folded: list[str], inner: int, worst: list[str | None]) -> Non
     lists = _lists()
     for index, name in enumerate(folded):
         kind = lists.components.get(name)
-        # A workspace below ~/.cursor/worktrees is not the agent's configuration; one below ~/.ssh still holds keys.
+        # A workspace below ~/.cursor/worktrees is not the agent's configuration; one below ~/.ssh
+        # still holds keys.
         if kind is not None and (index >= inner or kind in _ALWAYS):
             worst.append(kind)
         for pieces, sequence_kind in lists.sequences.get(name, ()):
@@ -149,7 +155,10 @@ def _offer_names(folded: list[str], worst: list[str | None]) -> None:
     lists = _lists()
     harmless = lists.harmless_paths.fullmatch("/".join(folded)) is not None
     for name in _originals(folded[-1]):
-        kinds = [lists.names.get(name), *(kind for pattern, kind in lists.patterns if pattern.match(name))]
+        kinds = [
+            lists.names.get(name),
+            *(kind for pattern, kind in lists.patterns if pattern.match(name)),
+        ]
         spared = harmless or lists.harmless_names.fullmatch(name) is not None
         worst.extend(kind for kind in kinds if not (spared and kind in _ALWAYS))
 
@@ -167,11 +176,16 @@ def _offer_matches(folded: list[str], worst: list[str | None]) -> None:
         return stated and found.matches.fullmatch(name) is not None
 
     if sum(map(is_wild, folded)) > _MAX_WILD:
-        worst.append(PathClass.CREDENTIAL)  # more than anybody means; what it could match is not worked out
+        # more than anybody means; what it could match is not worked out
+        worst.append(PathClass.CREDENTIAL)
         return
     for index, pattern in enumerate(folded):
         if is_wild(pattern):
-            worst.append(_worst_of(kind for name, kind in lists.components.items() if could_be(pattern, name)))
+            worst.append(
+                _worst_of(
+                    kind for name, kind in lists.components.items() if could_be(pattern, name)
+                )
+            )
         for entries in lists.sequences.values():
             for pieces, kind in entries:
                 tail = folded[max(0, index + 1 - len(pieces)) : index + 1]
@@ -203,7 +217,10 @@ def _originals(name: str) -> list[str]:
         if len(last) > 2 and last[0] == last[-1] == "#":
             found.append(last[1:-1])
             continue
-        ending = next((ending for ending in _lists().backups if last.endswith(ending) and last != ending), None)
+        ending = next(
+            (ending for ending in _lists().backups if last.endswith(ending) and last != ending),
+            None,
+        )
         if ending is None:
             break
         found.append(last[: -len(ending)])
@@ -213,8 +230,13 @@ def _originals(name: str) -> list[str]:
 
 
 def is_harmless_name(name: str) -> bool:
-    """Whether a name, as written, is one of what is published, as ``.env.example``; no pattern of names is."""
-    return _PLAIN.fullmatch(name) is not None and _lists().harmless_names.fullmatch(name.casefold()) is not None
+    """Whether a name, as written, is one of what is published, as ``.env.example``; no pattern of
+    names is.
+    """
+    return (
+        _PLAIN.fullmatch(name) is not None
+        and _lists().harmless_names.fullmatch(name.casefold()) is not None
+    )
 
 
 def sensitive_class(path: str, root: str | None, *, directory: bool = False) -> str | None:
@@ -229,11 +251,15 @@ def _secret_names() -> tuple[frozenset[str], re.Pattern[str]]:
     """File names of keys and credentials, and the patterns of such names."""
     lists = _lists()
     names = frozenset(name for name, kind in lists.names.items() if kind in _ALWAYS)
-    return names, re.compile("|".join(pattern.pattern for pattern, kind in lists.patterns if kind in _ALWAYS))
+    return names, re.compile(
+        "|".join(pattern.pattern for pattern, kind in lists.patterns if kind in _ALWAYS)
+    )
 
 
 def names_a_secret(name: str) -> bool:
-    """Return whether a file name alone may be that of a key or a credential; ``sensitive_class`` says for sure."""
+    """Return whether a file name alone may be that of a key or a credential; ``sensitive_class``
+    says for sure.
+    """
     names, patterns = _secret_names()
     folded = fold_name(name)
     return any(known in names or patterns.match(known) is not None for known in _originals(folded))

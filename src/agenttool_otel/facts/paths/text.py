@@ -32,8 +32,9 @@ _STREAM: Final = re.compile(r":(?!\d)|(?<!\d):")  # but not the time of day in a
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:(?://|[/\\])", re.ASCII)
 _DRIVE: Final = re.compile(r"[A-Za-z]:", re.ASCII)
 _SHORT_NAME: Final = re.compile(r"[^~./\\:]{1,6}~[0-9]{1,5}(?:\.[^.]{0,3})?", re.ASCII)
-# A name in small letters, up to a dot or the end of a component, is a parameter of a route (users.$id.tsx) unless it is
-# one that environments or other shells have, or stands where nothing in its place would lead to the root or above.
+# A name in small letters, up to a dot or the end of a component, is a parameter of a route
+# (users.$id.tsx) unless it is one that environments or other shells have, or stands where nothing
+# in its place would lead to the root or above.
 _DOLLAR: Final = re.compile(
     r"\A\$\w+/|\$\w+/(?:.*/)?\.\.(?:/|\Z)|"
     r"\$(?:(?!(?!(?i:home|env|pwd|oldpwd|path|temp\w*|tmp\w*|user\w*|\w*profile|appdata|windir|system\w*|\w*_\w*)(?![A-Za-z0-9]))"
@@ -42,7 +43,8 @@ _DOLLAR: Final = re.compile(
 )
 # Two hexadecimal digits between percent signs are an encoding (%c0%af), not a variable.
 _PERCENT_VARIABLE: Final = re.compile(
-    r"%(?![0-9A-Fa-f]{2}%)[A-Za-z_][A-Za-z0-9_()]{0,63}%|%~?[0-9*]\b|%~[a-z$:]*[0-9]|![A-Za-z_]\w*!", re.ASCII
+    r"%(?![0-9A-Fa-f]{2}%)[A-Za-z_][A-Za-z0-9_()]{0,63}%|%~?[0-9*]\b|%~[a-z$:]*[0-9]|![A-Za-z_]\w*!",
+    re.ASCII,
 )
 # Overlong UTF-8 and the %u spelling of old servers, which a strict decoder leaves alone.
 _ODD_ENCODING: Final = re.compile(
@@ -69,7 +71,8 @@ class PathText:
     home: bool = False  # starts with ``~``
     variables: bool = False  # has a variable, a command substitution or a cmd variable
     encoded: bool = False  # percent signs hide dots, separators or a NUL
-    confusable: bool = False  # letters that mislead a reader or that compatibility normalisation turns into others
+    # letters that mislead a reader or that compatibility normalisation turns into others
+    confusable: bool = False
     unnormalized: bool = False  # is not in Unicode's NFC
     windows: list[str] = field(default_factory=list)  # its Windows forms, without repetition
 
@@ -127,27 +130,36 @@ def _read_unicode(text: str, found: PathText) -> None:
         has_misleading_invisible(text)
         or any(map(_becomes_syntax, {c for c in text if c > "\x7f"}))
         or _looks_like_other_letters(composed)
-        or _looks_like_other_letters(unicodedata.normalize("NFKC", text).replace("\u2044", ""))  # that of "½"
+        # that of "½"
+        or _looks_like_other_letters(unicodedata.normalize("NFKC", text).replace("\u2044", ""))
     )
 
 
 @lru_cache(maxsize=4096)
 def _becomes_syntax(character: str) -> bool:
-    """Return whether compatibility normalisation makes something that paths and shells obey out of a character."""
+    """Return whether compatibility normalisation makes something that paths and shells obey out of
+    a character.
+    """
     # Not the ellipsis: three dots are a name like any other.
     compatible = unicodedata.normalize("NFKC", character)
     return compatible in (".", "..", "~", "$", "%") or "/" in compatible or "\\" in compatible
 
 
 def _looks_like_other_letters(text: str) -> bool:
-    """Return whether a word mixes ASCII letters with look-alikes, or a character looks like a separator or dot."""
+    """Return whether a word mixes ASCII letters with look-alikes, or a character looks like a
+    separator or dot.
+    """
     table = look_alike_table()
     for word in re.split(r"[\W\d_]+", text):
         # The letters of Latin alphabets stand beside ASCII ones in every honest word.
         mixed = not word.isascii() and any(c.isascii() for c in word)
         if mixed and any(ord(c) in table and not is_national(c) for c in word):
             return True
-    return any(_SEPARATOR_LOOKS.intersection(table.get(ord(c), "")) for c in set(text) - {"\u2026"} if c > "\x7f")
+    return any(
+        _SEPARATOR_LOOKS.intersection(table.get(ord(c), ""))
+        for c in set(text) - {"\u2026"}
+        if c > "\x7f"
+    )
 
 
 def _hides_by_percent(text: str) -> bool:
@@ -160,7 +172,9 @@ def _hides_by_percent(text: str) -> bool:
             return False
         looks = unicodedata.normalize("NFKC", decoded)
         appears = has_invisible(decoded) and not has_invisible(before)
-        if appears or any(looks.count(character) > before.count(character) for character in "/\\.\0~$"):
+        if appears or any(
+            looks.count(character) > before.count(character) for character in "/\\.\0~$"
+        ):
             return True
     return True
 
@@ -188,7 +202,10 @@ def _read_components(found: PathText) -> None:
     if WindowsForm.BACKSLASH in found.windows:
         pieces = [piece for part in pieces for piece in part.split("\\") if piece]
     for part in pieces:
-        if len(part) > MAX_COMPONENT_BYTES // 4 and len(part.encode("utf-8", "surrogatepass")) > MAX_COMPONENT_BYTES:
+        if (
+            len(part) > MAX_COMPONENT_BYTES // 4
+            and len(part.encode("utf-8", "surrogatepass")) > MAX_COMPONENT_BYTES
+        ):
             found.rejected = found.rejected or PathRejection.TOO_LONG
         if part[-1] in ". " and part not in (".", ".."):
             _add(found.windows, WindowsForm.TRAILING)

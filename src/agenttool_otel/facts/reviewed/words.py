@@ -1,8 +1,8 @@
 """The words of one command, read as the reviewed table of its program says (data/options.toml).
 
-Each word is inert (it chooses what is looked at or shown), names a place, sends, or is not reviewed: an option that no
-table lists, a value that names code or settings, inline code. What is not reviewed is never agreed to by a program's
-name, only word by word.
+Each word is inert (it chooses what is looked at or shown), names a place, sends, or is not
+reviewed: an option that no table lists, a value that names code or settings, inline code. What is
+not reviewed is never agreed to by a program's name, only word by word.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from typing import Final
 from agenttool_otel.values.tables import load_table, row_of
 
 STANDARD_INPUT: Final = "-"
-"""Stands among the words that are not reviewed for code that an interpreter reads from its input."""
+"""Stands among the words that are not reviewed for code that an interpreter reads from its input.
+"""
 
 _FAMILIES: Final = (
     (re.compile(r"(?:python|pypy)[0-9.]*"), "python"),
@@ -28,7 +29,9 @@ _FAMILIES: Final = (
 _MAX_NAME_WORDS: Final = 3
 _SETS: Final = re.compile(r"[A-Za-z_][\w.]*[:+?]*=")
 _TAKEN_FOR_MORE: Final = ("@", "*", "?", "[")
-"""Begin an operand that a program may read further words from, or that the shell may replace by an option."""
+"""Begin an operand that a program may read further words from, or that the shell may replace by an
+option.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,13 @@ class Row:
     @property
     def with_value(self) -> frozenset[str]:
         """The options that take a value, attached or as the next word."""
-        return self.valued | self.named | self.makes | self.sends | {*self.places, *self.kinds, *self.loads}
+        return (
+            self.valued
+            | self.named
+            | self.makes
+            | self.sends
+            | {*self.places, *self.kinds, *self.loads}
+        )
 
 
 @dataclass(slots=True)
@@ -62,7 +71,8 @@ class Review:
     """What a program's table says of a command's words."""
 
     name: str = ""  # the program, with the sub-command that has a table of its own
-    exact: list[str] = field(default_factory=list)  # the words that a grant has to name, in their order
+    # the words that a grant has to name, in their order
+    exact: list[str] = field(default_factory=list)
     unreviewed: list[str] = field(default_factory=list)  # those of them that no table accounts for
     modules: list[str] = field(default_factory=list)  # names of modules among the operands
     packages: list[str] = field(default_factory=list)  # names of packages among the operands
@@ -127,9 +137,13 @@ def _row_of(words: Sequence[str]) -> tuple[str, Row | None, Sequence[str]]:
 
 
 def _module_of(words: list[str]) -> list[str]:
-    """The words from a reviewed module on, where Python runs one: ``python -m pytest -q`` is ``pytest -q``."""
+    """The words from a reviewed module on, where Python runs one: ``python -m pytest -q`` is
+    ``pytest -q``.
+    """
     flags = rows()["python"].inert
-    start = next((index for index, word in enumerate(words[1:], 1) if word not in flags), len(words))
+    start = next(
+        (index for index, word in enumerate(words[1:], 1) if word not in flags), len(words)
+    )
     module = words[start + 1 : start + 2]
     if words[start : start + 1] == ["-m"] and any(
         name.split(" ")[0] in module for name, row in rows().items() if row.module
@@ -167,14 +181,18 @@ class _Reader:
         return None
 
     def _behind(self) -> None:
-        """Account for the words behind ``--``: operands to most programs, words for another one to others."""
+        """Account for the words behind ``--``: operands to most programs, words for another one to
+        others.
+        """
         rest = self._words[self._index :]
         pattern = self._row.behind
         if pattern is not None:
             for word in ("--", *rest) if not all(map(pattern.fullmatch, rest)) else ():
                 self._unreviewed(word)
             return
-        if self._operands not in ("paths", "modules", "free") or any(word[:1] == "-" for word in rest):
+        if self._operands not in ("paths", "modules", "free") or any(
+            word[:1] == "-" for word in rest
+        ):
             self._unreviewed("--", *rest)
             return
         for word in rest:
@@ -197,7 +215,9 @@ class _Reader:
         self._unknown(word)
 
     def _cluster(self, word: str) -> bool:
-        """Account for several letters behind one dash, the last of which may take a value; ``False``: it can't be."""
+        """Account for several letters behind one dash, the last of which may take a value;
+        ``False``: it can't be.
+        """
         row = self._row
         for position, letter in enumerate(word[1:], start=1):
             option = f"-{letter}"
@@ -211,7 +231,9 @@ class _Reader:
         return True
 
     def _valued(self, option: str, word: str, value: str | None) -> None:
-        """Account for an option that takes a value, which is the next word where it isn't attached."""
+        """Account for an option that takes a value, which is the next word where it isn't
+        attached.
+        """
         row, found = self._row, self._found
         taken = [word]
         if value is None:
@@ -247,7 +269,9 @@ class _Reader:
     def _operand(self, word: str) -> None:
         mode, found = self._operands, self._found
         self._seen += 1
-        odd = word.startswith(_TAKEN_FOR_MORE) or (mode not in ("free", "packages") and _elsewhere(word))
+        odd = word.startswith(_TAKEN_FOR_MORE) or (
+            mode not in ("free", "packages") and _elsewhere(word)
+        )
         fits = self._row.operand is None or self._row.operand.fullmatch(word) is not None
         if mode == "free" and not odd:
             return

@@ -1,7 +1,7 @@
 """What a command does that is not proven to only read: its category, and the places that it touches.
 
-The tables (``data/actions.toml``) know the operands of common programs. Of a program, option or word that they do not
-know it is said that not all places are known.
+The tables (``data/actions.toml``) know the operands of common programs. Of a program, option or
+word that they do not know it is said that not all places are known.
 """
 
 from __future__ import annotations
@@ -109,19 +109,26 @@ def describe(words: list[Word], assignments: list[str], verdict: Verdict) -> Non
     if skipped and outer in effects().lists["privileged"]:
         verdict.category = "privileged"
     elif not all(map(is_harmless_variable, assignments)):
-        # LD_PRELOAD, PAGER and the like name what is run: nobody agreed to that who agreed to tests and scripts.
+        # LD_PRELOAD, PAGER and the like name what is run: nobody agreed to that who agreed to tests
+        # and scripts.
         named = any(map(effects().program_variables.fullmatch, assignments))
         verdict.category, verdict.complete = "unknown" if named else "runner", False
 
 
 def _reviewed_words(words: list[Word], verdict: Verdict) -> None:
-    """Adds the words of a program that no table accounts for, and the places and effects of those that one does."""
-    known_later = [word.text for word in words[1:] if word.unknown or word.substitution or word.glob_first]
+    """Adds the words of a program that no table accounts for, and the places and effects of those
+    that one does.
+    """
+    known_later = [
+        word.text for word in words[1:] if word.unknown or word.substitution or word.glob_first
+    ]
     read = review([word.text for word in words])
     verdict.unreviewed = list(dict.fromkeys([*read.unreviewed, *known_later]))
     verdict.network |= read.sends
     globs = {word.text for word in words if word.glob}
-    verdict.touches.extend(Touch(place, operation, glob=place in globs) for place, operation in read.places)
+    verdict.touches.extend(
+        Touch(place, operation, glob=place in globs) for place, operation in read.places
+    )
     if any(operation == "delete_tree" for _, operation in read.places):
         verdict.category, verdict.destructive = "tree_deleter", True
 
@@ -129,7 +136,9 @@ def _reviewed_words(words: list[Word], verdict: Verdict) -> None:
 def _is_plain_wrapper(word: str) -> bool:
     """Whether a word in front of a wrapped command changes nothing but how it is run.
 
-    That is the wrapper's name, a time, a number, a harmless option, and a variable of ``env``, as in ``env CI=1``."""
+    That is the wrapper's name, a time, a number, a harmless option, and a variable of ``env``, as
+    in ``env CI=1``.
+    """
     if posixpath.basename(word) in effects().wrappers:
         return True
     return _WRAPPER_WORD.fullmatch(word) is not None or is_harmless_assignment(word)
@@ -141,12 +150,18 @@ def _category(name: str, words: list[Word]) -> str:
     if (choices := table.words.get(family)) is not None:
         texts = [word.text for word in words[1:]]
         if family == "python":
-            module = next((texts[i + 1] for i, text in enumerate(texts[:-1]) if text == "-m" and i < 4), "")
+            module = next(
+                (texts[i + 1] for i, text in enumerate(texts[:-1]) if text == "-m" and i < 4), ""
+            )
             return choices.get(module.partition(".")[0], choices.get(module, "runner"))
         if family == "git" and texts[:1] == ["--no-pager"]:
             texts = texts[1:]
         word = texts[0] if texts else ""
-        return _history(texts) or choices.get(word, "unknown") if family == "git" else choices.get(word, "unknown")
+        return (
+            _history(texts) or choices.get(word, "unknown")
+            if family == "git"
+            else choices.get(word, "unknown")
+        )
     if "/" in words[0].text and not words[0].text.startswith(("/bin/", "/usr/bin/")):
         return "runner"  # whatever lies there
     return table.categories.get(name, "unknown")
@@ -156,7 +171,11 @@ def _history(texts: list[str]) -> str:
     """The category of a git command whose options reach further than its sub-command."""
     options = [text.partition("=")[0] for text in texts[1:] if text.startswith("-")]
     reaching = effects().lists["git_reaches"]
-    reaches = any(o.startswith(reach) or (len(o) > 3 and reach.startswith(o)) for o in options for reach in reaching)
+    reaches = any(
+        o.startswith(reach) or (len(o) > 3 and reach.startswith(o))
+        for o in options
+        for reach in reaching
+    )
     opens = texts[:1] == ["grep"] and any(re.match("-[A-Za-z0-9]*O", option) for option in options)
     drops = any(f"{texts[0]} {text}" in effects().lists["git_drops"] for text in texts)
     if "-f" in options or reaches or opens or drops or texts[:2] == ["bisect", "run"]:
@@ -169,7 +188,11 @@ def _git_places(words: list[Word], verdict: Verdict) -> None:
     texts = [word.text for word in words]
     for index, word in enumerate(words):
         # What a word of git is, a revision or a file, only git knows; both readings are judged.
-        if index and not word.text.startswith("-") and (texts[0] in ("mv", "init") or "/" in word.text):
+        if (
+            index
+            and not word.text.startswith("-")
+            and (texts[0] in ("mv", "init") or "/" in word.text)
+        ):
             verdict.touches.append(Touch(word.text, "overwrite", glob=word.glob))
 
 
@@ -186,16 +209,24 @@ def _by_row(row: Action, name: str, arguments: list[Word], verdict: Verdict) -> 
     except Refused:
         verdict.complete = False
         dashed = [word.text for word in arguments if word.text.startswith("-")]
-        options = [(name, None) for text in dashed for name in ([text[2:]] if text.startswith("--") else text[1:])]
+        options = [
+            (name, None)
+            for text in dashed
+            for name in ([text[2:]] if text.startswith("--") else text[1:])
+        ]
         operands = [word for word in arguments if not word.text.startswith("-")]
     names = {option for option, _ in options}
     tree = bool(names & row.tree)
-    operation = next((row.changes[option] for option in names if option in row.changes), row.operation)
+    operation = next(
+        (row.changes[option] for option in names if option in row.changes), row.operation
+    )
     if operation == "delete" and tree:
         operation = "delete_tree"
         verdict.category = "tree_deleter"
     placed = [
-        Touch(value.text, row.places[option]) for option, value in options if option in row.places and value is not None
+        Touch(value.text, row.places[option])
+        for option, value in options
+        if option in row.places and value is not None
     ]
     verdict.touches.extend(placed)
     verdict.complete &= not (any(word.substitution for word in operands))
@@ -210,45 +241,67 @@ def _by_row(row: Action, name: str, arguments: list[Word], verdict: Verdict) -> 
         _touch_target(row, target, operands[:-1], tree, verdict)
     elif row.into:
         folder = placed[0].word if placed else "."
-        verdict.touches.extend(Touch(_below(folder, word), "overwrite", glob=word.glob) for word in operands)
+        verdict.touches.extend(
+            Touch(_below(folder, word), "overwrite", glob=word.glob) for word in operands
+        )
 
 
 def _touch_operand(word: Word, operation: str, tree: bool, verdict: Verdict) -> None:
-    verdict.touches.append(Touch(word.text, operation, glob=word.glob, recursive=tree and operation == "read"))
+    verdict.touches.append(
+        Touch(word.text, operation, glob=word.glob, recursive=tree and operation == "read")
+    )
     if operation == "delete_tree" and word.glob and _ALL_FILES.match(word.text):
         # All that a directory holds is the directory.
         verdict.touches.append(Touch(posixpath.dirname(word.text) or ".", operation))
 
 
-def _touch_target(row: Action, target: Word, sources: list[Word], tree: bool, verdict: Verdict) -> None:
+def _touch_target(
+    row: Action, target: Word, sources: list[Word], tree: bool, verdict: Verdict
+) -> None:
     verdict.touches.append(Touch(target.text, row.last or "overwrite", glob=target.glob))
     verdict.complete = verdict.complete and not target.glob
     if not row.into:
         return
     for word in sources:
-        # A whole directory's content lands beside what is there, under names that the line does not tell.
-        verdict.complete &= not (tree and (word.glob or posixpath.basename(word.text) in ("", ".", "..")))
-        verdict.touches.append(Touch(_below(target.text, word), row.last or "overwrite", glob=word.glob, below=True))
+        # A whole directory's content lands beside what is there, under names that the line does not
+        # tell.
+        verdict.complete &= not (
+            tree and (word.glob or posixpath.basename(word.text) in ("", ".", ".."))
+        )
+        verdict.touches.append(
+            Touch(_below(target.text, word), row.last or "overwrite", glob=word.glob, below=True)
+        )
 
 
 def _below(folder: str, word: Word) -> str:
     return posixpath.join(folder, posixpath.basename(word.text.rstrip("/")) or ".")
 
 
-def _sed_operands(options: list[tuple[str, Word | None]], operands: list[Word], verdict: Verdict) -> list[Word]:
-    scripts = [value for option, value in options if option in ("e", "expression") and value is not None]
+def _sed_operands(
+    options: list[tuple[str, Word | None]], operands: list[Word], verdict: Verdict
+) -> list[Word]:
+    scripts = [
+        value for option, value in options if option in ("e", "expression") and value is not None
+    ]
     if not scripts:
         scripts, operands = operands[:1], operands[1:]
-    if not scripts or any(word.glob or word.substitution or programs.sed_edit(word.text) for word in scripts):
+    if not scripts or any(
+        word.glob or word.substitution or programs.sed_edit(word.text) for word in scripts
+    ):
         verdict.complete = False
     return operands
 
 
 def _find(words: list[Word], verdict: Verdict) -> None:
     texts = [word.text for word in words]
-    end = next((i for i, text in enumerate(texts[1:], start=1) if text.startswith("-") or text in "!("), len(texts))
+    end = next(
+        (i for i, text in enumerate(texts[1:], start=1) if text.startswith("-") or text in "!("),
+        len(texts),
+    )
     starts = texts[1:end] or ["."]
-    names = [texts[i + 1] for i, text in enumerate(texts[:-1]) if text in effects().lists["find_tests"]]
+    names = [
+        texts[i + 1] for i, text in enumerate(texts[:-1]) if text in effects().lists["find_tests"]
+    ]
     verdict.complete = False
     verdict.touches.extend(Touch(start, "list") for start in starts)
     deletes = "-delete" in texts

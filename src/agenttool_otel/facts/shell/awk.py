@@ -1,4 +1,6 @@
-"""Whether an awk program can only print: it can't write, run or open anything by name, nor go on for ever."""
+"""Whether an awk program can only print: it can't write, run or open anything by name, nor go on
+for ever.
+"""
 
 from __future__ import annotations
 
@@ -32,16 +34,20 @@ _STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 _SLASH = re.compile(rf'((?:[^"/#\\]|{_STRING.pattern})*)/(?!=)')
 _PATTERN = re.compile(r"(?:\\.|\[\^?(?:\[:\w+:\]|[^\]\[/\\\n^])[^\]\[/\\\n]*\]|[^/\\\[\n])*/")
 _OPERAND = re.compile(r"(?:\]|(?<![\w.$])\$?(?:[0-9]+(?:\.[0-9]+)?|N[RF]|FNR)) *\Z", re.ASCII)
-# Behind any other name a slash is a division, too, unless it is a keyword: enough to tell where a loop ends.
+# Behind any other name a slash is a division, too, unless it is a keyword: enough to tell where a
+# loop ends.
 _MAY_BE_OPERAND = re.compile(
-    r"(?:\]|(?<![\w.$])(?!(?:printf?|return|in|getline|else|do|length|exit|case|next|nextfile)\b)\$?\w+) *\Z", re.ASCII
+    r"(?:\]|(?<![\w.$])(?!(?:printf?|return|in|getline|else|do|length|exit|case|next|nextfile)\b)\$?\w+) *\Z",
+    re.ASCII,
 )
 
 
 def _without_patterns(program: str, operand: re.Pattern[str] = _OPERAND) -> tuple[str, str]:
-    """Puts numbers for regular expressions and ``*`` for divisions, up to the first slash that may be either.
+    """Puts numbers for regular expressions and ``*`` for divisions, up to the first slash that may
+    be either.
 
-    Also returns the text with those expressions that stand behind a division."""
+    Also returns the text with those expressions that stand behind a division.
+    """
     plain = named = ""
     while slash := _SLASH.match(program):
         before = plain + slash[1]
@@ -58,13 +64,17 @@ def _without_patterns(program: str, operand: re.Pattern[str] = _OPERAND) -> tupl
 
 
 def _without_strings(program: str) -> str:
-    """Puts numbers for strings; nothing is left where regular expressions or comments may hide where they end."""
+    """Puts numbers for strings; nothing is left where regular expressions or comments may hide
+    where they end.
+    """
     plain = _STRING.sub("0", program)
     return "" if any(char in plain for char in '/\\#"') else plain
 
 
 def _redirects(program: str, plain: str) -> bool:
-    """Whether ``>`` or ``|`` may redirect: only ``print`` writes, never in a pattern, and compares in parentheses."""
+    """Whether ``>`` or ``|`` may redirect: only ``print`` writes, never in a pattern, and compares
+    in parentheses.
+    """
     if "|" in (plain or program).replace("||", " "):
         return True
     if ">" not in program.partition("{")[2] or not _PRINTS.search(program):
@@ -82,33 +92,47 @@ def _redirects(program: str, plain: str) -> bool:
 
 
 def _endless(program: str) -> bool:
-    """Whether a loop may have no end: it is of another form, or its body may change what it counts by or up to."""
+    """Whether a loop may have no end: it is of another form, or its body may change what it counts
+    by or up to.
+    """
     for loop in _LOOP.finditer(program):
         if (counts := _BOUNDED_LOOP.match(program, loop.start())) is None:
             return True
         body, limit = _body(program[counts.end() :]), counts["limit"] or ""
         if limit == "n" and _N_GROWS.search(program):
             return True
-        if (name := counts["up"] or counts["down"]) and (_GLUED.search(body) or _changes(name, limit, body)):
+        if (name := counts["up"] or counts["down"]) and (
+            _GLUED.search(body) or _changes(name, limit, body)
+        ):
             return True
     return False
 
 
 def _changes(name: str, limit: str, body: str) -> bool:
     kept, other = rf"(?:{name}|{limit or name})(?!\w)", rf"(?!(?:{name}|{limit or name})\b)[a-z]\w*"
-    if re.search(rf"(?<![\w$]){kept}{_ASSIGNS}|(?:\+\+|--)\s*{kept}|for\s*\(\s*{kept}\s+in\b", body):
+    if re.search(
+        rf"(?<![\w$]){kept}{_ASSIGNS}|(?:\+\+|--)\s*{kept}|for\s*\(\s*{kept}\s+in\b", body
+    ):
         return True
     # what is replaced or split may be the field that is counted, or another variable
     target = rf"(?:,\s*(?:\${name}|{other})\s*){'' if limit == 'NF' else '?'}"
-    plain = rf"\bg?sub\s*\([^(),]*,[^(),]*{target}\)|\bsplit\s*\([^(),]*,\s*{other}\s*(?:,[^(),]*)?\)"
+    plain = (
+        rf"\bg?sub\s*\([^(),]*,[^(),]*{target}\)|\bsplit\s*\([^(),]*,\s*{other}\s*(?:,[^(),]*)?\)"
+    )
     if len(re.findall(r"(?:sub|split)\s*\(", body)) > len(re.findall(plain, body)):
         return True
     fields = re.search(rf"\$(?!\s*(?:{name}|[1-9][0-9]*|NF)(?![\w.(\[]))", body)
-    return limit == "NF" and fields is not None and re.search(r"(?<![=!<>])=(?![=~])|\+\+|--", body) is not None
+    return (
+        limit == "NF"
+        and fields is not None
+        and re.search(r"(?<![=!<>])=(?![=~])|\+\+|--", body) is not None
+    )
 
 
 def _body(text: str) -> str:
-    """What a loop repeats, or more: one statement, a block, else all up to the end of the block around it."""
+    """What a loop repeats, or more: one statement, a block, else all up to the end of the block
+    around it.
+    """
     simple = re.split(r"[;}]", text, maxsplit=1)[0]
     if not ("\n" in simple or re.match(r"\{|(?:if|for|while|do)\b", text)):
         return simple
@@ -123,8 +147,9 @@ def _body(text: str) -> str:
 def awk_program(program: str) -> str:
     """Why an awk program may do more than print, or ``""``.
 
-    Output redirection needs ``>`` or ``|``, indirect calls and extensions ``@``, everything else a name, which may not
-    occur anywhere, not even in a string. The others may, in strings and as comparisons, where it is sure that they are.
+    Output redirection needs ``>`` or ``|``, indirect calls and extensions ``@``, everything else a
+    name, which may not occur anywhere, not even in a string. The others may, in strings and as
+    comparisons, where it is sure that they are.
     """
     if "\\\n" in program:
         return "awk program with a broken line"
@@ -132,7 +157,9 @@ def awk_program(program: str) -> str:
     program, named = _without_patterns(program)
     plain = _without_strings(program)
     endless = (
-        _WIDENS.search(program) or _endless(loops) or len(_LOOP.findall(loops)) < len(_LOOP.findall(plain or program))
+        _WIDENS.search(program)
+        or _endless(loops)
+        or len(_LOOP.findall(loops)) < len(_LOOP.findall(plain or program))
     )
     if any(char in (plain or program) for char in "@`"):
         return "awk program with @"

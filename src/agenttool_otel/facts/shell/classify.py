@@ -1,4 +1,6 @@
-"""The proof that one simple command only reads: every word is accounted for by the tables, or there is none."""
+"""The proof that one simple command only reads: every word is accounted for by the tables, or there
+is none.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,12 @@ from agenttool_otel.facts.shell.effects import (
 from agenttool_otel.facts.shell.listing import listed_by
 from agenttool_otel.facts.shell.operands import free_values, free_words, list_globs, prove_words
 from agenttool_otel.facts.shell.options import AMOUNT, check_file
-from agenttool_otel.facts.shell.secrets import aims_at_secret, names_secret, surface_words, wide_root
+from agenttool_otel.facts.shell.secrets import (
+    aims_at_secret,
+    names_secret,
+    surface_words,
+    wide_root,
+)
 from agenttool_otel.facts.shell.tables import (
     HASH,
     NUMBER,
@@ -63,7 +70,9 @@ def classify(command: Simple, directories: tuple[str, ...] = START) -> Verdict:
         verdict.read_only = True
     except Refused as refused:
         verdict.reason = str(refused)
-    writes = next((r for r in command.redirects if redirect_writes(r.operator, r.target.text)), None)
+    writes = next(
+        (r for r in command.redirects if redirect_writes(r.operator, r.target.text)), None
+    )
     if verdict.category == "reader" and writes is not None:
         verdict.category, verdict.read_only = "writer", False
         verdict.reason = f"redirection {writes.operator}"
@@ -86,8 +95,13 @@ def _prove(command: Simple, verdict: Verdict) -> None:
         raise Refused("assignment before a command" if words else "assignment")
     refuse_if(not words, "redirection without a command")
     first = words[0]
-    odd = first.text != base_name(first.text) or first.text in tables.programs()["shell"]["keywords"]
-    refuse_if(first.glob or first.substitution or (first.quoted and odd), "command name is not a plain word")
+    odd = (
+        first.text != base_name(first.text) or first.text in tables.programs()["shell"]["keywords"]
+    )
+    refuse_if(
+        first.glob or first.substitution or (first.quoted and odd),
+        "command name is not a plain word",
+    )
     name = base_name(first.text)
     if name in with_commands():
         name, words = _command_of(name, words, verdict.depth)
@@ -95,31 +109,51 @@ def _prove(command: Simple, verdict: Verdict) -> None:
         verdict.touches.extend([Touch(".", "list")] if verdict.repository else ())
     if (spec := read_only().get(name)) is None:
         raise Refused(f"{name[:60]!r} is not known to only read")
-    refuse_if(spec.builtin and "/" in first.text and name not in ("[", "test", "echo", "printf"), "builtin with a path")
+    refuse_if(
+        spec.builtin and "/" in first.text and name not in ("[", "test", "echo", "printf"),
+        "builtin with a path",
+    )
     verdict.sensitive = verdict.sensitive or spec.sensitive
     arguments = words[1:]
-    ranges = name in ("git log", "git show", "git rev-list", "git shortlog")  # to diff .. is the directory above
+    # to diff .. is the directory above
+    ranges = name in ("git log", "git show", "git rev-list", "git shortlog")
     others = any(_may_become_other(word, ranges=ranges) for word in arguments)
     refuse_if(spec.program != "echo" and others, "number that may not be there")
     refuse_if(any(_WIDE.search(word.text) for word in arguments), "width without a bound")
     if spec.operands == "version":
-        if [word.text for word in arguments] not in (["--version"], *([f"-{letter}"] for letter in spec.short)):
+        if [word.text for word in arguments] not in (
+            ["--version"],
+            *([f"-{letter}"] for letter in spec.short),
+        ):
             raise Refused(f"{name} is only known to tell its version")
         verdict.reason = f"{name} tells its version"
         return
-    if spec.builtin is False and len(arguments) == 1 and arguments[0].text in ("--help", "--version"):
+    if (
+        spec.builtin is False
+        and len(arguments) == 1
+        and arguments[0].text in ("--help", "--version")
+    ):
         verdict.reason = f"{name} prints its help"
         return
     arguments = _without_texts(name, spec, arguments)
     words = [*words[:1], *arguments]
-    unknown = [w for w in arguments if TEXT in w.text or (HASH in w.text and spec.operands != "revisions")]
-    vanishing = [word for word in arguments if word.empty and not word.quoted and not word.text.translate(_GONE)]
-    harmless = spec.program in ("echo", "printf", "test") or (spec.operands == "text" and spec.glob_first)
+    unknown = [
+        w for w in arguments if TEXT in w.text or (HASH in w.text and spec.operands != "revisions")
+    ]
+    vanishing = [
+        word
+        for word in arguments
+        if word.empty and not word.quoted and not word.text.translate(_GONE)
+    ]
+    harmless = spec.program in ("echo", "printf", "test") or (
+        spec.operands == "text" and spec.glob_first
+    )
     for word in unknown if name == "for" else ():
         if word.split and not prints(word.source, "number", "numbers"):
             _add_listed(Touch(_FOUND, "list", split=True), word.source or [], verdict, bare=True)
     refuse_if(len(vanishing) > 2, "words that may not be there")
-    for gone in vanishing if not harmless else ():  # a number that is not printed leaves no word behind
+    # a number that is not printed leaves no word behind
+    for gone in vanishing if not harmless else ():
         kept = [word for word in command.words if word is not gone]
         _prove(Simple(words=kept, input=command.input, redirects=command.redirects), verdict)
     split = any(word.split and not word.quoted for word in unknown)
@@ -138,21 +172,31 @@ def _without_texts(name: str, spec: Spec, arguments: list[Word]) -> list[Word]:
     """Puts letters for what is only known when the line runs and can be nothing but any text."""
     if name == "git grep":  # a commit to search in, or nothing
         behind = zip([None, *arguments], arguments, strict=False)
-        arguments = [w for before, w in behind if w.text != HASH or before is None or before.text[:1] == "-"]
+        arguments = [
+            w for before, w in behind if w.text != HASH or before is None or before.text[:1] == "-"
+        ]
     if spec.program == "awk":
         return free_values(arguments)
-    if any(TEXT in w.text or HASH in w.text for w in arguments) and not (spec.program or spec.sensitive_value):
+    if any(TEXT in w.text or HASH in w.text for w in arguments) and not (
+        spec.program or spec.sensitive_value
+    ):
         return free_words(name, spec, arguments)
     return arguments
 
 
 def _may_become_other(word: Word, *, ranges: bool) -> bool:
-    """Whether a number that may be nothing leaves an option, one that takes the next word, a hidden or secret name."""
+    """Whether a number that may be nothing leaves an option, one that takes the next word, a hidden
+    or secret name.
+    """
     left = word.text.translate(_GONE) if word.empty or HASH in word.text else word.text
     if left == word.text or (ranges and word.text in (f"{HASH}..{HASH}", f"{HASH}...{HASH}")):
         return False
-    lacks = left[:1] == "-" and left[1:2] != "-" and len(left) > 1 and word.text[-1:] in (NUMBER, HASH)
-    hidden = bool(_HIDDEN.search(left)) > bool(_HIDDEN.search(word.text)) or left.count("..") > word.text.count("..")
+    lacks = (
+        left[:1] == "-" and left[1:2] != "-" and len(left) > 1 and word.text[-1:] in (NUMBER, HASH)
+    )
+    hidden = bool(_HIDDEN.search(left)) > bool(_HIDDEN.search(word.text)) or left.count(
+        ".."
+    ) > word.text.count("..")
     secret = names_secret(left.rpartition("=")[2]) or aims_at_secret(left)
     return (left[:1] == "-" and word.text[:1] != "-") or lacks or hidden or secret
 
@@ -165,10 +209,15 @@ def _command_of(name: str, words: list[Word], depth: int) -> tuple[str, list[Wor
         start = 3 if texts[1:2] == ["-C"] and depth == 0 else 1  # Directories knows where it goes
         named = any(word.names_files for word in words[3:])
         refuse_if(start == 3 and named, "names of files for git elsewhere")
-        start += 2 if " ".join(texts[start : start + 2]) in tables.programs()["git"]["settings"] else 0
+        start += (
+            2 if " ".join(texts[start : start + 2]) in tables.programs()["git"]["settings"] else 0
+        )
         start += texts[start : start + 1] in (["--no-pager"], ["-P"])
     both = " ".join([*texts, *(text.translate(_GONE) for text in texts)])
-    refuse_if(re.search(r"%[-+ ]?G|(?:%|--sort[= ])\S*signature", both) is not None, "git that checks signatures")
+    refuse_if(
+        re.search(r"%[-+ ]?G|(?:%|--sort[= ])\S*signature", both) is not None,
+        "git that checks signatures",
+    )
     two = " ".join([name, *texts[start : start + 2]])
     if two in read_only():
         return two, words[start + 1 :]
@@ -177,7 +226,11 @@ def _command_of(name: str, words: list[Word], depth: int) -> tuple[str, list[Wor
 
 def _check_redirects(redirects: list[Redirect], verdict: Verdict) -> None:
     for redirect in redirects:
-        if redirect.operator == "<" and redirect.target.unknown and redirect.target.source is not None:
+        if (
+            redirect.operator == "<"
+            and redirect.target.unknown
+            and redirect.target.source is not None
+        ):
             _add_listed(Touch(_FOUND, "read", split=True), redirect.target.source, verdict)
         elif redirect.operator == "<":
             check_file(redirect.target, verdict)
@@ -185,15 +238,23 @@ def _check_redirects(redirects: list[Redirect], verdict: Verdict) -> None:
             raise Refused(f"redirection {redirect.operator}")
 
 
-def _special(name: str, spec: Spec, arguments: list[Word], command: Simple, verdict: Verdict) -> None:
+def _special(
+    name: str, spec: Spec, arguments: list[Word], command: Simple, verdict: Verdict
+) -> None:
     if spec.program in ("echo", "printf"):
         refuse_if(spec.program == "printf" and programs.printf_words(arguments))
-        places = [joined(base, word.text) for base in verdict.directories for word in arguments if word.glob]
+        places = [
+            joined(base, word.text)
+            for base in verdict.directories
+            for word in arguments
+            if word.glob
+        ]
         list_globs(arguments, verdict)
         verdict.sensitive |= any(names_secret(place, glob=True) for place in places)
     elif spec.program == "test":
         refuse_if(
-            any(word.unknown and word.split for word in arguments), "words that are only known when the line runs"
+            any(word.unknown and word.split for word in arguments),
+            "words that are only known when the line runs",
         )
         reason, files = programs.test_words(name, arguments)
         refuse_if(reason)
@@ -201,19 +262,29 @@ def _special(name: str, spec: Spec, arguments: list[Word], command: Simple, verd
             source = word.source if word.origin is None else word.origin
             if word.unknown and source is not None:
                 _add_listed(Touch(_FOUND, "list", split=True), source, verdict)
-            elif not (word.unknown and _BELOW.match(word.text)):  # what is there tells next to nothing
+            elif not (
+                word.unknown and _BELOW.match(word.text)
+            ):  # what is there tells next to nothing
                 check_file(word, verdict, contents=False)
     elif spec.program == "find":
         _find(arguments, verdict)
     elif spec.program == "xargs":
         _xargs(arguments, command, verdict)
-    elif spec.program == "command" and [word.text for word in arguments[:1] if not word.quoted] in (["-v"], ["-V"]):
+    elif spec.program == "command" and [word.text for word in arguments[:1] if not word.quoted] in (
+        ["-v"],
+        ["-V"],
+    ):
         refuse_if(len(arguments) < 2 or any(word.glob for word in arguments), "glob")
     elif spec.program in ("command", "wrapper"):
         _wrapped(name, arguments, command, verdict)
     else:
         # A shell's -c: exactly one script, which the caller reads in turn.
-        if len(arguments) != 2 or arguments[0].text != "-c" or arguments[1].glob or arguments[1].substitution:
+        if (
+            len(arguments) != 2
+            or arguments[0].text != "-c"
+            or arguments[1].glob
+            or arguments[1].substitution
+        ):
             raise Refused(f"{name} runs more than a literal script")
         verdict.script = arguments[1].text
         verdict.reason = f"{name} runs a script that only reads"
@@ -225,10 +296,13 @@ def _find(arguments: list[Word], verdict: Verdict) -> None:
     starts = found.starts or [Word(".", 0, 0)]
     links = not {"-L", "-follow"}.isdisjoint(word.text for word in arguments)
     for word in starts:
-        check_file(word, verdict, recursive=links, contents=False, follow=links, names=found.file_names)
+        check_file(
+            word, verdict, recursive=links, contents=False, follow=links, names=found.file_names
+        )
     for word in found.compared:
         check_file(word, verdict, contents=False)
-    # The names alone show that a credential is looked for; the tree of a whole system or home holds some.
+    # The names alone show that a credential is looked for; the tree of a whole system or home holds
+    # some.
     verdict.sensitive |= any(aims_at_secret(word.text) for word in found.names)
     places = [joined(directory, word.text) for directory in verdict.directories for word in starts]
     unlimited = not any(word.text.strip("*?") for word in found.names)
@@ -254,11 +328,15 @@ def _xargs(arguments: list[Word], command: Simple, verdict: Verdict) -> None:
             split = False
         elif option == "-I{}":
             files = []
-        elif option[:2] == "-n" and AMOUNT.match(option[2:] or (words.pop(0).text if words else "")):
+        elif option[:2] == "-n" and AMOUNT.match(
+            option[2:] or (words.pop(0).text if words else "")
+        ):
             continue
         elif option not in ("-r", "--no-run-if-empty"):
             raise Refused("xargs with options")
-    pipeline = [] if any("<" in redirect.operator for redirect in command.redirects) else command.input
+    pipeline = (
+        [] if any("<" in redirect.operator for redirect in command.redirects) else command.input
+    )
     if words and words[0].text == "git" and prints(pipeline, "hashes"):
         put = [replace(word, text=word.text.replace("{}", HASH)) for word in words]
         _prove_within(put if not files else [*put, Word(HASH, 0, 0)], verdict)
@@ -277,7 +355,12 @@ def _xargs(arguments: list[Word], command: Simple, verdict: Verdict) -> None:
 def _of_names(words: list[Word], unknown: list[Word], verdict: Verdict) -> None:
     """Proves a command among whose operands are names that pipelines print."""
     spec = read_only().get(base_name(words[0].text))
-    if spec is None or not spec.takes_files or spec.operands == "text" or any(w.source is None for w in unknown):
+    if (
+        spec is None
+        or not spec.takes_files
+        or spec.operands == "text"
+        or any(w.source is None for w in unknown)
+    ):
         raise Refused("word that is only known when the line runs")
     verdict.exposed |= not spec.glob_first
     named = [Word(_FOUND, 0, 0) if TEXT in word.text else word for word in words]
@@ -286,14 +369,17 @@ def _of_names(words: list[Word], unknown: list[Word], verdict: Verdict) -> None:
             _add_listed(touch._replace(split=True), source or [], verdict)
 
 
-def _add_listed(touch: Touch, pipeline: list[Simple], verdict: Verdict, *, bare: bool = False) -> None:
+def _add_listed(
+    touch: Touch, pipeline: list[Simple], verdict: Verdict, *, bare: bool = False
+) -> None:
     """Adds the trees that a pipeline lists in the place of the names that it prints."""
     exposed = verdict.exposed and of_index(pipeline)
     judged = ((command, classify(command, verdict.directories)) for command in reversed(pipeline))
     sources = [] if exposed else listed_by(judged, bare=bare)
     verdict.complete = verdict.complete and bool(sources)
     deep = touch.recursive
-    verdict.touches += [touch._replace(word=".", glob=False)] * deep  # without any name it reads the directory
+    # without any name it reads the directory
+    verdict.touches += [touch._replace(word=".", glob=False)] * deep
     # who is given the name of a link opens what it leads to
     listed = [
         one._replace(
@@ -329,7 +415,9 @@ def _of_files(words: list[Word], verdict: Verdict, *, awk: bool = False) -> list
 
 
 def _prove_within(words: list[Word], verdict: Verdict) -> list[Touch]:
-    """Proves a command that another one runs; returns all that it touches, and adds what is no file of a list."""
+    """Proves a command that another one runs; returns all that it touches, and adds what is no file
+    of a list.
+    """
     inner = Verdict(directories=verdict.directories, depth=verdict.depth + 1)
     _prove(Simple(words=words), inner)
     verdict.touches.extend(touch for touch in inner.touches if touch.word != "{}")
@@ -339,21 +427,39 @@ def _prove_within(words: list[Word], verdict: Verdict) -> list[Touch]:
 
 
 def _wrapped(name: str, arguments: list[Word], command: Simple, verdict: Verdict) -> None:
-    """Proves the command behind ``env``, ``timeout``, ``nice`` or ``command``, without options that change more."""
+    """Proves the command behind ``env``, ``timeout``, ``nice`` or ``command``, without options that
+    change more.
+    """
     index = 0
     if name == "timeout":
         refuse_if(not arguments or not _DURATION.match(arguments[0].text), "timeout with options")
         index = 1
-    elif name == "nice" and len(arguments) > 1 and arguments[0].text == "-n" and AMOUNT.match(arguments[1].text):
+    elif (
+        name == "nice"
+        and len(arguments) > 1
+        and arguments[0].text == "-n"
+        and AMOUNT.match(arguments[1].text)
+    ):
         index = 2
     elif name == "env" and not arguments:
         verdict.reason, verdict.sensitive = "env prints the environment", True
         return
-    while name == "env" and index < len(arguments) - 1 and is_harmless_assignment(arguments[index].text):
-        refuse_if(arguments[index].glob or arguments[index].unknown, "env with options or assignments")
+    while (
+        name == "env"
+        and index < len(arguments) - 1
+        and is_harmless_assignment(arguments[index].text)
+    ):
+        refuse_if(
+            arguments[index].glob or arguments[index].unknown, "env with options or assignments"
+        )
         index += 1
     inner = arguments[index:]
-    if not inner or inner[0].text.startswith("-") or "=" in inner[0].text or any(w.substitution for w in inner):
+    if (
+        not inner
+        or inner[0].text.startswith("-")
+        or "=" in inner[0].text
+        or any(w.substitution for w in inner)
+    ):
         raise Refused(f"{name} with options or assignments")
     moving = ("cd", "pushd", "popd", "[[", "type", "command", ":", "read", "for", "shopt")
     refuse_if(inner[0].text in moving, f"{name} in front of a builtin")
@@ -373,10 +479,14 @@ def _add_effects(command: Simple, verdict: Verdict) -> None:
     describe(command.words, assigned, verdict)
     # PATH, LD_PRELOAD, PAGER and the like name what is run
     verdict.executes |= not all(map(is_harmless_variable, assigned))
-    verdict.sensitive = verdict.sensitive or any(map(names_secret, surface_words(" ".join(command.values))))
+    verdict.sensitive = verdict.sensitive or any(
+        map(names_secret, surface_words(" ".join(command.values)))
+    )
     for word in command.words[1:]:
         value = word.text.partition("=")[2] if word.text.startswith("-") else word.text
-        verdict.sensitive |= bool(value) and not word.substitution and names_secret(value, glob=word.glob)
+        verdict.sensitive |= (
+            bool(value) and not word.substitution and names_secret(value, glob=word.glob)
+        )
 
 
 def _add_redirects(redirects: list[Redirect], verdict: Verdict) -> None:

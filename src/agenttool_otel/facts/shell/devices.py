@@ -12,9 +12,16 @@ START = ("",)
 MAX_DIRECTORIES = 64
 """More places than this are not followed; the caller ends the proof."""
 
-_DEVICES = frozenset({"/dev/null", "/dev/stdin", "/dev/zero", "/dev/random", "/dev/urandom", "/dev/full", "/dev/tty"})
-SYSTEM_FACTS = {"/etc/os-release", *map("/proc/{}".format, ("cpuinfo", "meminfo", "loadavg", "uptime", "version"))}
-"""What says no more than ``lscpu``, ``free``, ``uptime`` and ``uname`` do; to read it is to read no place."""
+_DEVICES = frozenset(
+    {"/dev/null", "/dev/stdin", "/dev/zero", "/dev/random", "/dev/urandom", "/dev/full", "/dev/tty"}
+)
+SYSTEM_FACTS = {
+    "/etc/os-release",
+    *map("/proc/{}".format, ("cpuinfo", "meminfo", "loadavg", "uptime", "version")),
+}
+"""What says no more than ``lscpu``, ``free``, ``uptime`` and ``uname`` do; to read it is to read no
+place.
+"""
 _ENDLESS = _DEVICES - {"/dev/null", "/dev/stdin"}
 _DESCRIPTOR = re.compile(r"/dev/fd/[0-9]{1,4}\Z")
 _SUFFIX = re.compile(r"\.[A-Za-z0-9]")
@@ -29,15 +36,29 @@ def joined(directory: str, path: str) -> str:
 def entered(directories: tuple[str, ...], target: str) -> tuple[str, ...]:
     """The directories that a line may stand in behind a ``cd``.
 
-    The old ones stay: the ``cd`` may fail, stand in a subshell or a pipe, or be skipped by ``||``."""
-    return tuple(dict.fromkeys([*directories, *(joined(directory, target or "~") for directory in directories)]))
+    The old ones stay: the ``cd`` may fail, stand in a subshell or a pipe, or be skipped by ``||``.
+    """
+    return tuple(
+        dict.fromkeys(
+            [*directories, *(joined(directory, target or "~") for directory in directories)]
+        )
+    )
 
 
 def simple_glob(component: str) -> str:
-    """A component whose bracket expressions with classes, which differ between locales, match any one character."""
+    """A component whose bracket expressions with classes, which differ between locales, match any
+    one character.
+    """
     if "[:" in component or "[." in component or "[=" in component:
         component = _CLASS.sub("?", component)
-        cut = min((i for i in (component.find("[:"), component.find("[."), component.find("[=")) if i >= 0), default=-1)
+        cut = min(
+            (
+                i
+                for i in (component.find("[:"), component.find("[."), component.find("[="))
+                if i >= 0
+            ),
+            default=-1,
+        )
         if cut >= 0:  # not closed as expected: everything behind its bracket may match anything
             component = component[: component.find("[")] + "*"
     return component.replace("[^", "[!")
@@ -61,9 +82,10 @@ def climbs(component: str) -> bool:
 def absolute_readings(path: str) -> list[str]:
     """The places from the root that a path may name.
 
-    A relative path that climbs may climb to the root, and ``..`` behind a link leads to where the link points, so
-    what stands behind any ``..`` may be a path from the root. A path that does not climb from an unknown directory
-    has no such reading."""
+    A relative path that climbs may climb to the root, and ``..`` behind a link leads to where the
+    link points, so what stands behind any ``..`` may be a path from the root. A path that does not
+    climb from an unknown directory has no such reading.
+    """
     parts = [part for part in path.split("/") if part not in ("", ".")]
     readings = [posixpath.normpath("/" + "/".join(parts))] if path.startswith("/") else []
     for index in range(1, len(parts)):
@@ -76,7 +98,9 @@ def absolute_readings(path: str) -> list[str]:
 
 
 def device_reason(path: str, *, deep: bool) -> str:
-    """Why reading a path may reach a device or the network, or ``""``: opening some devices has effects."""
+    """Why reading a path may reach a device or the network, or ``""``: opening some devices has
+    effects.
+    """
     for position, place in enumerate(absolute_readings(path)):
         parts = place.split("/")[1:]
         first = parts[0]

@@ -1,7 +1,7 @@
 """Which directories a command may run in, behind every ``cd`` of its line.
 
-A ``cd`` may fail, be skipped or stand in a subshell, so a command can have several directories. Behind ``cd x &&``
-there is only ``x``; behind ``cd x;`` there is ``x`` and the one before.
+A ``cd`` may fail, be skipped or stand in a subshell, so a command can have several directories.
+Behind ``cd x &&`` there is only ``x``; behind ``cd x;`` there is ``x`` and the one before.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ class Where(NamedTuple):
 
     def __or__(self, other: Where) -> Where:
         paths = tuple(dict.fromkeys((*self.paths, *other.paths)))
-        return Where(paths[:_MAX_DIRECTORIES], self.known and other.known and len(paths) <= _MAX_DIRECTORIES)
+        return Where(
+            paths[:_MAX_DIRECTORIES], self.known and other.known and len(paths) <= _MAX_DIRECTORIES
+        )
 
 
 def start_of(env: FactEnvironment) -> Where:
@@ -38,13 +40,20 @@ def start_of(env: FactEnvironment) -> Where:
             cwd = os.getcwd()
         except OSError:
             return Where((), known=False)
-    return Where((normalize_path([], start=cwd),)) if cwd.startswith("/") else Where((), known=False)
+    return (
+        Where((normalize_path([], start=cwd),)) if cwd.startswith("/") else Where((), known=False)
+    )
 
 
 def _is_plain(word: Word) -> bool:
     """Whether a word names one directory, as far as its text tells."""
     doubtful = (
-        word.glob or word.substitution or word.unknown or word.text == "-" or "$" in word.text or "`" in word.text
+        word.glob
+        or word.substitution
+        or word.unknown
+        or word.text == "-"
+        or "$" in word.text
+        or "`" in word.text
     )
     return not doubtful and not (word.quoted and word.text.startswith("~"))
 
@@ -80,11 +89,16 @@ class Directories:
     def enter(self, command: Simple) -> Where:
         """Where the next command of the line runs."""
         here, words = self._entered(command), command.words
-        goes = len(words) > 2 and words[1].text == "-C" and words[0].text.rpartition("/")[2] == "git"
+        goes = (
+            len(words) > 2 and words[1].text == "-C" and words[0].text.rpartition("/")[2] == "git"
+        )
         return self._target(words[2:3], here) if goes else here
 
     def _entered(self, command: Simple) -> Where:
-        first = next((n for n in range(len(command.group) + 1) if command.group[:n] not in self._shells), None)
+        first = next(
+            (n for n in range(len(command.group) + 1) if command.group[:n] not in self._shells),
+            None,
+        )
         if first is None:
             self._current = self._shells[command.group]
             self._current.step(command.joint)
@@ -113,7 +127,8 @@ class Directories:
 
     def _move(self, target: Where) -> None:
         shell = self._current
-        # Whether the last command of a pipeline runs in the shell itself is not the same in all shells.
+        # Whether the last command of a pipeline runs in the shell itself is not the same in all
+        # shells.
         shell.now = shell.now | target if shell.piped else target
         shell.later = shell.later | target
 
@@ -128,14 +143,20 @@ class Directories:
         if word.startswith("/"):
             return Where(self._readings("/", parts))
         # A relative name is looked for in the directories of CDPATH first.
-        elsewhere = bool(os.environ.get("CDPATH")) and not word.startswith(("./", "../")) and word not in (".", "..")
+        elsewhere = (
+            bool(os.environ.get("CDPATH"))
+            and not word.startswith(("./", "../"))
+            and word not in (".", "..")
+        )
         found = Where((), known=here.known and not elsewhere)
         for directory in here.paths:
             found = found | Where(self._readings(directory, parts))
         return found
 
     def _readings(self, start: str, parts: list[str]) -> tuple[str, ...]:
-        """Where a ``cd`` leads: by the text, as shells go, and where ``..`` behind a link leads in the file system."""
+        """Where a ``cd`` leads: by the text, as shells go, and where ``..`` behind a link leads in
+        the file system.
+        """
         by_text = normalize_path(parts, start=start)
         if ".." not in parts or not self._env.touch_file_system:
             return (by_text,)

@@ -1,4 +1,6 @@
-"""Whether a line runs what it fetches: a download piped into an interpreter, given to it as text, or run as a file."""
+"""Whether a line runs what it fetches: a download piped into an interpreter, given to it as text,
+or run as a file.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +17,17 @@ _CODE_OPTIONS = ("-c", "-e", "-E", "-m", "-p", "-r")
 
 
 def fetches(text: str) -> bool:
-    """Whether a line may hold a program that fetches; a quick look that spares most lines the rest."""
+    """Whether a line may hold a program that fetches; a quick look that spares most lines
+    the rest.
+    """
     return any(name in text for name in effects().lists["fetchers"])
 
 
 def runs_download(steps: Sequence[Found]) -> bool:
     """Whether some command runs what another one fetched."""
-    fetchers = {i for i, step in enumerate(steps) if _program(step.words) in effects().lists["fetchers"]}
+    fetchers = {
+        i for i, step in enumerate(steps) if _program(step.words) in effects().lists["fetchers"]
+    }
     if not fetchers:
         return False
     files = {posixpath.basename(name) for i in fetchers for name in _outputs(steps[i])}
@@ -35,7 +41,11 @@ def runs_download(steps: Sequence[Found]) -> bool:
         if fetchers.intersection(step.text):
             return True
         script = _script(name, words[1:])
-        if fetchers.intersection(step.input) if script is None else posixpath.basename(script) in files:
+        if (
+            fetchers.intersection(step.input)
+            if script is None
+            else posixpath.basename(script) in files
+        ):
             return True
     return False
 
@@ -46,11 +56,17 @@ def _program(words: Sequence[str]) -> str:
 
 
 def _script(name: str, words: Sequence[str]) -> str | None:
-    """The script file of an interpreter: ``None`` when it reads its input, empty when its code is among the words."""
+    """The script file of an interpreter: ``None`` when it reads its input, empty when its code is
+    among the words.
+    """
     for word in words:
         if word in ("-", "-s", "/dev/stdin"):
             return None
-        if re.match("-(?!-).*c", word) if name in effects().lists["shells"] else word.startswith(_CODE_OPTIONS):
+        if (
+            re.match("-(?!-).*c", word)
+            if name in effects().lists["shells"]
+            else word.startswith(_CODE_OPTIONS)
+        ):
             return ""
         if not word.startswith("-"):
             return word

@@ -18,7 +18,9 @@ _CLUSTER = re.compile(r"-[A-Za-z]+")
 
 
 def base_name(name: str) -> str:
-    """The command's name without a system directory; other paths are kept, for anything may lie there."""
+    """The command's name without a system directory; other paths are kept, for anything may
+    lie there.
+    """
     directory, _, base = name.rpartition("/")
     return base if directory in _TRUSTED_DIRECTORIES else name
 
@@ -42,11 +44,14 @@ class Touch(NamedTuple):
     recursive: bool = False  # with what lies below it, and its contents
     names: tuple[str, ...] = ()  # patterns of the file names that are read below it; none for all
     hidden: bool = True  # names that begin with a dot are read below it, too
-    follow: bool | str = False  # links below it are followed; "named": those whose own names are listed
+    # links below it are followed; "named": those whose own names are listed
+    follow: bool | str = False
     split: bool = False  # its names are split at blanks, so that a name with a blank is another one
-    flat: bool = False  # none of the names that it matches is a directory, whose names would be named in its place
+    # none of the names that it matches is a directory, whose names would be named in its place
+    flat: bool = False
     tracked: bool = False  # only what git's index holds
-    bare: bool = False  # what lies below it is named without "./" in front, so that a name may be an option
+    # what lies below it is named without "./" in front, so that a name may be an option
+    bare: bool = False
     below: bool = False  # only where the directory part of the word is a directory
 
 
@@ -73,45 +78,65 @@ class Verdict:
 
 
 def redirect_writes(operator: str, target: str) -> bool:
-    """Whether a redirection may change a file: everything but input, descriptor copies and /dev/null does."""
+    """Whether a redirection may change a file: everything but input, descriptor copies and
+    /dev/null does.
+    """
     # one ASCII digit is a descriptor; a digit of another script is a file's name to the shell
-    if operator in ("<", "<<", "<<<", "<&") or (operator == ">&" and len(target) == 1 and target in "0123456789"):
+    if operator in ("<", "<<", "<<<", "<&") or (
+        operator == ">&" and len(target) == 1 and target in "0123456789"
+    ):
         return False
     return not (operator in (">", ">>", "&>", "&>>", ">&", ">|") and target == "/dev/null")
 
 
 def effects_of(words: list[str], verdict: Verdict, depth: int = 0) -> None:
-    """Adds what the tables know of a command that is not proven to only read; unknown programs may do anything."""
+    """Adds what the tables know of a command that is not proven to only read; unknown programs may
+    do anything.
+    """
     if not words:
         return
     table = effects()
     name = posixpath.basename(words[0]) or words[0]
     lower = name.lower()
     verb, dash, noun = lower.partition("-")
-    cmdlet = dash and noun.isalpha() and name[:1].isupper() and verb in table.lists["powershell_verbs"]
+    cmdlet = (
+        dash and noun.isalpha() and name[:1].isupper() and verb in table.lists["powershell_verbs"]
+    )
     verdict.foreign = verdict.foreign or lower in table.lists["foreign"] or bool(cmdlet)
     unknown = name not in table.lists["known"] or lower in table.lists["foreign"]
     verdict.executes |= unknown or name in table.lists["executes"]
-    verdict.network |= unknown or name in table.lists["network"] or _holds(table.network_words, name, words)
+    verdict.network |= (
+        unknown or name in table.lists["network"] or _holds(table.network_words, name, words)
+    )
     triggers = table.destructive_words.get(name, ())
     deletes = name in table.lists["destructive"] or name.startswith("mkfs.")
     verdict.destructive |= deletes or any(_triggered(word, triggers) for word in words[1:])
-    told = name in table.lists["prints_environment"] | table.lists["sends"] and not _only_sets(words)
+    told = name in table.lists["prints_environment"] | table.lists["sends"] and not _only_sets(
+        words
+    )
     verdict.sensitive |= told or _holds(table.sensitive_words, name, words)
     if depth < MAX_WRAPPERS:
         effects_of(_behind(words) or [], verdict, depth + 1)
-        for index in (i for i, word in enumerate(words) if name == "find" and word in table.lists["find_actions"]):
+        for index in (
+            i
+            for i, word in enumerate(words)
+            if name == "find" and word in table.lists["find_actions"]
+        ):
             effects_of(words[index + 1 :], verdict, depth + 1)
 
 
 def _only_sets(words: list[str]) -> bool:
     """Whether it is ``env CI=1 COMMAND``, which prints nothing itself."""
-    rest = list(dropwhile(is_harmless_assignment, words[1:])) if base_name(words[0]) == "env" else []
+    rest = (
+        list(dropwhile(is_harmless_assignment, words[1:])) if base_name(words[0]) == "env" else []
+    )
     return bool(rest) and rest[0][:1] != "-" and "=" not in rest[0]
 
 
 def _behind(words: list[str]) -> list[str] | None:
-    """The command that a wrapper such as ``sudo`` or ``timeout`` runs, or ``None`` when there is no wrapper."""
+    """The command that a wrapper such as ``sudo`` or ``timeout`` runs, or ``None`` when there is no
+    wrapper.
+    """
     wrapper = effects().wrappers.get(posixpath.basename(words[0])) if words else None
     if wrapper is None:
         return None
@@ -151,9 +176,13 @@ def is_harmless_variable(name: str) -> bool:
 
 
 def is_harmless_assignment(text: str) -> bool:
-    """Whether ``NAME=value`` only chooses a language, a time zone or the like; the value can name no file."""
+    """Whether ``NAME=value`` only chooses a language, a time zone or the like; the value can name
+    no file.
+    """
     match = _PLAIN_ASSIGNMENT.match(text)
-    return match is not None and (is_harmless_variable(match[1]) or text in effects().lists["harmless_assignments"])
+    return match is not None and (
+        is_harmless_variable(match[1]) or text in effects().lists["harmless_assignments"]
+    )
 
 
 def _triggered(word: str, triggers: tuple[str, ...]) -> bool:
@@ -164,13 +193,20 @@ def _triggered(word: str, triggers: tuple[str, ...]) -> bool:
             bare = word.partition("=")[0]
             if len(bare) > 3 and (trigger.startswith(bare) or bare.startswith(trigger)):
                 return True
-        elif len(trigger) == 2 and trigger[0] == "-" and _CLUSTER.match(word) and trigger[1] in word[:8]:
+        elif (
+            len(trigger) == 2
+            and trigger[0] == "-"
+            and _CLUSTER.match(word)
+            and trigger[1] in word[:8]
+        ):
             return True
     return False
 
 
 def script_of(words: list[str], depth: int = 0) -> str | None:
-    """The script text that a command runs, when it is written out: ``sh -c TEXT``, ``eval TEXT``, behind wrappers."""
+    """The script text that a command runs, when it is written out: ``sh -c TEXT``, ``eval TEXT``,
+    behind wrappers.
+    """
     if not words or depth > MAX_WRAPPERS:
         return None
     table = effects()
@@ -180,7 +216,10 @@ def script_of(words: list[str], depth: int = 0) -> str | None:
     if name == "trap" and len(words) > 2:
         return words[1]
     if name in table.lists["shells"]:
-        at = next((i for i, word in enumerate(words) if i and re.match("-(?!-).*c", word, re.DOTALL)), len(words))
+        at = next(
+            (i for i, word in enumerate(words) if i and re.match("-(?!-).*c", word, re.DOTALL)),
+            len(words),
+        )
         return words[at + 1] if at + 1 < len(words) else None
     if name in table.wrappers or name == "find":
         for index, word in enumerate(words[1:], start=1):

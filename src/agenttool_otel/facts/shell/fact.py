@@ -24,7 +24,12 @@ from agenttool_otel.facts.shell.effects import (
     redirect_writes,
     script_of,
 )
-from agenttool_otel.facts.shell.git import compares_files, is_top, names_of_repository, unsafe_repository
+from agenttool_otel.facts.shell.git import (
+    compares_files,
+    is_top,
+    names_of_repository,
+    unsafe_repository,
+)
 from agenttool_otel.facts.shell.grammar import Found, disagreement, survey
 from agenttool_otel.facts.shell.guard import MAX_LENGTH, read
 from agenttool_otel.facts.shell.places import Places
@@ -38,15 +43,30 @@ _MAX_NESTED = 4
 _MAX_ARGV = 256
 _MAX_SCRIPTS = 8
 # Names where a command may stand, for text that no parser reads: only ever used to warn.
-_NAMES = re.compile(r"(?:^|[\n;&|({`]|\b(?:do|then|else|sudo|xargs)\b)\s{0,20}([A-Za-z0-9_./+-]{1,80})")
+_NAMES = re.compile(
+    r"(?:^|[\n;&|({`]|\b(?:do|then|else|sudo|xargs)\b)\s{0,20}([A-Za-z0-9_./+-]{1,80})"
+)
 _WORDS = re.compile(r"[^\s'\"`;|&<>(){}$=]{2,200}")
 _SCANNED_CHARS = 65536
 _GIT = frozenset(("git", "git.exe", "gitk", "tig", "lazygit"))
-_MOVING = frozenset(("-execdir", "-okdir", "-C", "-D", "--chdir", "--directory", "--cwd", "--working-dir", "--workdir"))
+_MOVING = frozenset(
+    (
+        "-execdir",
+        "-okdir",
+        "-C",
+        "-D",
+        "--chdir",
+        "--directory",
+        "--cwd",
+        "--working-dir",
+        "--workdir",
+    )
+)
 _WINDOWS = re.compile(
     r"(?i)\$env:|%(?!C[a-z]{3,5}%)[A-Za-z_]{3,40}%|(?:^|[\s\"'=])[A-Za-z]:\\|\\\\[A-Za-z0-9_.-]+\\|\|\s*%\s*\{"
 )
-_TO_TOP = re.compile(r'\A[ \t\n]*cd "\$\(git rev-parse --show-toplevel\)"(?=[ \t]*(?:&&|[;\n]))')  # quoted: it may fail
+# quoted: it may fail
+_TO_TOP = re.compile(r'\A[ \t\n]*cd "\$\(git rev-parse --show-toplevel\)"(?=[ \t]*(?:&&|[;\n]))')
 _KNOWN_LATER = re.compile(f"[{TEXT}{NUMBER}{HASH}]")
 _VARIABLE = re.compile(r"\$(?:\{(PWD|HOME)\}|(PWD|HOME)(?![A-Za-z0-9_]))")
 
@@ -57,7 +77,11 @@ def shell_fact(
     """Says what a shell command means. Never raises, bounded work on any input."""
     try:
         argv = [command] if isinstance(command, str) else command
-        if not isinstance(argv, Sequence) or len(argv) > _MAX_ARGV or not all(isinstance(word, str) for word in argv):
+        if (
+            not isinstance(argv, Sequence)
+            or len(argv) > _MAX_ARGV
+            or not all(isinstance(word, str) for word in argv)
+        ):
             return _unreadable("", argument, inferred, "not_text")
         text = command if isinstance(command, str) else shlex.join(argv)
         reading = _Reading(argument, inferred, env or FactEnvironment())
@@ -103,10 +127,26 @@ class _Reading:
         for command in commands:
             here = shell.enter(command)
             verdict = classify(command, directories)
-            if verdict.read_only and verdict.repository and (reason := self._unsafe_repository(here, named)):
-                verdict.read_only, verdict.category, verdict.reason = False, "vcs_local", f"git in a {reason}"
-            if verdict.repository and "diff" in (w.text for w in command.words) and compares_files(here, command.words):
-                verdict.read_only, verdict.complete, verdict.reason = False, False, "git diff of two files"
+            if (
+                verdict.read_only
+                and verdict.repository
+                and (reason := self._unsafe_repository(here, named))
+            ):
+                verdict.read_only, verdict.category, verdict.reason = (
+                    False,
+                    "vcs_local",
+                    f"git in a {reason}",
+                )
+            if (
+                verdict.repository
+                and "diff" in (w.text for w in command.words)
+                and compares_files(here, command.words)
+            ):
+                verdict.read_only, verdict.complete, verdict.reason = (
+                    False,
+                    False,
+                    "git diff of two files",
+                )
             row = self._row(command, verdict, here)
             _merge(fact, verdict)
             foreign = foreign or verdict.foreign
@@ -135,7 +175,8 @@ class _Reading:
     def _row(self, command: Simple, verdict: Verdict, here: Where) -> ShellCommand:
         words: list[Word] = command.words
         redirects = [
-            (r.fd + r.operator, r.target.text, redirect_writes(r.operator, r.target.text)) for r in command.redirects
+            (r.fd + r.operator, r.target.text, redirect_writes(r.operator, r.target.text))
+            for r in command.redirects
         ]
         places, complete = self._places.of(verdict.touches, here)
         if verdict.exposed and not (complete and verdict.complete):
@@ -143,7 +184,11 @@ class _Reading:
         argv = [_KNOWN_LATER.sub("{}", word.text) for word in words]
         readings = spellings(argv)
         self.unspelled = self.unspelled or readings is None
-        plain = plain_words(argv, command.values) if len(command.values) == len(command.assignments) else []
+        plain = (
+            plain_words(argv, command.values)
+            if len(command.values) == len(command.assignments)
+            else []
+        )
         literal = not any(word.glob or word.unknown or word.substitution for word in words)
         carries = literal and verdict.script is not None and runs_one_script(plain)
         unreviewed = [] if verdict.read_only or carries else verdict.unreviewed
@@ -165,9 +210,15 @@ class _Reading:
             "reason": verdict.reason,
         }
 
-    def _doubt(self, readings: list[list[str]], plain: list[str], verdict: Verdict, here: Where) -> str | None:
-        """Say why the repository in which a command runs git, by any reading of it, is none to run git in."""
-        in_git = [reading for reading in readings if reading and posixpath.basename(reading[0]) in _GIT]
+    def _doubt(
+        self, readings: list[list[str]], plain: list[str], verdict: Verdict, here: Where
+    ) -> str | None:
+        """Say why the repository in which a command runs git, by any reading of it, is none to run
+        git in.
+        """
+        in_git = [
+            reading for reading in readings if reading and posixpath.basename(reading[0]) in _GIT
+        ]
         if not in_git or verdict.script is not None:
             return None  # the commands of a script have facts of their own
         direct = posixpath.basename(readings[0][0]) == "git"
@@ -211,7 +262,9 @@ class _Reading:
             _merge(fact, verdict)
 
     def _unproven(self, text: str, construct: str, depth: int, where: Where) -> ShellFact:
-        """The facts of a line that could not be read as a whole: what a tolerant reading finds, never less."""
+        """The facts of a line that could not be read as a whole: what a tolerant reading finds,
+        never less.
+        """
         fact = _unreadable(text, self._argument, self._inferred, construct)
         if construct in ("empty", "too_long"):
             return fact
@@ -244,7 +297,11 @@ class _Reading:
         known = {"PWD": where.paths[0] if where.paths else "$PWD", "HOME": home}
 
         def word(raw: str, literal: bool) -> Word:
-            text = raw if literal else _VARIABLE.sub(lambda match: known[match[1] or match[2]], raw.replace('"', ""))
+            text = (
+                raw
+                if literal
+                else _VARIABLE.sub(lambda match: known[match[1] or match[2]], raw.replace('"', ""))
+            )
             return Word(text, 0, 0, quoted=not literal, glob=any(char in text for char in "*?["))
 
         words = [word(raw, literal) for raw, literal in zip(item.words, item.literal, strict=True)]
@@ -258,7 +315,9 @@ class _Reading:
         for operator, target in item.redirects:
             if redirect_writes(operator, target):
                 verdict.destructive = verdict.destructive or operator in (">", ">|", "&>")
-                verdict.touches.append(Touch(target, "append" if operator in (">>", "&>>") else "overwrite"))
+                verdict.touches.append(
+                    Touch(target, "append" if operator in (">>", "&>>") else "overwrite")
+                )
             verdict.network = verdict.network or target.startswith(("/dev/tcp/", "/dev/udp/"))
         # A word that still holds something to expand names no place that is known.
         verdict.touches = [touch for touch in verdict.touches if not set("$`") & set(touch.word)]
@@ -278,7 +337,9 @@ def _without_bodies(text: str, commands: Sequence[Simple]) -> str:
 
 
 def _unreadable(text: str, argument: str, inferred: bool, construct: str) -> ShellFact:
-    """The facts of text that is not read: everything may be, and names that look dangerous are reported."""
+    """The facts of text that is not read: everything may be, and names that look dangerous are
+    reported.
+    """
     fact: ShellFact = unestablished("shell", argument, inferred=inferred, unparsed=construct)
     fact["writes"] = fact["executes"] = fact["network"] = True
     head = text[:_SCANNED_CHARS]

@@ -1,8 +1,9 @@
 """The second opinion: tree-sitter-bash, with an allow-list of node kinds.
 
-It has two uses. ``disagreement`` checks that a real bash grammar cuts the line into the very words and commands that
-the lexical guard cut it into; any difference ends the proof. ``survey`` lists the commands of a line that is *not*
-proven, wherever they stand (substitutions, loops, functions), for the facts that warn.
+It has two uses. ``disagreement`` checks that a real bash grammar cuts the line into the very words
+and commands that the lexical guard cut it into; any difference ends the proof. ``survey`` lists the
+commands of a line that is *not* proven, wherever they stand (substitutions, loops, functions), for
+the facts that warn.
 """
 
 from __future__ import annotations
@@ -34,8 +35,10 @@ _local = threading.local()
 class Found:
     """One command of an unproven line."""
 
-    input: list[int] = field(default_factory=list)  # positions of the commands in front of it in its pipeline
-    text: list[int] = field(default_factory=list)  # positions of the commands whose output is among its words
+    # positions of the commands in front of it in its pipeline
+    input: list[int] = field(default_factory=list)
+    # positions of the commands whose output is among its words
+    text: list[int] = field(default_factory=list)
     words: list[str] = field(default_factory=list)
     literal: list[bool] = field(default_factory=list)
     assignments: list[str] = field(default_factory=list)
@@ -55,9 +58,9 @@ def _parser() -> Parser:
 def _parse(text: str) -> Node:
     """Parses a stand-in of the same length, so that offsets in bytes are offsets in the text.
 
-    The scanner of tree-sitter-bash 0.25 looks characters up in the C library's table of 256 and crashes the process on
-    high code points. To the shell they are letters of a word, and so the stand-in has a letter there; a control
-    character becomes a blank.
+    The scanner of tree-sitter-bash 0.25 looks characters up in the C library's table of 256 and
+    crashes the process on high code points. To the shell they are letters of a word, and so the
+    stand-in has a letter there; a control character becomes a blank.
     """
     return _parser().parse(_NOT_ASCII.sub("x", _CONTROL.sub(" ", text)).encode("ascii")).root_node
 
@@ -73,7 +76,9 @@ def _walk(root: Node, *, into_literals: bool = True) -> Iterator[Node]:
 
 
 def disagreement(text: str, commands: list[Simple]) -> str:
-    """How the grammar's reading differs from the guard's: empty when it finds the same commands and words."""
+    """How the grammar's reading differs from the guard's: empty when it finds the same commands and
+    words.
+    """
     root, kinds = _parse(text), programs()["bash"]
     words_of = kinds["literal"] | kinds["expanded"]
     if root.has_error:
@@ -87,7 +92,8 @@ def disagreement(text: str, commands: list[Simple]) -> str:
         if kind not in words_of and kind not in kinds["nodes"]:
             return kind
         if kind in ("test_command", "variable_assignment", "heredoc_body"):
-            # The guard's table allows only [ op word ] and [ word = word ]; the extent is what can differ.
+            # The guard's table allows only [ op word ] and [ word = word ]; the extent is what can
+            # differ.
             if kind == "test_command":
                 starts.append(node.start_byte)
                 words.append((node.start_byte, node.end_byte))
@@ -106,7 +112,9 @@ def disagreement(text: str, commands: list[Simple]) -> str:
                 stack.extend(inner)
             words.append((node.start_byte, node.end_byte))
             continue
-        skipped = node.children_by_field_name({"case_item": "value", "function_definition": "name"}.get(kind, ""))
+        skipped = node.children_by_field_name(
+            {"case_item": "value", "function_definition": "name"}.get(kind, "")
+        )
         stack.extend(child for child in node.named_children if child not in skipped)
     expected_words: list[tuple[int, int]] = []
     expected_starts: list[int] = []
@@ -119,10 +127,18 @@ def disagreement(text: str, commands: list[Simple]) -> str:
             if first.text in ("[", "[["):
                 expected_words.append((first.start, last.end))
             else:
-                expected_words.extend((word.start, word.end) for word in command.words if not word.substitution)
+                expected_words.extend(
+                    (word.start, word.end) for word in command.words if not word.substitution
+                )
                 # the grammar overlooks a dash in front of "2>&1"
-                overlooked.update((w.start, w.end) for w in command.words if w.text == "-" and w.end == w.start + 1)
-        targets = [r.target for r in command.redirects if r.operator != "<<" and not r.target.substitution]
+                overlooked.update(
+                    (w.start, w.end)
+                    for w in command.words
+                    if w.text == "-" and w.end == w.start + 1
+                )
+        targets = [
+            r.target for r in command.redirects if r.operator != "<<" and not r.target.substitution
+        ]
         expected_words.extend((target.start, target.end) for target in targets)
     # The commands of a loop stand once for each of its words.
     expected = {span for span in expected_words if span not in overlooked or span in words}
@@ -131,7 +147,9 @@ def disagreement(text: str, commands: list[Simple]) -> str:
 
 
 def _commands_within(node: Node) -> tuple[list[Node], bool]:
-    """What stands in the ``$( )`` of a word, and whether nothing else in it is of an unknown kind."""
+    """What stands in the ``$( )`` of a word, and whether nothing else in it is of an
+    unknown kind.
+    """
     found: list[Node] = []
     known, waiting = True, [node]
     while waiting:
@@ -145,7 +163,9 @@ def _commands_within(node: Node) -> tuple[list[Node], bool]:
 
 
 def survey(text: str, limit: int = _MAX_SURVEY) -> list[Found]:
-    """Lists the commands of a line, also those inside other constructs; best effort, for warnings only."""
+    """Lists the commands of a line, also those inside other constructs; best effort, for warnings
+    only.
+    """
     text = text[:limit]
     root = _parse(text)
     found: list[Found] = []
@@ -160,18 +180,24 @@ def survey(text: str, limit: int = _MAX_SURVEY) -> list[Found]:
                 by_end.append((node, item))
         elif node.type == "file_redirect" and found:
             operator, target = _redirect(node, text)
-            owner = next((f for n, f in reversed(by_end) if n.start_byte <= node.start_byte), found[-1])
+            owner = next(
+                (f for n, f in reversed(by_end) if n.start_byte <= node.start_byte), found[-1]
+            )
             owner.redirects.append((operator, target))
         elif node.type == "file_redirect":
             found.append(Found(redirects=[_redirect(node, text)]))
-        elif node.type == "variable_assignment" and (node.parent is None or node.parent.type != "command"):
+        elif node.type == "variable_assignment" and (
+            node.parent is None or node.parent.type != "command"
+        ):
             found.append(Found(assignments=[_text(node, text).partition("=")[0]]))
     _connect(by_end, found)
     return found
 
 
 def _connect(placed: list[tuple[Any, Found]], found: list[Found]) -> None:
-    """Says whose output each command gets: in front of it in a pipeline, or substituted into its words."""
+    """Says whose output each command gets: in front of it in a pipeline, or substituted into its
+    words.
+    """
     positions = {id(item): index for index, item in enumerate(found)}
     for node, item in placed:
         above = node.parent
@@ -180,7 +206,8 @@ def _connect(placed: list[tuple[Any, Found]], found: list[Found]) -> None:
                 item.input += [
                     positions[id(other)]
                     for other_node, other in placed
-                    if above.start_byte <= other_node.start_byte and other_node.end_byte <= node.start_byte
+                    if above.start_byte <= other_node.start_byte
+                    and other_node.end_byte <= node.start_byte
                 ]
             if above.type in ("command_substitution", "process_substitution"):
                 owner = above.parent
@@ -211,9 +238,15 @@ def _found(node: Node, text: str) -> Found:
         elif child.type in ("file_redirect", "herestring_redirect", "heredoc_redirect", "comment"):
             continue
         else:
-            inner = child.named_children[0] if child.type == "command_name" and child.named_children else child
+            inner = (
+                child.named_children[0]
+                if child.type == "command_name" and child.named_children
+                else child
+            )
             kinds = programs()["bash"]["literal"]
-            literal = inner.type in kinds and all(n.type in kinds or n.type == "string_content" for n in _walk(inner))
+            literal = inner.type in kinds and all(
+                n.type in kinds or n.type == "string_content" for n in _walk(inner)
+            )
             item.words.append(_unquote(_text(child, text)) if literal else _text(child, text))
             item.literal.append(literal)
     return item

@@ -1,7 +1,9 @@
-"""The places of a command: each word that names one, with the path fact that a path argument of that text has.
+"""The places of a command: each word that names one, with the path fact that a path argument of
+that text has.
 
-Globs are expanded in the file system, links are followed, and a directory that is read with all that it holds is
-walked. Where a bound ends the work, the places are not complete, and the fact says so.
+Globs are expanded in the file system, links are followed, and a directory that is read with all
+that it holds is walked. Where a bound ends the work, the places are not complete, and the fact says
+so.
 """
 
 from __future__ import annotations
@@ -69,10 +71,14 @@ class Places:
         return self._found, self._complete
 
     def _touch(self, touch: Touch, directory: str) -> None:
-        if touch.below and not os.path.isdir(posixpath.join(directory, posixpath.dirname(touch.word) or ".")):
+        if touch.below and not os.path.isdir(
+            posixpath.join(directory, posixpath.dirname(touch.word) or ".")
+        ):
             return
         self._add(touch.word, touch.operation, directory)
-        self._complete &= not (touch.split and _SPLITS.search(directory + touch.word.translate(_GLOB)))
+        self._complete &= not (
+            touch.split and _SPLITS.search(directory + touch.word.translate(_GLOB))
+        )
         if not self._env.touch_file_system:
             self._complete = self._complete and not (touch.glob or touch.recursive)
             return
@@ -85,7 +91,9 @@ class Places:
                 matches.append(match)
                 # an option of whatever is given it, or an assignment for awk
                 self._complete &= match[:1] != "-" and "=" not in match.partition("/")[0]
-                self._complete &= not (touch.flat and os.path.isdir(posixpath.join(directory, match)))
+                self._complete &= not (
+                    touch.flat and os.path.isdir(posixpath.join(directory, match))
+                )
                 if noteworthy or touch.operation in _WRITES:
                     self._add(match, touch.operation, directory)
         if touch.recursive:
@@ -103,7 +111,9 @@ class Places:
             if directory not in self._surroundings:
                 self._surroundings[directory] = replace(self._env, cwd=directory)
             around = self._surroundings[directory]
-            fact = self._facts[key] = path_fact(word, argument=self._argument, access=access, env=around)
+            fact = self._facts[key] = path_fact(
+                word, argument=self._argument, access=access, env=around
+            )
         covers = self._covers(fact) if operation in _DELETES else []
         self._found.append({"word": word, "operation": operation, "covers": covers, "path": fact})
 
@@ -120,7 +130,9 @@ class Places:
         return list(dict.fromkeys(found))
 
     def _expanded(self, touch: Touch, directory: str) -> Iterator[tuple[str, bool]]:
-        """Yields the names that a glob stands for, and whether a link or a sensitive name is among its parts."""
+        """Yields the names that a glob stands for, and whether a link or a sensitive name is among
+        its parts.
+        """
         frontier = [("/" if touch.word.startswith("/") else "", False)]
         parts = [part for part in touch.word.split("/") if part not in ("", ".")]
         parts += ["*"] if parts[-1:] == ["**"] else []
@@ -145,7 +157,9 @@ class Places:
         yield from frontier
 
     def _below(self, prefix: str, noteworthy: bool, directory: str) -> Iterator[tuple[str, bool]]:
-        """Yields a directory and those below it, as some shells read ``**``; links are told, but not followed."""
+        """Yields a directory and those below it, as some shells read ``**``; links are told, but
+        not followed.
+        """
         yield prefix, noteworthy
         for entry in self._listed(posixpath.join(directory, prefix)):
             below = posixpath.join(prefix, entry.name)
@@ -171,7 +185,9 @@ class Places:
         return entries
 
     def _walk(self, top: str, touch: Touch) -> None:
-        """Looks for credentials among the files that a recursive read reaches, and where links lead that it follows."""
+        """Looks for credentials among the files that a recursive read reaches, and where links lead
+        that it follows.
+        """
         waiting, roots = [top], [clean(root) for root in self._env.roots]
         seen: set[str] = set()
         while waiting:
@@ -181,16 +197,24 @@ class Places:
                 self._complete &= not (touch.bare and entry.name[0] == "-" and directory == top)
                 if entry.name == ".git" and os.path.normpath(directory) in roots:
                     inner = self._listed(entry.path) if entry.is_dir() else []
-                    self._complete &= not any(one.is_symlink() and one.name != "hooks" for one in inner)
+                    self._complete &= not any(
+                        one.is_symlink() and one.name != "hooks" for one in inner
+                    )
                     continue
                 if entry.name.startswith(".") and not (touch.hidden or self._lets_in(entry)):
                     continue
                 if entry.is_symlink():
-                    named = not touch.names or any(fnmatchcase(entry.name, pattern) for pattern in touch.names)
+                    named = not touch.names or any(
+                        fnmatchcase(entry.name, pattern) for pattern in touch.names
+                    )
                     deep = touch.follow is True and entry.is_dir()
                     absent = touch.tracked and not self._may_be_tracked(entry.path, top)
                     # git lists what lay behind it
-                    through = touch.tracked and entry.is_dir() and self._may_be_tracked(f"{entry.path}/", top)
+                    through = (
+                        touch.tracked
+                        and entry.is_dir()
+                        and self._may_be_tracked(f"{entry.path}/", top)
+                    )
                     self._complete &= not through
                     if deep or (touch.follow and named and not absent):
                         self._add(entry.path, touch.operation, directory)
@@ -201,7 +225,11 @@ class Places:
                     waiting.append(entry.path)
                 elif touch.follow == "named" and not entry.is_file():
                     self._complete = False  # a pipe, for which a reader would wait
-                elif touch.operation == "read" and names_a_secret(entry.name) and self._is_read(entry, touch):
+                elif (
+                    touch.operation == "read"
+                    and names_a_secret(entry.name)
+                    and self._is_read(entry, touch)
+                ):
                     self.secret |= (
                         self._may_be_tracked(entry.path, top)
                         if touch.tracked
@@ -212,7 +240,9 @@ class Places:
                 return
 
     def _lets_in(self, entry: os.DirEntry[str]) -> bool:
-        """Whether an ignore file beside or above a hidden name says that it is looked at, as ripgrep reads them."""
+        """Whether an ignore file beside or above a hidden name says that it is looked at, as
+        ripgrep reads them.
+        """
         above, patterns = os.path.dirname(entry.path), list[str]()
         while any(within(above, clean(root)) for root in self._env.roots):
             patterns += self._let_in(above)
@@ -221,17 +251,24 @@ class Places:
         return any(fnmatchcase(entry.name, pattern) for pattern in patterns)
 
     def _may_be_tracked(self, path: str, top: str) -> bool:
-        """Whether the index of a directory's repository may hold a name, or with a slash at its end some below it."""
+        """Whether the index of a directory's repository may hold a name, or with a slash at its end
+        some below it.
+        """
         repository = os.path.realpath(top)
         while not os.path.lexists(f"{repository}/.git") and repository != "/":
             repository = os.path.dirname(repository)
         content = self._index_of(repository)
         folder, name = os.path.split(path.rstrip("/"))
         name = os.path.relpath(os.path.join(os.path.realpath(folder), name), repository)
-        return content is None or os.fsencode(name) + (b"/" if path.endswith("/") else b"\0") in content
+        return (
+            content is None
+            or os.fsencode(name) + (b"/" if path.endswith("/") else b"\0") in content
+        )
 
     def _is_left_out(self, path: str, top: str) -> bool:
-        """Whether git's ignore files surely leave out a path below a directory, as ripgrep reads them."""
+        """Whether git's ignore files surely leave out a path below a directory, as ripgrep
+        reads them.
+        """
         root = next((clean(root) for root in self._env.roots if within(path, clean(root))), "")
         parts = os.path.relpath(path, root).split("/")
         above = [os.path.join(root, *parts[:size]) for size in range(len(parts))]
@@ -243,8 +280,12 @@ class Places:
         excepted = [pattern for folder in above for pattern in self._let_in(folder)]
         if any(fnmatchcase(part, pattern) for part in parts for pattern in excepted):
             return False
-        below = [(name, size) for name, size in names if within(name, clean(top)) and name != clean(top)]
-        return any(_ignores(above[upper], name) for name, size in below for upper in range(size + 1))
+        below = [
+            (name, size) for name, size in names if within(name, clean(top)) and name != clean(top)
+        ]
+        return any(
+            _ignores(above[upper], name) for name, size in below for upper in range(size + 1)
+        )
 
     def _is_read(self, entry: os.DirEntry[str], touch: Touch) -> bool:
         if touch.names and not any(fnmatchcase(entry.name, pattern) for pattern in touch.names):
@@ -258,20 +299,28 @@ def _is_plain(entry: os.DirEntry[str]) -> bool:
 
 
 def _let_in(directory: str) -> list[str]:
-    """The patterns of names that a directory's ignore files except; all, where a file is too long or no plain one."""
+    """The patterns of names that a directory's ignore files except; all, where a file is too long
+    or no plain one.
+    """
     lines = list[str]()
     for name in (".ignore", ".rgignore", ".gitignore", ".git/info/exclude"):
         path = os.path.join(directory, name)
-        if os.path.lexists(path) and not (os.path.isfile(path) and os.path.getsize(path) <= _MAX_IGNORE_BYTES):
+        if os.path.lexists(path) and not (
+            os.path.isfile(path) and os.path.getsize(path) <= _MAX_IGNORE_BYTES
+        ):
             return ["*"]
         with suppress(OSError), open(path, encoding="utf-8-sig", errors="replace") as file:
             lines += file.read(_MAX_IGNORE_BYTES).splitlines()
-    found = (line.strip()[1:].strip("/").rpartition("/")[2] for line in lines if line.startswith("!"))
+    found = (
+        line.strip()[1:].strip("/").rpartition("/")[2] for line in lines if line.startswith("!")
+    )
     return ["*" if set(name) & set("{\\[") else name for name in found]
 
 
 def _index_of(top: str) -> bytes | None:
-    """A repository's index, where it is one file that holds each name in full (of version 2 or 3)."""
+    """A repository's index, where it is one file that holds each name in full (of version 2
+    or 3).
+    """
     with suppress(OSError), open(f"{top}/.git/index", "rb") as file:
         content = file.read(_MAX_INDEX_BYTES + 1)
         shared = any(name.startswith("sharedindex") for name in os.listdir(f"{top}/.git"))
@@ -293,6 +342,10 @@ def _ignores(directory: str, path: str) -> bool:
         pattern = plain[0].decode().rstrip().removesuffix("/" if os.path.isdir(path) else "")
         pieces = pattern.removeprefix("/").split("/")
         named = parts if "/" in pattern else parts[-1:]
-        if "**" not in pieces and len(pieces) == len(named) and all(map(fnmatchcase, named, pieces)):
+        if (
+            "**" not in pieces
+            and len(pieces) == len(named)
+            and all(map(fnmatchcase, named, pieces))
+        ):
             return True
     return False

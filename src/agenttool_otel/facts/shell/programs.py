@@ -18,14 +18,19 @@ from agenttool_otel.facts.shell.words import Word
 # --- sed: [address[,address]][!]command, joined by ";" or newlines; only commands that print, delete or substitute ---
 
 SED_ACTING = frozenset("wWerR")
-_SED_NEVER = re.compile(r"\{[0-9]+\.\.")  # no command begins with a dot: every sed refuses the script
+# no command begins with a dot: every sed refuses the script
+_SED_NEVER = re.compile(r"\{[0-9]+\.\.")
 
 
 def _sed_part(end: str, *, brackets: bool = True, loose: bool = False) -> str:
-    """What stands up to the next unescaped delimiter, with it; a bracket must hold none, unless loose."""
+    """What stands up to the next unescaped delimiter, with it; a bracket must hold none,
+    unless loose.
+    """
     if not brackets:
         return rf"(?:\\.|[^\\{end}])*{end}"
-    kinds = "|".join(rf"\[\{kind}(?:(?!\{kind}\])[^{end}])*\{kind}\]" for kind in ":.=" if f"\\{kind}" != end)
+    kinds = "|".join(
+        rf"\[\{kind}(?:(?!\{kind}\])[^{end}])*\{kind}\]" for kind in ":.=" if f"\\{kind}" != end
+    )
     inner = rf"(?:\\.|{kinds}|\[(?![:.=])|[^\]\\\[{'' if loose else end}])*"
     return rf"(?:\\.|[^\\\[{end}]|\[(?:\^|(?!\^))(?:\]|(?!\])){inner}\])*{end}"
 
@@ -50,7 +55,8 @@ def sed_program(script: str) -> str:
         return "sed script with line breaks"
     if _SED_NEVER.match(script):
         return ""
-    # Where the script can neither write nor run nor read anything in any reading, a bracket may hold the delimiter.
+    # Where the script can neither write nor run nor read anything in any reading, a bracket may
+    # hold the delimiter.
     command, pos, depth = _sed_command(loose=not SED_ACTING & set(script)), 0, 0
     while True:
         while script[pos : pos + 1] in (" ", ";") or (depth and script.startswith("}", pos)):
@@ -62,7 +68,9 @@ def sed_program(script: str) -> str:
             return "sed command"
         pos, opens = match.end(), match["opens"] is not None
         depth += opens
-        if not (opens or script[pos : pos + 1] in ("", ";") or (depth and script.startswith("}", pos))):
+        if not (
+            opens or script[pos : pos + 1] in ("", ";") or (depth and script.startswith("}", pos))
+        ):
             return "sed script"
 
 
@@ -75,7 +83,8 @@ def sed_edit(script: str) -> str:
     line = ""
     for piece in script.split("\n"):
         line += piece
-        if len(piece) - len(piece.rstrip("\\")) & 1:  # an odd number of backslashes: the line goes on
+        # an odd number of backslashes: the line goes on
+        if len(piece) - len(piece.rstrip("\\")) & 1:
             line = line[:-1] + " "
             continue
         # a, i and c take the rest of the line as text
@@ -101,7 +110,11 @@ _JQ_COUNTS = re.compile(r"\brange\(\s*(?:[0-9]{1,4}|length)\s*(?:;\s*(?:[0-9]{1,
 def jq_program(program: str) -> str:
     """Why a jq program may read more than its input, or go on for ever, or ``""``."""
     forbidden = programs()["jq"]["forbidden"]
-    if _JQ_WIDE.search(program) or len(_JQ_DEFINES.findall(program)) > 1 or program.count("|") > _MAX_JQ_STEPS:
+    if (
+        _JQ_WIDE.search(program)
+        or len(_JQ_DEFINES.findall(program)) > 1
+        or program.count("|") > _MAX_JQ_STEPS
+    ):
         return "jq without a bound"
     if program.count("range") == 1 and not _JQ_REPEATS.search(program):  # several would multiply
         program = _JQ_COUNTS.sub("0", program)
@@ -112,7 +125,9 @@ def jq_program(program: str) -> str:
 
 
 def _jq_repeats(program: str) -> bool:
-    """Whether a function of a jq program may call itself: its name occurs before the semicolon that ends it."""
+    """Whether a function of a jq program may call itself: its name occurs before the semicolon that
+    ends it.
+    """
     plain = _JQ_STRING.sub("0", program)
     depth, defining = 0, list[tuple[str, int]]()
     for part in _JQ_PART.findall(plain):
@@ -129,7 +144,7 @@ def _jq_repeats(program: str) -> bool:
 CHECKS = {"sed": sed_program, "awk": awk_program, "jq": jq_program}
 """The check of each small language."""
 
-# --- find -------------------------------------------------------------------------------------------------------------
+# --- find -----------------------------------------------------------------------------------------
 
 _FIND_VALUE = re.compile(r"-[0-9]|-[ugoa]*[=+][rwxXst]+\Z")
 _FIND_ACTIONS = frozenset(("-exec", "-print", "-print0", "-printf", "-ls"))
@@ -145,12 +160,15 @@ class FindWords:
     starts: list[Word] = field(default_factory=list)
     names: list[Word] = field(default_factory=list)  # patterns of names and paths
     compared: list[Word] = field(default_factory=list)  # files that others are compared with
-    commands: list[list[Word]] = field(default_factory=list)  # what -exec runs, with {} for the files
+    # what -exec runs, with {} for the files
+    commands: list[list[Word]] = field(default_factory=list)
     file_names: tuple[str, ...] = ()  # patterns that the name of every file matches
 
 
 def narrowing(names: Iterable[str]) -> tuple[str, ...]:
-    """Patterns of names, where each is one that every program and ``fnmatch`` read alike; else none: that is all."""
+    """Patterns of names, where each is one that every program and ``fnmatch`` read alike; else
+    none: that is all.
+    """
     found = tuple(names)
     return found if all(_PLAIN_NAME.fullmatch(name) and "**" not in name for name in found) else ()
 
@@ -161,7 +179,8 @@ def find_words(words: list[Word]) -> FindWords:
     found.reason = _read_find(words, found)
     given = {id(word) for command in found.commands for word in command}
     texts = [word.text for word in words if id(word) not in given]
-    tests = list(takewhile(lambda text: text not in _FIND_ACTIONS, texts))  # what stands behind narrows nothing
+    # what stands behind narrows nothing
+    tests = list(takewhile(lambda text: text not in _FIND_ACTIONS, texts))
     if "," in texts:
         return found
     # Behind the last "or" stand the tests of the only action, if no other is left open there.
@@ -178,13 +197,16 @@ def find_words(words: list[Word]) -> FindWords:
             alternatives.append([])
         elif text == "-name" and before not in ("!", "-not"):
             alternatives[-1].append(following)
-    if all(alternatives):  # whatever is true of a file, all that stands between two "or" is, and one of its names
+    # whatever is true of a file, all that stands between two "or" is, and one of its names
+    if all(alternatives):
         found.file_names = narrowing(name for names in alternatives for name in names)
     return found
 
 
 def _surrounds_all(tests: list[str]) -> bool:
-    """Whether parentheses hold every "or" of tests, so that what follows is done with the files of all of them."""
+    """Whether parentheses hold every "or" of tests, so that what follows is done with the files of
+    all of them.
+    """
     depth, outside = 0, False
     for text in tests:
         depth += (text == "(") - (text == ")")
@@ -195,7 +217,14 @@ def _surrounds_all(tests: list[str]) -> bool:
 def _exec_words(words: list[Word], index: int) -> int:
     """The position of the word that ends the command of an ``-exec``, or 0."""
     texts = [word.text for word in words]
-    return next((i for i in range(index, len(texts)) if texts[i] == ";" or texts[i - 1 : i + 1] == ["{}", "+"]), 0)
+    return next(
+        (
+            i
+            for i in range(index, len(texts))
+            if texts[i] == ";" or texts[i - 1 : i + 1] == ["{}", "+"]
+        ),
+        0,
+    )
 
 
 def _read_find(words: list[Word], found: FindWords) -> str:
@@ -205,7 +234,9 @@ def _read_find(words: list[Word], found: FindWords) -> str:
     nested = any(word.text == "(" for word in words)
     while index < len(words) and words[index].text in ("-H", "-L", "-P"):
         index += 1
-    while index < len(words) and not (words[index].text[:1] == "-" or words[index].text in table["flags"]):
+    while index < len(words) and not (
+        words[index].text[:1] == "-" or words[index].text in table["flags"]
+    ):
         if words[index].glob_first and not (words[index].one and words[index].text.endswith("/")):
             return "find with an unquoted glob"
         starts.append(words[index])
@@ -226,7 +257,10 @@ def _read_find(words: list[Word], found: FindWords) -> str:
             found.commands.append(words[index:end])
             index = end + 1
             continue
-        named, compares = word.text in table["names"], word.text in table["files"] or _FIND_NEWER.match(word.text)
+        named, compares = (
+            word.text in table["names"],
+            word.text in table["files"] or _FIND_NEWER.match(word.text),
+        )
         if not (named or compares or word.text in table["values"]):
             return f"find {word.text[:40]}"
         if index >= len(words):
@@ -242,22 +276,33 @@ def _read_find(words: list[Word], found: FindWords) -> str:
     return ""
 
 
-# --- printf, test -----------------------------------------------------------------------------------------------------
+# --- printf, test ---------------------------------------------------------------------------------
 
-_PRINTF = re.compile(r"(?:(?!\\(?:[xuU]0*25|0*45))[^%]|%%|%-?[0-9]{0,4}(?:\.[0-9]{1,4})?[sbqcdiuxXo])*\Z", re.DOTALL)
+_PRINTF = re.compile(
+    r"(?:(?!\\(?:[xuU]0*25|0*45))[^%]|%%|%-?[0-9]{0,4}(?:\.[0-9]{1,4})?[sbqcdiuxXo])*\Z", re.DOTALL
+)
 _CONVERSION = re.compile(r"%%|%[-.0-9]*(\w)")
 
 
 def printf_words(words: list[Word]) -> str:
-    """Why ``printf`` may do more than print: ``-v`` and ``%n`` assign, and numbers are evaluated in some shells."""
+    """Why ``printf`` may do more than print: ``-v`` and ``%n`` assign, and numbers are evaluated in
+    some shells.
+    """
     if words and words[0].text == "--":
         words = words[1:]
     if not words:
         return "printf without a format"
-    if words[0].glob or words[0].unknown or words[0].text.startswith("-") or not _PRINTF.match(words[0].text):
+    if (
+        words[0].glob
+        or words[0].unknown
+        or words[0].text.startswith("-")
+        or not _PRINTF.match(words[0].text)
+    ):
         return "printf format"
     kinds = list(filter(None, _CONVERSION.findall(words[0].text)))
-    numbers = [word for kind, word in zip(cycle(kinds), words[1:], strict=False) if kind not in "sbqc"]
+    numbers = [
+        word for kind, word in zip(cycle(kinds), words[1:], strict=False) if kind not in "sbqc"
+    ]
     doubt = any(w.moves for w in words) or not all(_NUMBER.match(w.text) for w in numbers)
     return "printf of a number" if numbers and doubt else ""
 
@@ -268,8 +313,9 @@ _NUMBER = re.compile(rf"(?:-?[0-9]{{1,18}}|{NUMBER})\Z")
 def test_words(name: str, words: list[Word]) -> tuple[str, list[Word]]:
     """Reads the words of ``test``, ``[`` and ``[[``.
 
-    Arrays' subscripts are evaluated by ``-v``, ``-R`` and, within ``[[``, by numeric comparison; so only tests of
-    files and of literal text are read, and numbers must be numbers."""
+    Arrays' subscripts are evaluated by ``-v``, ``-R`` and, within ``[[``, by numeric comparison; so
+    only tests of files and of literal text are read, and numbers must be numbers.
+    """
     if name != "test":
         closing = "]" if name == "[" else "]]"
         if not words or words[-1].text != closing or words[-1].quoted:
@@ -281,11 +327,16 @@ def test_words(name: str, words: list[Word]) -> tuple[str, list[Word]]:
     apart = groupby(words, lambda word: word.text in joints and not word.quoted)
     parts = [list(part) for joint, part in apart if not joint]
     table = programs()["test"]
-    if name == "[[":  # a pattern is none of files there, and names some at the most where there is no [[
+    # a pattern is none of files there, and names some at the most where there is no [[
+    if name == "[[":
         compares = [len(part) == 3 and part[1].text in table["equal"] for part in parts]
-        parts = [[*p[:2], replace(p[2], glob=False)] if c else p for p, c in zip(parts, compares, strict=True)]
+        parts = [
+            [*p[:2], replace(p[2], glob=False)] if c else p
+            for p, c in zip(parts, compares, strict=True)
+        ]
     if len(parts) > 1:
-        # A shell without [[ takes what stands behind && and || for commands, whose names must then be none.
+        # A shell without [[ takes what stands behind && and || for commands, whose names must then
+        # be none.
         tests = {*table["file"], *table["text"]}
         named = name == "[[" and any(part[0].text not in tests for part in parts[1:])
         read = [test_words("test", part) for part in parts]

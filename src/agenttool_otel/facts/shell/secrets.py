@@ -13,14 +13,17 @@ from agenttool_otel.facts.shell.words import alternatives
 from agenttool_otel.names import PathClass
 
 _GLOB = re.compile(r"[*?\[]")
-_MAGIC = re.compile(r"\A:?\((?:top|glob|icase|literal|exclude|attr|prefix|,)[^()/]*\)")  # in front of git's pathspecs
+# in front of git's pathspecs
+_MAGIC = re.compile(r"\A:?\((?:top|glob|icase|literal|exclude|attr|prefix|,)[^()/]*\)")
 _SEPARATORS = re.compile(r"[|,]")
 _PIECE = re.compile(r"[^*?.\[\]]+")
 _CLIMBING = re.compile(r"~?/?(?:\.\./?)+\Z")
 _MAX_PATH = 4096
 _MAX_SURFACE_WORDS = 400
 _SURFACE_WORD = re.compile(r"[^\s;|&<>()`]{2,200}")
-_ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|([0-7]{1,3}))")
+_ESCAPE = re.compile(
+    r"\\(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|([0-7]{1,3}))"
+)
 _HOME_VARIABLE = re.compile(r"\$HOME\b|\$\{HOME\}|\$env:USERPROFILE|\$\{HOME[:%#/-][^}]{0,40}\}")
 BRACE = re.compile(r"\{([^{}]*,[^{}]*)\}")
 _QUOTES = str.maketrans("", "", "'\"\\")
@@ -60,7 +63,11 @@ def _glob_names_secret(path: str) -> bool:
     while bare and globs[bare - 1] and not parts[bare - 1].strip("*?"):
         bare -= 1
     prefix = "/".join(parts[:bare])
-    if bare < len(parts) and (absolute or prefix) and wide_root("/" + prefix if absolute else prefix):
+    if (
+        bare < len(parts)
+        and (absolute or prefix)
+        and wide_root("/" + prefix if absolute else prefix)
+    ):
         return True
     for rooted, sample in sensitive().samples:
         size = len(sample)
@@ -68,21 +75,25 @@ def _glob_names_secret(path: str) -> bool:
         places = places if not rooted else min(places, 1) if absolute else 0
         for start in range(places):
             if any(globs[start : start + size]) and all(
-                _can_be(parts[start + index], name, alone=size == 1) for index, name in enumerate(sample)
+                _can_be(parts[start + index], name, alone=size == 1)
+                for index, name in enumerate(sample)
             ):
                 return True
     return False
 
 
 def _can_be(part: str, name: str, *, alone: bool) -> bool:
-    """Whether a component can be a sample's: ``x`` is any name, ``x.`` any name with the suffix behind it."""
+    """Whether a component can be a sample's: ``x`` is any name, ``x.`` any name with the suffix
+    behind it.
+    """
     if name == "x":
         return True
     if not _GLOB.search(part):
         return part.casefold() == name
     if name[0] == "." and part[0] != ".":
         return False  # a glob does not match a leading dot that is not written
-    # "*" and "*.json" aim at nothing, nor does one letter: what they may find by chance is no reason to warn.
+    # "*" and "*.json" aim at nothing, nor does one letter: what they may find by chance is no
+    # reason to warn.
     own = _GLOB.sub("", part)
     if alone and part[0] in "*?" and own[:1] == ".":
         part = "x" + part.lstrip("*?")
@@ -94,22 +105,30 @@ def _can_be(part: str, name: str, *, alone: bool) -> bool:
 def aims_at_secret(pattern: str) -> bool:
     """Whether a pattern of names, as in ``find -name`` and ``rg -g``, aims at credentials."""
     plain = pattern.replace("\\", "").replace(".*", "*").strip("^$")
-    if plain.startswith("!") or (plain[:1] == "*" and set(_PIECE.findall(plain.casefold())) <= sensitive().ordinary):
+    if plain.startswith("!") or (
+        plain[:1] == "*" and set(_PIECE.findall(plain.casefold())) <= sensitive().ordinary
+    ):
         return False
     parts = [part for part in plain.split("/") if len(part.strip("*?[]")) > 1]
     if names_secret(plain) or any(names_secret(part, glob=True) for part in parts):
         return True
     braced = plain.translate(str.maketrans("(){}", "||||"))
     alternatives = [part.strip("*.") for part in _SEPARATORS.split(braced)]
-    return len(alternatives) > 1 and any(names_secret(part) or names_secret("x." + part) for part in alternatives)
+    return len(alternatives) > 1 and any(
+        names_secret(part) or names_secret("x." + part) for part in alternatives
+    )
 
 
 def wide_root(path: str) -> bool:
-    """Whether reading a directory recursively would read the credentials of a person or the system."""
+    """Whether reading a directory recursively would read the credentials of a person or the
+    system.
+    """
     normal = posixpath.normpath(path) if path else ""
     if set(normal.split("/")) == {".."} or _CLIMBING.match(path):
         return True
-    places = absolute_readings(path) if not path.startswith("~") else [normal, *absolute_readings(path)]
+    places = (
+        absolute_readings(path) if not path.startswith("~") else [normal, *absolute_readings(path)]
+    )
     return any(_is_wide(place) for place in places)
 
 

@@ -1,8 +1,9 @@
 """The words of a command in every way in which a list may name it.
 
-A restriction holds if any of these begins with its words: as written, with the program's name alone, behind whatever
-runs another program, without the options in front of a sub-command. A permission sees through harmless wrappers alone.
-What a word is, an option's value or the sub-command, is not always known; then both readings are given.
+A restriction holds if any of these begins with its words: as written, with the program's name
+alone, behind whatever runs another program, without the options in front of a sub-command. A
+permission sees through harmless wrappers alone. What a word is, an option's value or the
+sub-command, is not always known; then both readings are given.
 """
 
 from __future__ import annotations
@@ -63,16 +64,24 @@ def _table() -> Spellings:
         Spellings,
         {
             **raw,
-            "runs": {**wrappers, **{tuple(name.split()): skip for name, skip in raw["runs"].items()}},
+            "runs": {
+                **wrappers,
+                **{tuple(name.split()): skip for name, skip in raw["runs"].items()},
+            },
             "lists": lists,
             "same": {tuple(name.split()): word for name, word in raw["same"].items()},
-            "commanding": lists["commanding"] | with_commands() | actions().words.keys() | lists["targets"],
+            "commanding": lists["commanding"]
+            | with_commands()
+            | actions().words.keys()
+            | lists["targets"],
         },
     )
 
 
 def spellings(words: Sequence[str]) -> list[list[str]] | None:
-    """Return the ways to read a command, first as it is written; ``None`` where there are too many."""
+    """Return the ways to read a command, first as it is written; ``None`` where there are
+    too many.
+    """
     found: dict[Words, None] = {}
     kept: dict[Words, None] = {}
     waiting = [tuple(words)]
@@ -96,7 +105,9 @@ def _readings(argv: Words) -> Iterator[Words]:
 
 
 def _names(program: str) -> Iterator[Words]:
-    """Yield a program's other names: without its directory, its version, the ending that Windows gives it."""
+    """Yield a program's other names: without its directory, its version, the ending that Windows
+    gives it.
+    """
     base = posixpath.basename(program.replace("\\", "/")) or program
     yield (base,)
     lower = base.lower()
@@ -148,7 +159,9 @@ def _without_options(argv: Words) -> Iterator[Words]:
     for depth in range(1, min(len(argv), _MAX_DEPTH + 1)):
         if _OPTION.match(argv[depth - 1]) and depth > 1:
             break
-        yield from (argv[:depth] + argv[end:] for end in _ends_of_options(argv, depth, flags) if end > depth)
+        yield from (
+            argv[:depth] + argv[end:] for end in _ends_of_options(argv, depth, flags) if end > depth
+        )
     if (word := table.same.get(argv[:2])) is not None:
         yield (name, word, *argv[2:])
     if name in ("docker", "podman") and argv[1:2] in (("container",), ("image",)):
@@ -179,7 +192,9 @@ def _behind(argv: Words) -> Iterator[Words]:
         yield _after(argv, argv.index("--"))
     if runner or name in effects().lists["shells"] or name in ("eval", "trap", "alias"):
         for word in argv[1:]:
-            text = word.partition("=")[2] if _ASSIGNMENT.match(word) or word.startswith("--") else word
+            text = (
+                word.partition("=")[2] if _ASSIGNMENT.match(word) or word.startswith("--") else word
+            )
             if _LINE.search(text) or name == "alias":
                 yield from _lines(text)
 
@@ -200,7 +215,10 @@ def _by_option(argv: Words) -> Iterator[Words]:
     for index, word in enumerate(argv[1:], start=1):
         option, equals, value = word.partition("=")
         following = argv[index + 1 : index + 2]
-        if name in ("find", "fd", "fdfind", "start-stop-daemon", "gfind") and option in table["exec_options"]:
+        if (
+            name in ("find", "fd", "fdfind", "start-stop-daemon", "gfind")
+            and option in table["exec_options"]
+        ):
             rest = argv[index + 1 :]
             end = next((i for i, one in enumerate(rest) if one in (";", "+", "\\;")), len(rest))
             yield ((value,) if equals else ()) + rest[:end]
@@ -209,7 +227,9 @@ def _by_option(argv: Words) -> Iterator[Words]:
 
 
 def _of_git(argv: Words, value: str) -> Iterator[Words]:
-    """Yield what a setting or an option of git names: a command line, or what an alias of the line stands for."""
+    """Yield what a setting or an option of git names: a command line, or what an alias of the line
+    stands for.
+    """
     alias = _ALIAS.match(value)
     if alias is None:
         yield from _lines(value)
@@ -247,7 +267,8 @@ def _by_module(argv: Words) -> Iterator[Words]:
 
 
 def plain_words(words: Sequence[str], assignments: Sequence[str]) -> list[str]:
-    """Return the words behind harmless wrappers, for permissions; none where something else stands before them.
+    """Return the words behind harmless wrappers, for permissions; none where something else stands
+    before them.
 
     ``assignments`` are those before the command, as ``NAME=value``.
     """
@@ -282,7 +303,9 @@ def _behind_harmless(words: list[str]) -> list[str] | None:
 
 
 def runs_one_script(words: Sequence[str]) -> bool:
-    """Whether plain words are a shell that runs one text, ``bash -lc TEXT``, and has no other words."""
+    """Whether plain words are a shell that runs one text, ``bash -lc TEXT``, and has no
+    other words.
+    """
     if len(words) < 3 or words[0] not in effects().lists["shells"]:
         return False
     options, last = list(words[1:-2]), words[-2]

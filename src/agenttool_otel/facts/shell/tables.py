@@ -1,4 +1,6 @@
-"""The command tables that ship with the package, loaded once, on first use, and what they say that commands print."""
+"""The command tables that ship with the package, loaded once, on first use, and what they say that
+commands print.
+"""
 
 from __future__ import annotations
 
@@ -23,18 +25,23 @@ _SIFTS = re.compile(
 _CHOOSES = re.compile("--(?:grep|author|since|until|after|before)=")
 _LISTS_FOLDER = re.compile(r"ls(?: -[1trS]+)*(?: (?!-)([\w./-]*[\w.-])/*)?")
 TEXT, NUMBER, HASH = "\0", "\1", "\4"
-"""Stand in a word for a text, number or name of a commit that is only known when the line runs; no line holds them."""
+"""Stand in a word for a text, number or name of a commit that is only known when the line runs; no
+line holds them.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """How one command's words may look for the command to only read (data/read_only.toml explains the keys)."""
+    """How one command's words may look for the command to only read (data/read_only.toml explains
+    the keys).
+    """
 
     short: frozenset[str] = frozenset()
     value: frozenset[str] = frozenset()
     optional: frozenset[str] = frozenset()
     long: frozenset[str] = frozenset()
-    long_value: dict[str, bool] = field(default_factory=dict)  # name -> its value can only be attached
+    # name -> its value can only be attached
+    long_value: dict[str, bool] = field(default_factory=dict)
     unsafe_long: tuple[str, ...] = ()
     operands: str = "none"
     pattern_options: frozenset[str] = frozenset()
@@ -66,8 +73,12 @@ class Spec:
 
     @property
     def takes_files(self) -> bool:
-        """Whether it takes any number of files in the same way; no name of a file is taken for an option then."""
-        return self.glob_first or (self.max_operands is None and self.operands in ("paths", "pattern"))
+        """Whether it takes any number of files in the same way; no name of a file is taken for an
+        option then.
+        """
+        return self.glob_first or (
+            self.max_operands is None and self.operands in ("paths", "pattern")
+        )
 
 
 class Wrapper(NamedTuple):
@@ -106,7 +117,10 @@ def read_only() -> dict[str, Spec]:
     """The commands that can be proven to only read, by name."""
     raw = load_table(__package__, "data/read_only.toml")
     rows = {name: row for names, row in raw.items() for name in names.split("|")}
-    return {name: spec_of(rows[row["same_as"]] if "same_as" in row else row) for name, row in rows.items()}
+    return {
+        name: spec_of(rows[row["same_as"]] if "same_as" in row else row)
+        for name, row in rows.items()
+    }
 
 
 @cache
@@ -136,7 +150,11 @@ def effects() -> Effects:
     raw = load_table(__package__, "data/effects.toml")
     wrappers = {name: row_of(Wrapper, row) for name, row in raw["wrapper"].items()}
     known = [*raw["network"], *raw["executes"], *raw["plain"], *read_only()]
-    lists = {name: words for name, words in {**raw, **raw["lists"], "known": known}.items() if isinstance(words, list)}
+    lists = {
+        name: words
+        for name, words in {**raw, **raw["lists"], "known": known}.items()
+        if isinstance(words, list)
+    }
     return row_of(Effects, {**raw, **raw["lists"], "lists": lists, "wrappers": wrappers})
 
 
@@ -144,31 +162,52 @@ def effects() -> Effects:
 def sensitive() -> Sensitive:
     """Which names hold credentials."""
     raw = load_table(__package__, "data/sensitive.toml")
-    either = {key: "(?i)" + "|".join(f"(?:{pattern})" for pattern in raw[key]) for key in ("searched", "fields")}
+    either = {
+        key: "(?i)" + "|".join(f"(?:{pattern})" for pattern in raw[key])
+        for key in ("searched", "fields")
+    }
     either["path"] = "(?i)" + "|".join(f"(?:{pattern})" for pattern in raw["patterns"])
     either["listed"] = "|".join(raw["listed"])
-    samples = tuple((sample[0] == "/", tuple(sample.strip("/").split("/"))) for sample in raw["samples"])
+    samples = tuple(
+        (sample[0] == "/", tuple(sample.strip("/").split("/"))) for sample in raw["samples"]
+    )
     return row_of(Sensitive, {**raw, **either, "samples": samples})
 
 
 def prints(pipeline: Sequence[Simple] | None, *kinds: str) -> bool:
-    """Whether all that a pipeline prints is of these kinds (``data/programs.toml``); it may print nothing."""
+    """Whether all that a pipeline prints is of these kinds (``data/programs.toml``); it may print
+    nothing.
+    """
     text = "|".join(map(_shown, pipeline or ()))
-    forms = [rf"(?s:.*\|)?(?:{form})" for kind in kinds for form in programs()["prints"].get(kind, ())]
-    return any(re.fullmatch(form, shown) for shown in {text, _SIFTS.sub("", text)} for form in forms)
+    forms = [
+        rf"(?s:.*\|)?(?:{form})" for kind in kinds for form in programs()["prints"].get(kind, ())
+    ]
+    return any(
+        re.fullmatch(form, shown) for shown in {text, _SIFTS.sub("", text)} for form in forms
+    )
 
 
 def lists_folder(pipeline: Sequence[Simple] | None) -> str | None:
-    """The folder, with its slash, whose names a pipeline prints, each in its line; an empty one is where it runs."""
+    """The folder, with its slash, whose names a pipeline prints, each in its line; an empty one is
+    where it runs.
+    """
     match = _LISTS_FOLDER.fullmatch(_SIFTS.sub("", "|".join(map(_shown, pipeline or ()))))
     return match and (f"{match[1]}/" if match[1] else "")
 
 
 def _shown(command: Simple) -> str:
-    """A command as the table writes it: ``'`` for other words that are known, a line break for what is not."""
-    goes = [r for r in command.redirects if r.operator != "<" and (r.fd, r.target.text) != ("2", "/dev/null")]
+    """A command as the table writes it: ``'`` for other words that are known, a line break for what
+    is not.
+    """
+    goes = [
+        r
+        for r in command.redirects
+        if r.operator != "<" and (r.fd, r.target.text) != ("2", "/dev/null")
+    ]
     fed = any("<" in redirect.operator for redirect in command.redirects)
-    return " ".join(map(_word, command.words)) + " <" * fed + "\n" * bool(goes or command.assignments)
+    return (
+        " ".join(map(_word, command.words)) + " <" * fed + "\n" * bool(goes or command.assignments)
+    )
 
 
 def _word(word: Word) -> str:
@@ -176,18 +215,31 @@ def _word(word: Word) -> str:
     text = text.translate(_IN_FORMATS) if text.startswith(("--format=", "--pretty=")) else text
     text = f"{text.partition('=')[0]}=0" if _CHOOSES.match(text) and not word.unknown else text
     plain = not word.glob and _PLAIN.fullmatch(text)
-    listed = word.text == TEXT and word.source is not None and not word.split and not of_index(word.source)
-    odd = (word.unknown and not listed) or word.substitution or (word.glob and (word.glob_first or not word.one))
+    listed = (
+        word.text == TEXT
+        and word.source is not None
+        and not word.split
+        and not of_index(word.source)
+    )
+    odd = (
+        (word.unknown and not listed)
+        or word.substitution
+        or (word.glob and (word.glob_first or not word.one))
+    )
     return text if plain else "\n" if odd or word.text[:1] == "-" else "'"
 
 
 def of_index(pipeline: Sequence[Simple]) -> bool:
-    """Whether git lists names for a pipeline: they need not be on the disk, and may be options when taken apart."""
+    """Whether git lists names for a pipeline: they need not be on the disk, and may be options when
+    taken apart.
+    """
     return any(word.text == "git" for command in pipeline for word in command.words[:1])
 
 
 def ends_names_with_nul(pipeline: Sequence[Simple]) -> bool:
     """Whether a pipeline is one command that ends each name that it prints with a NUL."""
     words = [word.text for word in pipeline[0].words] if len(pipeline) == 1 else [""]
-    option = {"find": "-print0", "git": "-z", "rg": "-[a-zA-Z]*0|--null"}.get(words[0], "-[a-zA-Z]*Z[a-zA-Z]*|--null")
+    option = {"find": "-print0", "git": "-z", "rg": "-[a-zA-Z]*0|--null"}.get(
+        words[0], "-[a-zA-Z]*Z[a-zA-Z]*|--null"
+    )
     return any(re.fullmatch(option, word) for word in words[1:])

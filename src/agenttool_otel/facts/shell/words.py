@@ -1,4 +1,6 @@
-"""The words of a command line: quotes, escapes and globs, as far as every shell reads them in one way."""
+"""The words of a command line: quotes, escapes and globs, as far as every shell reads them
+in one way.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +14,16 @@ if TYPE_CHECKING:
     from agenttool_otel.facts.shell.compounds import Simple
 
 _PLAIN = re.compile(r"[A-Za-z0-9_./,:@%+=-]+")
-_REVISION = re.compile(r"(?:(?<=[\w^}])\^(?:\{[a-z]*\})?|(?<=@)\{[\w-]+\})(?=[0-9^~:.\s;&|)]|\Z)", re.ASCII)
+_REVISION = re.compile(
+    r"(?:(?<=[\w^}])\^(?:\{[a-z]*\})?|(?<=@)\{[\w-]+\})(?=[0-9^~:.\s;&|)]|\Z)", re.ASCII
+)
 _EQUALS = re.compile(r"==?")
 _ESCAPABLE = frozenset("().*;?[]!|+$/- {}^\"'<>&#~,:=@%")
 WORD_ENDS = frozenset((*" \t\n;&|()<>", ""))
 
-# Lower case, so that no program looks for it, or capitals that ``may_be_set`` knows; zsh's own parameters, which do
-# more than hold a value, are left out. What follows must be no subscript and none of the modifiers of zsh.
+# Lower case, so that no program looks for it, or capitals that ``may_be_set`` knows; zsh's own
+# parameters, which do more than hold a value, are left out. What follows must be no subscript and
+# none of the modifiers of zsh.
 VARIABLE = (
     r"(?!(?:path|[cfm]\w*path|fignore|psvar|argv|prompt\d?|hist\w*|signals|watch\w*|options|zsh_\w*|dis_\w*|ps_\w*|nameddirs|userdirs"
     r"|\w*(?:aliases|functions|commands|stack|parameters|modules|builtins|reswords|chars|terms|pipestatus)|mapfile|match|mbegin|mend|MATCH|MBEGIN|MEND)\b)"
@@ -41,13 +46,17 @@ _CUT_SUFFIX = re.compile(r"%[\w.-]+\}\Z")
 _FOLDER = re.compile(r"\w[^*?\[]*/")
 _ONE_LINE = re.compile(r"(?:head|tail) -(?:n ?)?1")
 _OR_NUMBER = re.compile(r":-[0-9]+\}\Z")
-_UNSPLIT = {False: re.compile(r"[A-Za-z0-9_./,:@%+={}-]+"), True: re.compile(r"[A-Za-z0-9_./,:@%+={}*?\[\]-]+")}
+_UNSPLIT = {
+    False: re.compile(r"[A-Za-z0-9_./,:@%+={}-]+"),
+    True: re.compile(r"[A-Za-z0-9_./,:@%+={}*?\[\]-]+"),
+}
 _MARKS = str.maketrans("", "", TEXT + NUMBER + HASH)
 _BRACES = re.compile(r"\{(?:[\w./+-]*(?:,[\w./+-]*)+|[0-9]{1,4}\.\.[0-9]{1,4})\}", re.ASCII)
 _MARKED = re.compile("\2([^\3]*)\3")
 _MAX_WORDS = 64
 _MAX_COUNTED = 10
-# In arithmetic a name's value is an expression in turn: only numbers, and names that stand for them.
+# In arithmetic a name's value is an expression in turn: only numbers, and names that stand for
+# them.
 _TERM = re.compile(
     rf"[ \t]+|[0-9]+(?![\w#.])|\$\((?P<inner>)|\$\?|\$\{{#{VARIABLE}(?:\[@\])?\}}"
     rf"|\$?(?P<open>(?<=\$)\{{)?(?P<name>{VARIABLE})(?(open)(?::-[0-9]+)?\}})(?![ \t]*[(\[])"
@@ -81,7 +90,8 @@ class Word:
     start: int  # offset of the first character in the command line
     end: int  # offset behind the last one
     quoted: bool = False  # some part was quoted or escaped
-    glob: bool = False  # has unquoted ``* ? [``, so the shell may replace it by any number of file names
+    # has unquoted ``* ? [``, so the shell may replace it by any number of file names
+    glob: bool = False
     glob_first: bool = False  # begins with such a character, so a replacement may begin with ``-``
     substitution: bool = False  # stands for the output of ``<( )``
     one: bool = False  # its glob stands for one name each time, as a quoted variable does
@@ -90,7 +100,8 @@ class Word:
     split: bool = False  # what it stands for is split at blanks, and read as a glob
     empty: bool = False  # a number that may be nothing at all
     elements: list[Word] | None = None  # it stands for these, as an array
-    source: list[Simple] | None = field(default=None, compare=False)  # it stands for names that this pipeline prints
+    # it stands for names that this pipeline prints
+    source: list[Simple] | None = field(default=None, compare=False)
     origin: list[Simple] | None = field(default=None, compare=False)  # or begins as those do
 
     @property
@@ -112,13 +123,19 @@ class Word:
     def kind(self) -> str:
         """What it stands for: ``NUMBER``, ``HASH`` for a commit or nothing, else ``""``."""
         number = _COUNT.fullmatch(self.text) and not self.empty
-        return NUMBER if number else HASH if self.text in ("", HASH) and self.elements is None else ""
+        return (
+            NUMBER if number else HASH if self.text in ("", HASH) and self.elements is None else ""
+        )
 
 
 def may_be_set(name: str) -> bool:
-    """Whether no shell and no program looks for a variable: lower case, or plain nouns in capitals."""
+    """Whether no shell and no program looks for a variable: lower case, or plain nouns in
+    capitals.
+    """
     nouns = programs()["shell"]["nouns"]
-    return name[0].islower() or all(len(part) == 1 or part in nouns for part in name.rstrip("0123456789").split("_"))
+    return name[0].islower() or all(
+        len(part) == 1 or part in nouns for part in name.rstrip("0123456789").split("_")
+    )
 
 
 class Heredoc(NamedTuple):
@@ -167,18 +184,23 @@ class WordReader:
         return self.text[self.pos : self.pos + 1]
 
     def _words(self, *, loop: bool = False) -> list[Word]:
-        """Reads what may stand for several words: an array, or braces; not every shell expands these."""
+        """Reads what may stand for several words: an array, or braces; not every shell
+        expands these.
+        """
         array = _ARRAY.match(self.text, self.pos) if self._peek() in ('"', "$") else None
         known = self.variables.get(array[3] or "@") if array else None
         if array and known and known.elements is not None:
-            listed = len(known.elements) == 1 and known.elements[0].split  # any part of it is a list in turn
+            # any part of it is a list in turn
+            listed = len(known.elements) == 1 and known.elements[0].split
             unproven_if(array["slice"] and (array["keys"] or not listed), "expansion")
             start, self.pos, self.construct = self.pos, array.end(), self.construct or "expansion"
             whole = array[1] or all(map(_stays_whole, known.elements))
             unproven_if(not (whole and known.elements), "expansion")
             self._stays(array[3] or "@", known.elements)
             if array["keys"]:
-                return [Word(NUMBER, start, self.pos, quoted=bool(array[1]), expanded=True, split=True)]
+                return [
+                    Word(NUMBER, start, self.pos, quoted=bool(array[1]), expanded=True, split=True)
+                ]
             found = [replace(w, start=start, end=self.pos, expanded=True) for w in known.elements]
             if array[1]:
                 return found
@@ -200,7 +222,9 @@ class WordReader:
         text, start, parts = self.text, self.pos, list[str]()
         word = Word("", start, start)
         while True:
-            unproven_if(self.pos == start and self._peek() == "=" and not self._equals_alone(), "zsh_equals")
+            unproven_if(
+                self.pos == start and self._peek() == "=" and not self._equals_alone(), "zsh_equals"
+            )
             if plain := self._try(_PLAIN):
                 parts.append(plain[0])
                 continue
@@ -225,16 +249,27 @@ class WordReader:
                 parts.append(char)
             elif not char.isascii() or (self.pos - 1 == start and self._harmless(char)):
                 parts.append(char)
-            elif char == "~" and text[self.pos - 2].isalnum() and self.pos - 1 > start and self._ends_revision():
+            elif (
+                char == "~"
+                and text[self.pos - 2].isalnum()
+                and self.pos - 1 > start
+                and self._ends_revision()
+            ):
                 parts.append(char)  # HEAD~1
             elif char in "^{" and (revision := _REVISION.match(text, self.pos - 1)):
                 parts.append(revision[0])  # HEAD^2, HEAD^{tree}, stash@{0}
                 self.pos = revision.end()
             elif char == "$" and text[self.pos : self.pos + 4] in ("'\\t'", "'\\r'"):
                 # a tab, or what shells without such quotes read, means no more than a digit does
-                alone = re.fullmatch("-[A-Za-z]", "".join(parts)) is not None  # as in -d$'\t', which is never empty
+                # as in -d$'\t', which is never empty
+                alone = re.fullmatch("-[A-Za-z]", "".join(parts)) is not None
                 parts.append("\t" if alone else NUMBER)
-                self.pos, word.quoted, word.empty, word.expanded = self.pos + 4, True, not alone, True
+                self.pos, word.quoted, word.empty, word.expanded = (
+                    self.pos + 4,
+                    True,
+                    not alone,
+                    True,
+                )
             elif char == "$" and (not self._peek() or self._peek() in " \t\n;|&)"):
                 parts.append(char)  # nothing behind it to expand
             elif char == "$":
@@ -242,7 +277,12 @@ class WordReader:
             elif char == "{" and (read := self._braces(text[start : self.pos - 1], expand=braces)):
                 parts.append(read)
             else:
-                raise Unproven(next((name for name, of in programs()["construct"].items() if char in of), "character"))
+                raise Unproven(
+                    next(
+                        (name for name, of in programs()["construct"].items() if char in of),
+                        "character",
+                    )
+                )
         word.text, word.end = "".join(parts), self.pos
         if word.here and word.text != "." and not word.text.startswith("./"):
             word.text = TEXT + word.text[1:]  # more than the directory's name
@@ -256,7 +296,9 @@ class WordReader:
         return word
 
     def _stays(self, name: str, words: list[Word]) -> None:
-        """Ends the proof where names of files are used in another directory than the one they were looked up in."""
+        """Ends the proof where names of files are used in another directory than the one they were
+        looked up in.
+        """
         named = any(word.names_files for word in words)
         unproven_if(named and self.made.get(name, 0) != self.moves, "directory")
 
@@ -264,7 +306,13 @@ class WordReader:
         """Puts a glob for a name behind the folder that ``ls`` lists."""
         folder = lists_folder(word.source) if word.text[-1:] == TEXT else None
         if folder is not None and word.text == folder + TEXT:
-            word.text, word.source, word.glob, word.one, word.split = f"{folder}*", None, True, True, True
+            word.text, word.source, word.glob, word.one, word.split = (
+                f"{folder}*",
+                None,
+                True,
+                True,
+                True,
+            )
             word.glob_first = not folder
 
     def _equals_alone(self) -> bool:
@@ -273,8 +321,14 @@ class WordReader:
         return match is not None and self.text[match.end() : match.end() + 1] in WORD_ENDS
 
     def _braces(self, before: str, *, expand: bool) -> str:
-        """Reads what find replaces, for without a comma or dots no shell expands it; marks what some shells expand."""
-        if before in ("", "-I") and self._peek() == "}" and self.text[self.pos + 1 : self.pos + 2] in WORD_ENDS:
+        """Reads what find replaces, for without a comma or dots no shell expands it; marks what
+        some shells expand.
+        """
+        if (
+            before in ("", "-I")
+            and self._peek() == "}"
+            and self.text[self.pos + 1 : self.pos + 2] in WORD_ENDS
+        ):
             self.pos += 1
             return "{}"
         self.pos -= 1
@@ -305,7 +359,9 @@ class WordReader:
         word.glob_first = word.glob_first or self.pos - 1 == start
 
     def _expand(self, word: Word, parts: list[str], *, quoted: bool) -> None:
-        """Puts what stands behind a dollar into a word: a variable that the line set, or what commands print."""
+        """Puts what stands behind a dollar into a word: a variable that the line set, or what
+        commands print.
+        """
         self.construct = self.construct or ("substitution" if self._peek() == "(" else "expansion")
         first, split = not any(parts), not (quoted or self.assigning)
         if self._peek() == "(":
@@ -314,12 +370,20 @@ class WordReader:
             match = self._take(_VARIABLE, "expansion")
             known = self.variables.get(match["name"] or match["cut"] or match["element"] or "")
             self._stays(
-                match["name"] or match["cut"] or match["element"] or "", known.elements or [known] if known else []
+                match["name"] or match["cut"] or match["element"] or "",
+                known.elements or [known] if known else [],
             )
             if match["element"]:
-                elements, index = (known.elements if known else None) or [], self.variables.get(match["index"] or "")
+                elements, index = (
+                    (known.elements if known else None) or [],
+                    self.variables.get(match["index"] or ""),
+                )
                 counted = not match["index"] or (index is not None and index.kind == NUMBER)
-                known = replace(elements[0], one=True) if quoted and counted and len(elements) == 1 else None
+                known = (
+                    replace(elements[0], one=True)
+                    if quoted and counted and len(elements) == 1
+                    else None
+                )
             if match["number"]:
                 value = Word(NUMBER, 0, 0)
             elif match["name"] == "PWD":
@@ -329,14 +393,22 @@ class WordReader:
                 value = Word(TEXT, 0, 0)
             elif known is None or known.elements is not None:
                 raise Unproven("expansion")
-            elif match["cut"] and match[0].endswith("%/}") and known.one and known.text.endswith("/") and not split:
+            elif (
+                match["cut"]
+                and match[0].endswith("%/}")
+                and known.one
+                and known.text.endswith("/")
+                and not split
+            ):
                 value = replace(known, text=known.text[:-1])
             elif match["cut"]:
                 counts = known.text == NUMBER and _OR_NUMBER.search(match[0])
                 value = Word(NUMBER, 0, 0) if counts else Word(TEXT, 0, 0, split=split)
                 if first and _CUT_SUFFIX.search(match[0]):
                     folder = _FOLDER.match(known.text) if known.glob else None
-                    value = replace(value, text=folder[0] + TEXT if folder else value.text, origin=known.source)
+                    value = replace(
+                        value, text=folder[0] + TEXT if folder else value.text, origin=known.source
+                    )
             elif not split or _stays_whole(known):
                 value = replace(known, source=known.source if split or known.one else None)
                 value.split = split and (known.glob or TEXT in known.text)
@@ -363,12 +435,21 @@ class WordReader:
             return Word(NUMBER, 0, 0, empty=True)
         if prints(source, "hashes", "revisions"):
             return Word(HASH, 0, 0, empty=True)
-        plain = source is not None and [w.text for command in source for w in command.words] == ["pwd"]
+        plain = source is not None and [w.text for command in source for w in command.words] == [
+            "pwd"
+        ]
         if source and plain and first and not (source[0].redirects or self.assigning):
             return Word(".", 0, 0, here=True, split=split)
         last = " ".join(w.text for w in source[-1].words) if source else ""
         one = _ONE_LINE.fullmatch(last) is not None
-        return Word(TEXT, 0, 0, source=source if split or self.assigning or one else None, split=split, one=one)
+        return Word(
+            TEXT,
+            0,
+            0,
+            source=source if split or self.assigning or one else None,
+            split=split,
+            one=one,
+        )
 
     def _arithmetic(self) -> None:
         self.pos, depth = self.pos + 2, 0
@@ -376,7 +457,10 @@ class WordReader:
             term = self._take(_TERM, "arithmetic")
             known = self.variables.get(term["name"] or "")
             depth += (term[0] == "(") - (term[0] == ")")
-            unproven_if(depth < 0 or (term["name"] and not (known and _COUNT.fullmatch(known.text))), "arithmetic")
+            unproven_if(
+                depth < 0 or (term["name"] and not (known and _COUNT.fullmatch(known.text))),
+                "arithmetic",
+            )
             if term["inner"] is not None:
                 self.pos -= 1
                 unproven_if(self._output(split=False, first=False).text != NUMBER, "arithmetic")
@@ -438,5 +522,8 @@ def alternatives(text: str, braces: re.Pattern[str] = _MARKED) -> list[str]:
         if match is None:
             done.append(current)
         else:
-            waiting[:0] = [current[: match.start()] + one + current[match.end() :] for one in match[1].split(",")]
+            waiting[:0] = [
+                current[: match.start()] + one + current[match.end() :]
+                for one in match[1].split(",")
+            ]
     return [*done, *waiting]

@@ -1,8 +1,9 @@
 """Which kind of place an IP address is.
 
-The standard library's ``is_private`` and ``is_global`` are not enough: they call NAT64 and 6to4 addresses that carry a
-private one global, and know no metadata services. Here every IPv4 address that an IPv6 address
-carries is unwrapped and classed too, and IPv6 is public only inside the space that is handed out for it.
+The standard library's ``is_private`` and ``is_global`` are not enough: they call NAT64 and 6to4
+addresses that carry a private one global, and know no metadata services. Here every IPv4 address
+that an IPv6 address carries is unwrapped and classed too, and IPv6 is public only inside the space
+that is handed out for it.
 """
 
 from __future__ import annotations
@@ -19,16 +20,25 @@ Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 _Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _ORDER: Final = (
-    AddressClass.METADATA, AddressClass.UNSPECIFIED, AddressClass.LOOPBACK, AddressClass.LINK_LOCAL,
-    AddressClass.PRIVATE, AddressClass.MULTICAST, AddressClass.RESERVED, AddressClass.UNKNOWN, AddressClass.NAME,
+    AddressClass.METADATA,
+    AddressClass.UNSPECIFIED,
+    AddressClass.LOOPBACK,
+    AddressClass.LINK_LOCAL,
+    AddressClass.PRIVATE,
+    AddressClass.MULTICAST,
+    AddressClass.RESERVED,
+    AddressClass.UNKNOWN,
+    AddressClass.NAME,
     AddressClass.PUBLIC,
-)  # fmt: skip
+)
 """From the most dangerous; also the order in which networks are tried."""
 
 _RANK: Final = {kind: rank for rank, kind in enumerate(_ORDER)}
 
 # Mapped (RFC 4291), translated (RFC 2765) and NAT64 (RFC 6052).
-_TRANSPARENT: Final = tuple(map(ipaddress.IPv6Network, ("::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96")))
+_TRANSPARENT: Final = tuple(
+    map(ipaddress.IPv6Network, ("::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96"))
+)
 """Prefixes whose addresses are nothing but the IPv4 address in their last 32 bits."""
 
 _COMPATIBLE: Final = ipaddress.IPv6Network("::/96")  # RFC 4291 2.5.5.1, deprecated
@@ -47,7 +57,9 @@ def hosts_data() -> dict[str, Any]:
 @cache
 def _networks(version: int) -> tuple[tuple[AddressClass, _Network], ...]:
     data = hosts_data()["networks"]
-    pairs = ((kind, ipaddress.ip_network(text)) for kind in _ORDER for text in data.get(kind.value, ()))
+    pairs = (
+        (kind, ipaddress.ip_network(text)) for kind in _ORDER for text in data.get(kind.value, ())
+    )
     return tuple((kind, network) for kind, network in pairs if network.version == version)
 
 
@@ -57,7 +69,9 @@ def _handed_out() -> tuple[_Network, ...]:
 
 
 def canonical_address(text: str) -> Address | None:
-    """Return an address written in the standard way, with or without brackets and zone, or ``None``."""
+    """Return an address written in the standard way, with or without brackets and zone, or
+    ``None``.
+    """
     bare = text[1:-1] if text.startswith("[") and text.endswith("]") else text
     if ":" not in bare and not bare[-1:].isdecimal():
         return None
@@ -69,7 +83,9 @@ def canonical_address(text: str) -> Address | None:
 
 @lru_cache(maxsize=4096)
 def address_class(address: Address) -> AddressClass:
-    """Return the class of an address; of an IPv6 address that carries IPv4 ones, the most dangerous of all."""
+    """Return the class of an address; of an IPv6 address that carries IPv4 ones, the most dangerous
+    of all.
+    """
     if isinstance(address, ipaddress.IPv6Address):
         if any(address in network for network in _TRANSPARENT):
             return _own_class(ipaddress.IPv4Address(int(address) & _LOW_32))

@@ -26,8 +26,9 @@ def system_resolver(host: str, port: int) -> Sequence[str]:
 def resolved_addresses(host: str, port: int, env: FactEnvironment) -> list[ResolvedAddress]:
     """Return the addresses of a name; none when they can't be had before the deadline.
 
-    ``getaddrinfo`` takes no timeout, so it runs in a thread of its own; one that hangs is left behind, and only so many
-    may hang before further look-ups fail at once."""
+    ``getaddrinfo`` takes no timeout, so it runs in a thread of its own; one that hangs is left
+    behind, and only so many may hang before further look-ups fail at once.
+    """
     if not _slots.acquire(blocking=False):
         return []
     answer: list[Sequence[str]] = []
@@ -56,5 +57,8 @@ def resolved_addresses(host: str, port: int, env: FactEnvironment) -> list[Resol
 def _described(text: str) -> ResolvedAddress:
     address = canonical_address(text) if isinstance(text, str) else None
     if address is None:
-        return {"address": str(text)[:64] if isinstance(text, str) else "", "address_class": AddressClass.UNKNOWN.value}
+        return {
+            "address": str(text)[:64] if isinstance(text, str) else "",
+            "address_class": AddressClass.UNKNOWN.value,
+        }
     return {"address": str(address), "address_class": address_class(address).value}

@@ -17,7 +17,12 @@ from agenttool_otel.facts.urls.addresses import address_class, canonical_address
 from agenttool_otel.facts.urls.dns import resolved_addresses
 from agenttool_otel.facts.urls.hostnames import is_relay, name_class
 from agenttool_otel.facts.urls.lookalikes import is_allowed, lookalike_of
-from agenttool_otel.facts.urls.readings import BrowserReading, authority, browser_reading, readers_disagree
+from agenttool_otel.facts.urls.readings import (
+    BrowserReading,
+    authority,
+    browser_reading,
+    readers_disagree,
+)
 from agenttool_otel.names import AddressClass, UrlRejection
 from agenttool_otel.values.tables import load_table
 from agenttool_otel.values.unicode import has_escaped_surrogate
@@ -41,7 +46,10 @@ _HIDDEN: Final = (
     (re.compile(r"[A-Za-z0-9+/_-]{24,4096}", re.ASCII), _base64),
     (re.compile(r"[A-Za-z0-9+_-]{24,4096}", re.ASCII), _base64),
     (re.compile(r"(?:[0-9A-Fa-f]{2}){8,2048}", re.ASCII), bytes.fromhex),
-    (re.compile(r"[A-Za-z2-7]{20,4096}", re.ASCII), lambda text: base64.b32decode(text + "=" * (-len(text) % 8), True)),
+    (
+        re.compile(r"[A-Za-z2-7]{20,4096}", re.ASCII),
+        lambda text: base64.b32decode(text + "=" * (-len(text) % 8), True),
+    ),
 )
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _SPACE: Final = re.compile(r"\s")
@@ -68,13 +76,21 @@ _NEEDS_HOST: Final = frozenset({"http", "https", "ws", "wss", "ftp"})
 def url_fact(value: Any, *, argument: str, env: FactEnvironment, inferred: bool = False) -> UrlFact:
     """Say what a URL argument means; never raises, and takes bounded time on any value.
 
-    With ``env.resolve_dns`` it waits for the resolver, at most ``env.dns_timeout`` seconds; an event loop should then
-    call it in a thread."""
+    With ``env.resolve_dns`` it waits for the resolver, at most ``env.dns_timeout`` seconds; an
+    event loop should then call it in a thread.
+    """
     fact: UrlFact = unestablished("url", argument, inferred=inferred)
     try:
         _establish(value, fact, env)
     except Exception:  # a fact that fails must look dangerous, not stop the decision
-        fact.update({"valid": False, "rejected": UrlRejection.INTERNAL.value, "certain": False, "allowed_host": False})
+        fact.update(
+            {
+                "valid": False,
+                "rejected": UrlRejection.INTERNAL.value,
+                "certain": False,
+                "allowed_host": False,
+            }
+        )
     return fact
 
 
@@ -105,14 +121,18 @@ def _establish(value: Any, fact: UrlFact, env: FactEnvironment) -> None:
     if len(text) <= MAX_URL_CHARS and _BARE_HOST.fullmatch(text):
         text = f"https://{text}"  # as browsers and most clients read a host without a scheme
     rejected = _rejection(text)
-    browser = None if rejected in (UrlRejection.EMPTY, UrlRejection.TOO_LONG) else browser_reading(text)
+    browser = (
+        None if rejected in (UrlRejection.EMPTY, UrlRejection.TOO_LONG) else browser_reading(text)
+    )
     if browser is None or len(browser.host) > _MAX_HOST_CHARS + 2:
         fact["rejected"] = (rejected or UrlRejection.MALFORMED).value
         return
     _describe(browser, text, fact, env)
     if rejected is None and not fact["host"] and browser.scheme in _NEEDS_HOST:
         rejected = UrlRejection.NO_HOST
-    elif rejected is None and fact["host"] and fact["address"] is None and not _is_host(fact["host"]):
+    elif (
+        rejected is None and fact["host"] and fact["address"] is None and not _is_host(fact["host"])
+    ):
         rejected = UrlRejection.MALFORMED
     if rejected is not None:
         fact["rejected"] = rejected.value
@@ -131,7 +151,9 @@ def _describe(browser: BrowserReading, text: str, fact: UrlFact, env: FactEnviro
     fact["scheme"] = browser.scheme
     fact["host"] = host
     fact["host_unicode"] = host if address is not None else _unicode_host(host)
-    fact["port"] = int(browser.port) if browser.port else hosts_data()["default_ports"].get(browser.scheme)
+    fact["port"] = (
+        int(browser.port) if browser.port else hosts_data()["default_ports"].get(browser.scheme)
+    )
     fact["path"] = browser.path
     sent = _given_parameters(browser.query)
     given = sent | _given_parameters(browser.fragment)
@@ -139,7 +161,8 @@ def _describe(browser: BrowserReading, text: str, fact: UrlFact, env: FactEnviro
     rest = unquote(unquote(f"{browser.path}?{browser.query}#{browser.fragment}"))
     fact["credentials"] = named or _holds_credential(f"{host.replace('.', ' ')} {rest}")
     fact["sensitive_query"] = not given.isdisjoint(_parameters("sensitive_query")) or any(
-        name.endswith(("token", "secret", "password", "signature", "apikey", "credential")) for name in given
+        name.endswith(("token", "secret", "password", "signature", "apikey", "credential"))
+        for name in given
     )
     fact["relay"] = is_relay(host, browser.path)
     fact["disagreement"] = readers_disagree(text, browser)
@@ -155,7 +178,9 @@ def _describe(browser: BrowserReading, text: str, fact: UrlFact, env: FactEnviro
 
 
 def _host_as_user(text: str) -> str | None:
-    """Return the host that user information pretends to be, as in ``https://docs.python.org@evil.example/``."""
+    """Return the host that user information pretends to be, as in
+    ``https://docs.python.org@evil.example/``.
+    """
     user = unquote(authority(text).rpartition("@")[0][: 2 * _MAX_HOST_CHARS])
     match = _HOST_IN_USER.search(unicodedata.normalize("NFKC", user).lower())
     return match[0] if match else None
@@ -167,14 +192,19 @@ def _class_of(host: str) -> AddressClass:
 
 
 def _number(host: str) -> Any:
-    """Return the address that a host of a scheme unknown to browsers spells, in any of the C library's ways."""
+    """Return the address that a host of a scheme unknown to browsers spells, in any of the C
+    library's ways.
+    """
     reading = browser_reading(f"http://{host}/") if host else None
     return canonical_address(reading.host) if reading is not None else None
 
 
 def _is_host(host: str) -> bool:
-    # Browsers let through what no name service has (``{a,b}``, ``*``, ``;``): shells and proxies read it their own way.
-    return len(host) <= _MAX_HOST_CHARS and all(_LABEL.fullmatch(label) for label in host.split("."))
+    # Browsers let through what no name service has (``{a,b}``, ``*``, ``;``): shells and proxies
+    # read it their own way.
+    return len(host) <= _MAX_HOST_CHARS and all(
+        _LABEL.fullmatch(label) for label in host.split(".")
+    )
 
 
 def _unicode_host(host: str) -> str:
@@ -183,7 +213,9 @@ def _unicode_host(host: str) -> str:
 
 
 def _holds_credential(text: str) -> bool:
-    """Whether a text, or what it holds in Base64, Base32 or hexadecimal, has a credential by its shape or its name."""
+    """Whether a text, or what it holds in Base64, Base32 or hexadecimal, has a credential by its
+    shape or its name.
+    """
     if _credential_value().search(text):
         return True
     for pattern, decode in _HIDDEN:
@@ -199,7 +231,9 @@ def _holds_credential(text: str) -> bool:
 def _credential_value() -> re.Pattern[str]:
     """What is a credential by its shape, in a path or whatever its parameter is called."""
     tokens = "|".join(load_table("agenttool_otel.facts", "data/token_shapes.json").values())
-    return re.compile("|".join([f"(?<![A-Za-z0-9])(?:{tokens})", *hosts_data()["credential_value"]]))
+    return re.compile(
+        "|".join([f"(?<![A-Za-z0-9])(?:{tokens})", *hosts_data()["credential_value"]])
+    )
 
 
 @cache
@@ -208,19 +242,29 @@ def _parameters(kind: str) -> frozenset[str]:
 
 
 def _given_parameters(query: str) -> set[str]:
-    """The names of the parameters that a query or fragment gives a value, in letters and digits alone."""
+    """The names of the parameters that a query or fragment gives a value, in letters and
+    digits alone.
+    """
     pairs = (pair.partition("=") for pair in re.split("[?&;#]", query, maxsplit=_MAX_PARAMETERS))
     many = query.count("&") + query.count(";") >= _MAX_PARAMETERS
-    names = {re.sub("[^a-z0-9]", "", unquote_plus(name).lower()) for name, _, value in pairs if value}
+    names = {
+        re.sub("[^a-z0-9]", "", unquote_plus(name).lower()) for name, _, value in pairs if value
+    }
     return names | {"token"} if many else names
 
 
 def _leads_on(browser: BrowserReading) -> bool:
-    """Whether the path ends a line of the request, or the query names an inner host, as for an open redirect."""
+    """Whether the path ends a line of the request, or the query names an inner host, as for an open
+    redirect.
+    """
     hosts = _INNER_URL.findall(unquote_plus(browser.query))
     readings = [browser_reading(f"http://{host}/") for host in hosts[:_MAX_INNER_URLS]]
     classes = {_class_of(reading.host) for reading in readings if reading is not None}
-    return _LINE_END.search(browser.path) is not None or not classes <= _PUBLIC or len(hosts) > _MAX_INNER_URLS
+    return (
+        _LINE_END.search(browser.path) is not None
+        or not classes <= _PUBLIC
+        or len(hosts) > _MAX_INNER_URLS
+    )
 
 
 def _resolve(fact: UrlFact, env: FactEnvironment) -> None:

@@ -1,4 +1,6 @@
-"""Hosts that imitate others: by look-alike letters, or by carrying the other's name in a place that misleads."""
+"""Hosts that imitate others: by look-alike letters, or by carrying the other's name in a place that
+misleads.
+"""
 
 from __future__ import annotations
 
@@ -35,14 +37,22 @@ def _known(allowed: tuple[str, ...]) -> tuple[dict[str, str], frozenset[str], tu
 
 
 def _slips(name: str) -> Iterator[str]:
-    """What a hand that slips writes for a name: a letter left out, twice, or after the next, another ending."""
+    """What a hand that slips writes for a name: a letter left out, twice, or after the next,
+    another ending.
+    """
     label, dot, rest = name.partition(".")
     if len(label) < _LEAST_CONTAINED or "." in rest:
         return
-    yield from (skeleton(f"{label}.{ending}") for ending in ("co", "cm", "om", "con") if rest == "com")
+    yield from (
+        skeleton(f"{label}.{ending}") for ending in ("co", "cm", "om", "con") if rest == "com"
+    )
     for index in range(1, len(label)):
         before, letter, after = label[:index], label[index], label[index + 1 :]
-        for slip in (before + after, before + letter + letter + after, before + after[:1] + letter + after[1:]):
+        for slip in (
+            before + after,
+            before + letter + letter + after,
+            before + after[:1] + letter + after[1:],
+        ):
             yield skeleton(slip + dot + rest)
 
 
@@ -50,20 +60,26 @@ def _slips(name: str) -> Iterator[str]:
 def lookalike_of(host: str, unicode_host: str, allowed: tuple[str, ...]) -> str | None:
     """Return the well-known or allowed host that another one imitates, or ``None``.
 
-    A label outside ASCII all of whose letters look like ASCII ones imitates whatever it looks like; then the answer is
-    that look, known or not."""
+    A label outside ASCII all of whose letters look like ASCII ones imitates whatever it looks like;
+    then the answer is that look, known or not.
+    """
     looks, names, own = _known(allowed)
     labels = host.split(".")
-    tails = [".".join(labels[index:]) for index in range(max(0, len(labels) - _MAX_LABELS), len(labels))]
+    tails = [
+        ".".join(labels[index:]) for index in range(max(0, len(labels) - _MAX_LABELS), len(labels))
+    ]
     for head in (".".join(labels[:index]) for index in range(len(labels) - 1, 0, -1)):
-        # "google.com.br" is a country's own form; "google.com.login.example" is not, whoever lends the rest.
+        # "google.com.br" is a country's own form; "google.com.login.example" is not, whoever lends
+        # the rest.
         rest = host[len(head) + 1 :]
         if head in names and not (len(rest) == 2 and head not in own):
             return head
     if any(tail in names for tail in tails):
         return None
     for name in names:
-        if name in host and (host.startswith(name + "-") or f".{name}." in host or f".{name}-" in host):
+        if name in host and (
+            host.startswith(name + "-") or f".{name}." in host or f".{name}-" in host
+        ):
             return name
     for name in own:
         if len(name) >= _LEAST_CONTAINED and (host.startswith(name) or host.endswith(name)):
@@ -76,7 +92,9 @@ def lookalike_of(host: str, unicode_host: str, allowed: tuple[str, ...]) -> str 
 
 
 def _ascii_look(labels: list[str]) -> str | None:
-    """Return the ASCII name that a name with other letters passes for, unless accents are all that differs."""
+    """Return the ASCII name that a name with other letters passes for, unless accents are all that
+    differs.
+    """
     table = look_alike_table()
     imitates = False
     shown: list[str] = []
@@ -84,7 +102,9 @@ def _ascii_look(labels: list[str]) -> str | None:
         look = "".join(_look(character, table) for character in label)
         if not look.isascii():
             return None
-        imitates = imitates or any(ord(character) in table and not is_national(character) for character in label)
+        imitates = imitates or any(
+            ord(character) in table and not is_national(character) for character in label
+        )
         shown.append(look)
     return ".".join(shown) if imitates else None
 
@@ -92,5 +112,7 @@ def _ascii_look(labels: list[str]) -> str | None:
 def _look(character: str, table: dict[int, str]) -> str:
     if ord(character) in table:
         return table[ord(character)]
-    bare = "".join(c for c in unicodedata.normalize("NFKD", character) if not unicodedata.combining(c))
+    bare = "".join(
+        c for c in unicodedata.normalize("NFKD", character) if not unicodedata.combining(c)
+    )
     return bare.translate(table) if bare else character

@@ -1,8 +1,9 @@
 """Connecting to the address that was checked.
 
-A name that resolved to a public address at the check can resolve to a private one a moment later (DNS rebinding). With
-``resolve_dns`` the addresses are in the fact, and ``connect_pinned`` connects to nothing else. Proxies resolve names on
-their own; behind one, this does not hold. A client must not follow redirects by itself.
+A name that resolved to a public address at the check can resolve to a private one a moment later
+(DNS rebinding). With ``resolve_dns`` the addresses are in the fact, and ``connect_pinned`` connects
+to nothing else. Proxies resolve names on their own; behind one, this does not hold. A client must
+not follow redirects by itself.
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ class AddressChanged(AgentToolError, PermissionError):
 
 
 def connect_pinned(
-    fact: UrlFact, *, timeout: float, classes: frozenset[str] = frozenset({AddressClass.PUBLIC.value})
+    fact: UrlFact,
+    *,
+    timeout: float,
+    classes: frozenset[str] = frozenset({AddressClass.PUBLIC.value}),
 ) -> socket.socket:
     """Return a TCP connection to the first of the checked addresses that answers."""
     if not fact["valid"] or not fact["certain"] or not fact["resolved"]:

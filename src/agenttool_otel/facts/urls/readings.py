@@ -1,9 +1,9 @@
 """How different programs read the same URL.
 
-A permission check that reads a URL in one way protects a client that reads it in another from nothing. So a URL is
-read as a browser does (WHATWG, through Ada), as Python's own clients do (RFC 3986, then IDNA and the C library's habits
-with numbers), and as old parsers did, which looked for ``@`` beyond the authority's end. Where they see different
-hosts, that is a fact of its own.
+A permission check that reads a URL in one way protects a client that reads it in another from
+nothing. So a URL is read as a browser does (WHATWG, through Ada), as Python's own clients do (RFC
+3986, then IDNA and the C library's habits with numbers), and as old parsers did, which looked for
+``@`` beyond the authority's end. Where they see different hosts, that is a fact of its own.
 """
 
 from __future__ import annotations
@@ -77,7 +77,9 @@ def authority(text: str) -> str:
 
 
 def _split(text: str) -> tuple[str | None, bool]:
-    """Return the host as Python's own reader sees it, and whether the port is a number that it takes."""
+    """Return the host as Python's own reader sees it, and whether the port is a number that
+    it takes.
+    """
     try:
         parts = urlsplit(text)
         _ = parts.port
@@ -115,7 +117,9 @@ def _old_reader_sees_other(text: str) -> bool:
 
 
 def _zeros_count(text: str) -> bool:
-    """Return whether leading zeros make a number another one for who reads it in base ten (Go, Java, curl once)."""
+    """Return whether leading zeros make a number another one for who reads it in base ten (Go,
+    Java, curl once).
+    """
     host, _ = _split(text)
     pieces = unicodedata.normalize("NFKC", host).rstrip(".").split(".") if host else []
     if not all(piece.isdecimal() for piece in pieces):
@@ -125,7 +129,9 @@ def _zeros_count(text: str) -> bool:
 
 
 def _old_idna_differs(text: str, wanted: str) -> bool:
-    """Return whether IDNA 2003, which Python's sockets speak, maps the host to another name than IDNA 2008."""
+    """Return whether IDNA 2003, which Python's sockets speak, maps the host to another name than
+    IDNA 2008.
+    """
     host, _ = _split(text)
     if host is None or host.isascii():
         return False

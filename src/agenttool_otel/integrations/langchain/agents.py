@@ -1,8 +1,8 @@
 """Governance for whole agents: a ``create_agent`` middleware, and a wrapper for LangGraph's ToolNode.
 
-Both see every tool call of the agent, also of tools that were never decorated, and answer a denial with a
-``ToolMessage(status="error")``, so that the model learns why and the run goes on. A tool that is governed itself is
-passed through: one call, one decision, one span.
+Both see every tool call of the agent, also of tools that were never decorated, and answer a denial
+with a ``ToolMessage(status="error")``, so that the model learns why and the run goes on. A tool
+that is governed itself is passed through: one call, one decision, one span.
 """
 
 from __future__ import annotations
@@ -28,7 +28,11 @@ from agenttool_otel.integrations.facts import Trusts, options_of
 from agenttool_otel.integrations.langchain.arguments import Reader, json_object, use_reading
 from agenttool_otel.integrations.langchain.calls import LangChainAdapter
 from agenttool_otel.integrations.langchain.decided import DecidedTool
-from agenttool_otel.integrations.langchain.govern import declare_whole, handle_of, is_governed_by_host
+from agenttool_otel.integrations.langchain.govern import (
+    declare_whole,
+    handle_of,
+    is_governed_by_host,
+)
 from agenttool_otel.integrations.langchain.reach import unseen_tools
 from agenttool_otel.integrations.langchain.results import content_of, deliver_answer
 from agenttool_otel.integrations.langchain.surfaces import AgentSurface, SurfaceState
@@ -56,14 +60,16 @@ class _Known(NamedTuple):
 
 
 class ToolNodeGuard:
-    """Governs the calls of a ToolNode: ``ToolNode(tools, wrap_tool_call=guard, awrap_tool_call=guard.acall)``.
+    """Governs the calls of a ToolNode: ``ToolNode(tools, wrap_tool_call=guard,
+    awrap_tool_call=guard.acall)``.
 
     Args:
         governor: the Governor; ``None`` for the default one.
         facts: facts of tools by name or glob, as the keywords of ``govern``.
-        trust_metadata: tells of a tool whether what its metadata states counts where ``facts`` say nothing; no tool's
-            does where not given. A remote tool's metadata is its server's word.
-        surface: from ``Governor.surface``; calls of tools that are not on it, or not loaded, are refused.
+        trust_metadata: tells of a tool whether what its metadata states counts where ``facts`` say
+            nothing; no tool's does where not given. A remote tool's metadata is its server's word.
+        surface: from ``Governor.surface``; calls of tools that are not on it, or not loaded, are
+          refused.
     """
 
     def __init__(
@@ -80,9 +86,13 @@ class ToolNodeGuard:
         self._facts = dict(facts or {})
         self._trusts = trust_metadata
         self._handles: dict[str, _Known] = {}
-        self.surface = AgentSurface(governor, surface, self._handle) if governor and surface else None
+        self.surface = (
+            AgentSurface(governor, surface, self._handle) if governor and surface else None
+        )
 
-    def __call__(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Answer]) -> Answer:
+    def __call__(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Answer]
+    ) -> Answer:
         """Decide one call and run it if it may run.
 
         Args:
@@ -90,9 +100,14 @@ class ToolNodeGuard:
             handler: runs it.
         """
         with self._in_force(request) as (request, known):
-            return cast(Answer, handler(request) if known is None else GuardedCall(known, request).run(handler))
+            return cast(
+                Answer,
+                handler(request) if known is None else GuardedCall(known, request).run(handler),
+            )
 
-    async def acall(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Answer]]) -> Answer:
+    async def acall(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Answer]]
+    ) -> Answer:
         """The asynchronous form.
 
         Args:
@@ -100,15 +115,25 @@ class ToolNodeGuard:
             handler: runs it.
         """
         with self._in_force(request) as (request, known):
-            answer = handler(request) if known is None else GuardedCall(known, request).arun(handler)
+            answer = (
+                handler(request) if known is None else GuardedCall(known, request).arun(handler)
+            )
             return cast(Answer, await answer)
 
     @contextmanager
-    def _in_force(self, request: ToolCallRequest) -> Iterator[tuple[ToolCallRequest, _Known | None]]:
-        """Put the surface in force for a call, of a tool that it loaded, too; with what a tool's own guard is for."""
+    def _in_force(
+        self, request: ToolCallRequest
+    ) -> Iterator[tuple[ToolCallRequest, _Known | None]]:
+        """Put the surface in force for a call, of a tool that it loaded, too; with what a tool's
+        own guard is for.
+        """
         with ExitStack() as stack:
             if self.surface is not None:
-                loaded = self.surface.loaded_tool(request.tool_call["name"]) if request.tool is None else None
+                loaded = (
+                    self.surface.loaded_tool(request.tool_call["name"])
+                    if request.tool is None
+                    else None
+                )
                 if loaded is not None:
                     request = request.override(tool=loaded)
                 elif request.tool is not None:
@@ -116,11 +141,14 @@ class ToolNodeGuard:
                 stack.enter_context(self.surface.in_force(request.state))
             governed = request.tool is not None and is_governed_by_host(request.tool)
             known = None if governed else self._known(request.tool_call["name"], request.tool)
-            stack.enter_context(in_turn(request, handle_of(request.tool) if known is None else known.handle))
+            stack.enter_context(
+                in_turn(request, handle_of(request.tool) if known is None else known.handle)
+            )
             yield request, known
 
     def know(self, tool: BaseTool) -> None:
-        """Declare a tool that an agent has, so that what is wrong with its facts is said before it is called.
+        """Declare a tool that an agent has, so that what is wrong with its facts is said before it
+        is called.
 
         Args:
             tool: the tool.
@@ -167,14 +195,17 @@ class GuardedCall(LangChainAdapter):
         self.call.call_args = (request,)
         callbacks = (getattr(request.runtime, "config", None) or {}).get("callbacks")
         handlers = getattr(callbacks, "inheritable_handlers", None) or ()
-        self.call.measured = any(type(handler).__module__.startswith(MEASURES) for handler in handlers)
+        self.call.measured = any(
+            type(handler).__module__.startswith(MEASURES) for handler in handlers
+        )
 
     def bind(self, call: Invocation) -> None:
         """Take what the model sent, and what the tool will read in it."""
         arguments = snapshot(self._request.tool_call["args"])
         call.model_input = json_object(arguments)
         tool = self._known.tool
-        # LangChain does not look into a JSON schema, and nobody into an unknown tool's: the pipeline does
+        # LangChain does not look into a JSON schema, and nobody into an unknown tool's: the
+        # pipeline does
         by_schema = not isinstance(tool, BaseTool) or isinstance(tool.args_schema, dict)
         if by_schema and not call.spec.check.is_valid(call.model_input):
             return
@@ -215,19 +246,21 @@ class GuardedCall(LangChainAdapter):
 
 
 class AgentToolMiddleware(AgentMiddleware[Any, Any, Any]):
-    """Governs every tool call of a ``create_agent`` agent: ``create_agent(..., middleware=[AgentToolMiddleware()])``.
+    """Governs every tool call of a ``create_agent`` agent: ``create_agent(...,
+    middleware=[AgentToolMiddleware()])``.
 
-    A middleware behind it gets the request when it is decided: where it changes the arguments, the tool does not run;
-    where it runs something else, that is not decided. So put this one last. (A tool that is governed itself is decided
-    where it runs, whatever middleware came before.)
+    A middleware behind it gets the request when it is decided: where it changes the arguments, the
+    tool does not run; where it runs something else, that is not decided. So put this one last. (A
+    tool that is governed itself is decided where it runs, whatever middleware came before.)
 
     Args:
         governor: the Governor; ``None`` for the default one.
         facts: facts of tools by name or glob, as the keywords of ``govern``.
-        trust_metadata: tells of a tool whether what its metadata states counts where ``facts`` say nothing; no tool's
-            does where not given. A remote tool's metadata is its server's word.
-        surface: from ``Governor.surface``: the model is shown its loaded tools alone and may call no others. Deferred
-            ones it finds with the tool ``tool_search``, which comes along; what it loaded stays in its thread.
+        trust_metadata: tells of a tool whether what its metadata states counts where ``facts`` say
+            nothing; no tool's does where not given. A remote tool's metadata is its server's word.
+        surface: from ``Governor.surface``: the model is shown its loaded tools alone and may call
+            no others. Deferred ones it finds with the tool ``tool_search``, which comes along; what
+            it loaded stays in its thread.
     """
 
     def __init__(
@@ -245,7 +278,9 @@ class AgentToolMiddleware(AgentMiddleware[Any, Any, Any]):
             self.state_schema = SurfaceState
             self.tools = [self._guard.surface.search_tool()]
 
-    def wrap_model_call(self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Any]) -> Any:
+    def wrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Any]
+    ) -> Any:
         """Show the model the tools of the surface.
 
         Args:
@@ -269,7 +304,9 @@ class AgentToolMiddleware(AgentMiddleware[Any, Any, Any]):
         self._warn_of_unseen(request.tools)
         if (surface := self._guard.surface) is None:
             return await handler(request)
-        return await handler(request.override(tools=await to_thread(surface.shown, request.state, request.tools)))
+        return await handler(
+            request.override(tools=await to_thread(surface.shown, request.state, request.tools))
+        )
 
     def _warn_of_unseen(self, tools: Iterable[Any]) -> None:
         """Say once of each tool what it reaches that this guard can't see."""
@@ -291,7 +328,9 @@ class AgentToolMiddleware(AgentMiddleware[Any, Any, Any]):
                     ", ".join(unseen),
                 )
 
-    def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Answer]) -> Answer:
+    def wrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Answer]
+    ) -> Answer:
         """Decide one call and run it if it may run.
 
         Args:

@@ -1,7 +1,9 @@
-"""The arguments of a LangChain tool's call: which of them the model chose, and how LangChain's validation reads them.
+"""The arguments of a LangChain tool's call: which of them the model chose, and how LangChain's
+validation reads them.
 
-What runs is what LangChain's validation makes of the arguments, so that is what the policy decides on. An agent's guard
-decides before LangChain has validated anything: it reads the arguments as the tool will.
+What runs is what LangChain's validation makes of the arguments, so that is what the policy decides
+on. An agent's guard decides before LangChain has validated anything: it reads the arguments as the
+tool will.
 """
 
 from __future__ import annotations
@@ -45,7 +47,9 @@ def json_object(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def use_reading(call: Invocation, given: dict[str, Any], reading: dict[str, Any]) -> None:
-    """Let the next decision be about what LangChain reads in changed arguments, which is what would run."""
+    """Let the next decision be about what LangChain reads in changed arguments, which is what would
+    run.
+    """
     if is_partial(reading):
         raise ValueError("the arguments are too large or too deep to be decided")
     if not differs(given, reading):
@@ -76,19 +80,28 @@ class Reader:
         self._tool = tool
         schema = tool.args_schema
         if isinstance(schema, type) and issubclass(schema, BaseModel):
-            missing: dict[str, Any] = dict.fromkeys(self._injected & schema.model_fields.keys(), (Any, None))
-            if missing:  # a ToolNode adds them only when it runs the tool; every validator of the schema stays
+            missing: dict[str, Any] = dict.fromkeys(
+                self._injected & schema.model_fields.keys(), (Any, None)
+            )
+            # a ToolNode adds them only when it runs the tool; every validator of the schema stays
+            if missing:
                 loose = create_model(schema.__name__, __base__=schema, **missing)
                 self._tool = tool.model_copy(update={"args_schema": loose})
 
-    def read(self, arguments: dict[str, Any], call_id: str | None) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return what the tool would run with, as JSON data, and the arguments to give it so that it does."""
+    def read(
+        self, arguments: dict[str, Any], call_id: str | None
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return what the tool would run with, as JSON data, and the arguments to give it so that
+        it does.
+        """
         made = self._parsed(arguments, call_id)
         shown = json_object(made)
         if not differs(shown, json_object(self._parsed(arguments, call_id))):
             return shown, arguments
         if differs(shown, json_object(self._parsed(made, call_id))):
-            raise ReadDifferently("the tool's validation makes something else of the same arguments each time")
+            raise ReadDifferently(
+                "the tool's validation makes something else of the same arguments each time"
+            )
         return shown, made
 
     def _parsed(self, arguments: dict[str, Any], call_id: str | None) -> dict[str, Any]:

@@ -1,4 +1,6 @@
-"""One call of a governed LangChain tool: what LangChain's outer methods know of it, its arguments, and its run."""
+"""One call of a governed LangChain tool: what LangChain's outer methods know of it, its arguments,
+and its run.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import wrapt
 from langchain_core.callbacks import BaseCallbackManager
@@ -41,12 +43,14 @@ from agenttool_otel.values.snapshot import snapshot
 class LangChainHandle(GovernedTool):
     """What is known of a LangChain tool; it checks calls, and leaves running them to the tool object.
 
-    LangChain's validation, injection and callbacks are on the way to the tool's body, so a call of JSON arguments that
-    starts here would either go round them or be governed a second time on its way.
+    LangChain's validation, injection and callbacks are on the way to the tool's body, so a call of
+    JSON arguments that starts here would either go round them or be governed a second time on its
+    way.
 
     Attributes:
         inside: the governed functions that are the tool's body, decided with it as one call.
-        automatic: whether an instrumentor governs the tool; what somebody states of it elsewhere comes first.
+        automatic: whether an instrumentor governs the tool; what somebody states of it elsewhere
+          comes first.
     """
 
     __slots__ = ("automatic", "inside")
@@ -55,7 +59,9 @@ class LangChainHandle(GovernedTool):
     automatic: bool
 
     def json_target(self, *, preflight: bool = False) -> Target:
-        """Return what a JSON call checks; one that would run is refused before anything is decided or claimed."""
+        """Return what a JSON call checks; one that would run is refused before anything is decided
+        or claimed.
+        """
         return Target(self.function, _bind, rebind_python, is_async=self.is_async)
 
 
@@ -74,7 +80,8 @@ def _watch_graph_tasks(runner: Any) -> None:
     watch_tasks(runner)
 
 
-wrapt.register_post_import_hook(_watch_graph_tasks, "langgraph.pregel._runner")  # before any task runs
+# before any task runs
+wrapt.register_post_import_hook(_watch_graph_tasks, "langgraph.pregel._runner")
 
 
 @dataclass(slots=True)
@@ -89,7 +96,9 @@ class Entry:
     passed: bool = False  # whether a guard before has decided the call
 
 
-_entry: contextvars.ContextVar[Entry | None] = contextvars.ContextVar("agenttool_langchain_entry", default=None)
+_entry: contextvars.ContextVar[Entry | None] = contextvars.ContextVar(
+    "agenttool_langchain_entry", default=None
+)
 
 
 _MAX_ASKED: Final = 256
@@ -98,8 +107,12 @@ _asked: OrderedDict[tuple[Any, ...], str] = OrderedDict()
 
 
 @contextmanager
-def entered(handle: GovernedTool, tool: BaseTool, raw: Any, known: Mapping[str, Any]) -> Iterator[None]:
-    """Note what ``_run`` can't see, and leave a span even when LangChain refuses the arguments before it."""
+def entered(
+    handle: GovernedTool, tool: BaseTool, raw: Any, known: Mapping[str, Any]
+) -> Iterator[None]:
+    """Note what ``_run`` can't see, and leave a span even when LangChain refuses the arguments
+    before it.
+    """
     entry = Entry(tool, known.get("tool_call_id"), raw, known.get("config"))
     entry.passed = decided_call(tool) is not None
     token = _entry.set(entry)
@@ -112,7 +125,9 @@ def entered(handle: GovernedTool, tool: BaseTool, raw: Any, known: Mapping[str, 
 
 
 class LangChainAdapter(Adapter):
-    """A call that LangChain makes; inside a LangGraph run with a checkpointer an ask pauses the graph."""
+    """A call that LangChain makes; inside a LangGraph run with a checkpointer an ask pauses
+    the graph.
+    """
 
     _entry: Entry | None = None
 
@@ -157,11 +172,17 @@ class LangChainAdapter(Adapter):
     @property
     def _is_again(self) -> bool:
         """Whether ``with_retry`` makes this call once more."""
-        return any(str(tag).startswith("retry:attempt:") for tag in getattr(self._caller, "tags", ()))
+        return any(
+            str(tag).startswith("retry:attempt:") for tag in getattr(self._caller, "tags", ())
+        )
 
     def _question(self) -> tuple[Any, ...]:
         run = getattr(self._caller, "parent_run_id", None)
-        return () if run is None or self._entry is None else (run, self.call.spec.tool_id, digest(self._entry.raw))
+        return (
+            ()
+            if run is None or self._entry is None
+            else (run, self.call.spec.tool_id, digest(self._entry.raw))
+        )
 
     def _go_on(self) -> None:
         """Take up the request of the attempt before, instead of asking a second time."""
@@ -177,7 +198,9 @@ class LangChainAdapter(Adapter):
 
 @contextmanager
 def _parent_found() -> Iterator[None]:
-    """Make OpenInference's span current for a call, where no span is: it never makes its own current."""
+    """Make OpenInference's span current for a call, where no span is: it never makes its
+    own current.
+    """
     other = sys.modules.get("openinference.instrumentation.langchain")
     outer = None
     if other is not None and not context_of(trace.get_current_span()).is_valid:
@@ -186,7 +209,9 @@ def _parent_found() -> Iterator[None]:
     if outer is None:
         yield
         return
-    with trace.use_span(outer, end_on_exit=False, record_exception=False, set_status_on_exception=False):
+    with trace.use_span(
+        outer, end_on_exit=False, record_exception=False, set_status_on_exception=False
+    ):
         yield
 
 
@@ -207,8 +232,9 @@ def _in_graph() -> bool:
 class ToolCall(LangChainAdapter):
     """One call of a tool's ``_run`` or ``_arun``, which LangChain has validated already.
 
-    Everything that reaches the tool is decided on, except LangChain's own objects (told by what they are, never by a
-    name, which a model may choose as well) and what the tool's author marked as injected.
+    Everything that reaches the tool is decided on, except LangChain's own objects (told by what
+    they are, never by a name, which a model may choose as well) and what the tool's author marked
+    as injected.
     """
 
     def __init__(
@@ -234,13 +260,17 @@ class ToolCall(LangChainAdapter):
         self._raw = entry.raw if entry is not None and not entry.reached else None
         self._injected = injected_names(tool)
         self._hidden = {
-            name for name, value in kwargs.items() if name in self._injected or self._is_plumbing(name, value, entry)
+            name
+            for name, value in kwargs.items()
+            if name in self._injected or self._is_plumbing(name, value, entry)
         }
         if entry is not None:
             entry.reached = True
 
     def run(self, body: Callable[..., Any]) -> Any:
-        """Decide the call and run the body if it may run; a call that a guard before decided runs as it is."""
+        """Decide the call and run the body if it may run; a call that a guard before decided runs
+        as it is.
+        """
         if self._is_decided():
             return body(*self._args, **self._kwargs)
         return super().run(self._marked(body))
@@ -283,7 +313,11 @@ class ToolCall(LangChainAdapter):
 
     def unwrap(self, value: Any) -> Any:
         """Return the content of a message, and of a content-and-artifact pair."""
-        paired = self._tool.response_format == "content_and_artifact" and isinstance(value, tuple) and len(value) == 2
+        paired = (
+            self._tool.response_format == "content_and_artifact"
+            and isinstance(value, tuple)
+            and len(value) == 2
+        )
         return content_of(value[0] if paired else value)
 
     def deliver(self, response: str | None) -> Any:
@@ -300,17 +334,25 @@ class ToolCall(LangChainAdapter):
 
     def bind(self, call: Invocation) -> None:
         """Take what the model sent and what LangChain made of it; what runs is a copy of that."""
-        by_name = {name: snapshot(value) for name, value in self._kwargs.items() if name not in self._hidden}
+        by_name = {
+            name: snapshot(value)
+            for name, value in self._kwargs.items()
+            if name not in self._hidden
+        }
         by_position = tuple(snapshot(value) for value in self._args)
         names = self._names()
-        if len(names) < len(by_position) or not by_name.keys().isdisjoint(names[: len(by_position)]):
+        if len(names) < len(by_position) or not by_name.keys().isdisjoint(
+            names[: len(by_position)]
+        ):
             raise ValueError("positional arguments that have no name")
         call.call_args = by_position
         call.bound = call.call_kwargs = {**self._kwargs, **by_name}
         read = json_object({**by_name, **dict(zip(names, by_position, strict=False))})
         sent = read
         if isinstance(self._raw, dict):
-            sent = json_object({name: value for name, value in self._raw.items() if name not in self._injected})
+            sent = json_object(
+                {name: value for name, value in self._raw.items() if name not in self._injected}
+            )
         call.model_input = sent
         if isinstance(self._tool.args_schema, dict):
             # LangChain does not look into a JSON schema: the pipeline refuses what does not fit
@@ -319,16 +361,22 @@ class ToolCall(LangChainAdapter):
                     call.model_input = shown
                     return
         call.observable_input = read
-        call.validated = True  # LangChain has just done it, with injection and coercion that a schema can't express
+        # LangChain has just done it, with injection and coercion that a schema can't express
+        call.validated = True
 
     def rebind(self, call: Invocation, before: dict[str, Any], after: dict[str, Any]) -> None:
-        """Put changed arguments into the call as LangChain reads them, and decide on that reading."""
+        """Put changed arguments into the call as LangChain reads them, and decide on that
+        reading.
+        """
         kept = {name: value for name, value in self._kwargs.items() if name in self._hidden}
         injected = {name: value for name, value in kept.items() if name in self._injected}
         parsed: dict[str, Any] = dict(after)
         if not isinstance(self._raw, str):  # LangChain checks a text and hands it on as it is
             made = self._tool._parse_input({**injected, **snapshot(after)}, call.native_call_id)
-            parsed = {name: value for name, value in dict(made).items() if name not in self._injected}  # type: ignore[arg-type]
+            arguments = cast("dict[str, Any]", made)
+            parsed = {
+                name: value for name, value in arguments.items() if name not in self._injected
+            }
         shown = json_object(parsed)
         for name in self._spec.declaration.input_contract.internal_only_fields:
             shown.pop(name, None)
@@ -345,13 +393,17 @@ class ToolCall(LangChainAdapter):
         return tuple(parsed[name] for name in names)
 
     def _names(self) -> list[str]:
-        """Return the names of positional arguments: those of the function that gets them, else the schema's."""
+        """Return the names of positional arguments: those of the function that gets them, else the
+        schema's.
+        """
         properties = list(self._spec.check.schema.get("properties", {}))
         if not self._args or isinstance(self._tool, Tool):
             return properties
         function: Any = self._body
         if isinstance(self._tool, StructuredTool):
-            function = self._tool.coroutine if inspect.iscoroutinefunction(self._body) else self._tool.func
+            function = (
+                self._tool.coroutine if inspect.iscoroutinefunction(self._body) else self._tool.func
+            )
         try:
             parameters = inspect.signature(function).parameters.values()
         except (TypeError, ValueError):

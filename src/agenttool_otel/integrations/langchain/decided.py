@@ -1,4 +1,6 @@
-"""A tool that runs with what was decided alone: what an agent's guard hands on to the middleware behind it."""
+"""A tool that runs with what was decided alone: what an agent's guard hands on to the middleware
+behind it.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,11 @@ class DecidedTool(wrapt.ObjectProxy):  # type: ignore[type-arg]
     """
 
     def __init__(
-        self, tool: BaseTool, arguments: dict[str, Any], reading: dict[str, Any], inside: tuple[GovernedTool, ...]
+        self,
+        tool: BaseTool,
+        arguments: dict[str, Any],
+        reading: dict[str, Any],
+        inside: tuple[GovernedTool, ...],
     ) -> None:
         super().__init__(tool)
         self._self_reading, self._self_inside = reading, inside
@@ -48,12 +54,16 @@ class DecidedTool(wrapt.ObjectProxy):  # type: ignore[type-arg]
 
     def _self_call(self) -> DecidedCall:
         """Return what no guard behind this one decides again."""
-        return DecidedCall((self.__wrapped__, *self._self_inside), self._self_reading, self._self_injected)
+        return DecidedCall(
+            (self.__wrapped__, *self._self_inside), self._self_reading, self._self_injected
+        )
 
     def _self_digest(self, arguments: Any) -> str:
         if not isinstance(arguments, dict):
             return ""
-        return digest({name: value for name, value in arguments.items() if name not in self._self_injected})
+        return digest(
+            {name: value for name, value in arguments.items() if name not in self._self_injected}
+        )
 
     def _self_refusal(self, call: Any) -> ToolMessage | None:
         """Return the answer to a call that was changed after its decision."""

@@ -1,7 +1,8 @@
 """Tools that an instrumentor governs: held from the moment they are made, declared at their first use.
 
-An object gets a subclass of its class on which everything that leads to its body first puts it under governance. So the
-class can be made without knowing the tool: its name, description and schema may still change after ``__init__``.
+An object gets a subclass of its class on which everything that leads to its body first puts it
+under governance. So the class can be made without knowing the tool: its name, description and
+schema may still change after ``__init__``.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ from agenttool_otel.integrations.langchain.methods import (
 )
 
 Govern = Callable[[BaseTool], None]
-"""Puts a tool object under governance, or under refusal, in place; raises where neither can be done."""
+"""Puts a tool object under governance, or under refusal, in place; raises where neither can
+be done.
+"""
 
 BASE = "agenttool_base"
 """Attribute of a class that this package made: the class as its author made it."""
@@ -67,7 +70,8 @@ def base_of(tool: BaseTool) -> type[BaseTool]:
 
 def _held_class(base: type[BaseTool], govern: Govern) -> type:
     names = [*ENTRY_METHODS, "_run"]
-    if defining_class(base, "_arun") is not BaseTool:  # LangChain tells by its identity what a tool can do
+    # LangChain tells by its identity what a tool can do
+    if defining_class(base, "_arun") is not BaseTool:
         names.append("_arun")
     if has_own_call(base):
         names.append(CALL)
@@ -84,7 +88,11 @@ def _held_class(base: type[BaseTool], govern: Govern) -> type:
         "__reduce_ex__": reduce,
         BASE: base,
         **{name: _at_first_use(base, name, govern) for name in names},
-        **{name: _function_at_first_use(name, govern) for name in FUNCTIONS if name in base.model_fields},
+        **{
+            name: _function_at_first_use(name, govern)
+            for name in FUNCTIONS
+            if name in base.model_fields
+        },
         **own_lookup(base),
     }
     # past pydantic's metaclass: the fields and their validation are the base's
@@ -135,7 +143,9 @@ def _function_at_first_use(name: str, govern: Govern) -> property:
 
 
 def _refusing(function: Any, error: AgentToolError) -> Any:
-    """Return what stands for the function of a tool that can't be governed: reading it is no call."""
+    """Return what stands for the function of a tool that can't be governed: reading it is
+    no call.
+    """
 
     def refuse(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
         raise error

@@ -1,8 +1,10 @@
-"""LangChain tools under governance: the same object, of a subclass of its class, so that every way in is governed.
+"""LangChain tools under governance: the same object, of a subclass of its class, so that every way
+in is governed.
 
-``batch``, ``prompt | tool``, ``with_retry``, ``with_config``, ``model_copy``, pickle and ``deepcopy`` all end in the
-tool's own ``run``/``arun`` and ``_run``/``_arun``; a proxy around the object would be bypassed by most of them. The
-outer pair notes the call id and the raw input, the inner pair decides, after LangChain's own validation and injection.
+``batch``, ``prompt | tool``, ``with_retry``, ``with_config``, ``model_copy``, pickle and
+``deepcopy`` all end in the tool's own ``run``/``arun`` and ``_run``/``_arun``; a proxy around the
+object would be bypassed by most of them. The outer pair notes the call id and the raw input, the
+inner pair decides, after LangChain's own validation and injection.
 """
 
 from __future__ import annotations
@@ -47,7 +49,9 @@ def is_governed(tool: Any) -> bool:
 
 
 def is_governed_by_host(tool: Any) -> bool:
-    """Tell whether a tool object is governed by somebody who named it, not by an instrumentor that governs them all."""
+    """Tell whether a tool object is governed by somebody who named it, not by an instrumentor that
+    governs them all.
+    """
     return is_governed(tool) and not getattr(handle_of(tool), "automatic", False)
 
 
@@ -74,7 +78,8 @@ def govern_in_place(
 
     Args:
         tool: the tool.
-        governor: the Governor; ``None`` for the default one, or that of a governed function which is the tool's body.
+        governor: the Governor; ``None`` for the default one, or that of a governed function which
+          is the tool's body.
         options: facts of the tool.
         automatic: whether an instrumentor does it.
     """
@@ -101,10 +106,14 @@ class Declared(NamedTuple):
 def declare_whole(
     tool: BaseTool, governor: Governor | None, options: GovernOptions, *, automatic: bool = False
 ) -> Declared:
-    """Declare a tool object; a governed function that is its body is one call with it, where the two agree."""
+    """Declare a tool object; a governed function that is its body is one call with it, where the
+    two agree.
+    """
     inside = tuple(body.tool for body in governed_bodies(tool))
     if inside:
-        stated = _joined([body.options for body in governed_bodies(tool)], options, automatic=automatic)
+        stated = _joined(
+            [body.options for body in governed_bodies(tool)], options, automatic=automatic
+        )
         in_charge = _common_governor(inside, governor, automatic=automatic)
         if stated is not None and in_charge is not _NOBODY:
             with suppress(
@@ -119,17 +128,23 @@ def governed_bodies(tool: BaseTool) -> tuple[GovernedFunction, ...]:
     bodies = [field_of(tool, name) for name in FUNCTIONS if name in type(tool).model_fields]
     bodies += [getattr(base_of(tool), name) for name in BODY_METHODS]
     found = [body for body in map(governed_inside, bodies) if body is not None]
-    return tuple(body for at, body in enumerate(found) if not any(body is other for other in found[:at]))
+    return tuple(
+        body for at, body in enumerate(found) if not any(body is other for other in found[:at])
+    )
 
 
 _IDENTITY: Final = ("name", "namespace", "tool_id", "aliases")
 _NOBODY: Final[Any] = object()
 
 
-def _joined(functions: Sequence[Mapping[str, Any]], options: GovernOptions, *, automatic: bool) -> GovernOptions | None:
+def _joined(
+    functions: Sequence[Mapping[str, Any]], options: GovernOptions, *, automatic: bool
+) -> GovernOptions | None:
     """Join what is stated of a tool and of its functions; ``None`` where they contradict each other.
 
-    What an instrumentor's file says of every tool gives way to what a function's author says of this one."""
+    What an instrumentor's file says of every tool gives way to what a function's author says of
+    this one.
+    """
     joined: dict[str, Any] = {} if automatic else dict(options)
     for stated in functions:
         for name, value in stated.items():
@@ -138,18 +153,28 @@ def _joined(functions: Sequence[Mapping[str, Any]], options: GovernOptions, *, a
     return cast(GovernOptions, {**options, **joined})
 
 
-def _common_governor(inside: Sequence[GovernedTool], governor: Governor | None, *, automatic: bool) -> Any:
-    """Return the Governor that a tool and its functions have in common; ``None`` for the default one."""
+def _common_governor(
+    inside: Sequence[GovernedTool], governor: Governor | None, *, automatic: bool
+) -> Any:
+    """Return the Governor that a tool and its functions have in common; ``None`` for the
+    default one.
+    """
     own = [tool._governor for tool in inside]
     wanted = own if automatic and governor is None else [*own, governor]
     return wanted[0] if wanted and all(one is wanted[0] for one in wanted) else _NOBODY
 
 
 def declare_langchain(tool: BaseTool, options: GovernOptions) -> ToolSpec:
-    """Declare a LangChain tool: name, description and schema are its own, facts the host's and the reviewed ones."""
+    """Declare a LangChain tool: name, description and schema are its own, facts the host's and the
+    reviewed ones.
+    """
     aliases = _aliases(tool, options)
-    stated = cast(GovernOptions, {**known_facts(tool), **options, **({"aliases": aliases} if aliases else {})})
-    mapping = ExternalMapping(source="langchain", tool_name=tool.name, tool_class=type(tool).__qualname__)
+    stated = cast(
+        GovernOptions, {**known_facts(tool), **options, **({"aliases": aliases} if aliases else {})}
+    )
+    mapping = ExternalMapping(
+        source="langchain", tool_name=tool.name, tool_class=type(tool).__qualname__
+    )
     source = ToolSource(
         name=tool.name,
         namespace="langchain",
@@ -162,7 +187,9 @@ def declare_langchain(tool: BaseTool, options: GovernOptions) -> ToolSpec:
 
 
 def _aliases(tool: BaseTool, options: GovernOptions) -> list[str]:
-    """Return the tool's aliases, and the names of governed functions that are its body: lists restrict by any."""
+    """Return the tool's aliases, and the names of governed functions that are its body: lists
+    restrict by any.
+    """
     names = list(options.get("aliases", ()))
     for body in governed_bodies(tool):
         declaration = body.tool.spec.declaration
@@ -181,8 +208,12 @@ def _has_arun(tool: BaseTool) -> bool:
     return defining_class(base_of(tool), "_arun") is not BaseTool
 
 
-def _governed_class(base: type[BaseTool], handle: LangChainHandle, options: GovernOptions) -> type[BaseTool]:
-    """Make the governed subclass; ``_run`` and ``_arun`` keep their signatures, which LangChain reads for injection."""
+def _governed_class(
+    base: type[BaseTool], handle: LangChainHandle, options: GovernOptions
+) -> type[BaseTool]:
+    """Make the governed subclass; ``_run`` and ``_arun`` keep their signatures, which LangChain
+    reads for injection.
+    """
 
     may_delegate = defining_class(base, "_arun") in (StructuredTool, Tool)
     runs_function = defining_class(base, "_run") in (StructuredTool, Tool)
@@ -200,14 +231,22 @@ def _governed_class(base: type[BaseTool], handle: LangChainHandle, options: Gove
 
     @wrapt.decorator
     def guard(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
-        body = inspect.unwrap(base._run).__get__(_ungoverned(instance, base)) if runs_function else wrapped
+        body = (
+            inspect.unwrap(base._run).__get__(_ungoverned(instance, base))
+            if runs_function
+            else wrapped
+        )
         return ToolCall(handle, instance, wrapped, args, kwargs).run(body)
 
     @wrapt.decorator
     async def aguard(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
         if may_delegate and not instance.coroutine:
             return await wrapped(*args, **kwargs)  # ends in this object's ``_run``, which decides
-        body = inspect.unwrap(base._arun).__get__(_ungoverned(instance, base)) if may_delegate else wrapped
+        body = (
+            inspect.unwrap(base._arun).__get__(_ungoverned(instance, base))
+            if may_delegate
+            else wrapped
+        )
         return await ToolCall(handle, instance, wrapped, args, kwargs).arun(body)
 
     def reduce(self: Any, protocol: Any = 2) -> Any:
@@ -239,18 +278,23 @@ def _governed_class(base: type[BaseTool], handle: LangChainHandle, options: Gove
     governed: type[BaseTool] = type(base.__name__, (base,), namespace)
     for name in FUNCTIONS:
         if name in base.model_fields and runs_function:
-            setattr(governed, name, _governed_function(handle, name))  # pydantic takes no property for a field before
+            # pydantic takes no property for a field before
+            setattr(governed, name, _governed_function(handle, name))
     return governed
 
 
 def _refuse_subclass(cls: type, /, **kwargs: Any) -> None:
     # a body of its own would be under the name of this handle, and decided by nobody
     name = cls.__bases__[0].__qualname__
-    raise ConfigurationError(f"{name} is governed here: subclass its own class, and govern the objects")
+    raise ConfigurationError(
+        f"{name} is governed here: subclass its own class, and govern the objects"
+    )
 
 
 def _governed_call(base: type[BaseTool], handle: LangChainHandle) -> Any:
-    """Return a class's own ``__call__`` under governance: it is decided as a body, and may go on through the tool."""
+    """Return a class's own ``__call__`` under governance: it is decided as a body, and may go on
+    through the tool.
+    """
 
     @wrapt.decorator
     def guard(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
@@ -271,9 +315,11 @@ def _govern_again(tool: BaseTool, governor: None, options: GovernOptions) -> Bas
 
 
 def _ungoverned(tool: BaseTool, base: type[BaseTool]) -> BaseTool:
-    """Return a view of a tool in which LangChain's own body finds the function itself, not the governed one.
+    """Return a view of a tool in which LangChain's own body finds the function itself, not the
+    governed one.
 
-    The body is unwrapped, too: an instrumentor would govern the view."""
+    The body is unwrapped, too: an instrumentor would govern the view.
+    """
     plain = object.__new__(base)
     object.__setattr__(plain, "__dict__", tool.__dict__)
     for name in ("__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__"):
@@ -282,7 +328,9 @@ def _ungoverned(tool: BaseTool, base: type[BaseTool]) -> BaseTool:
 
 
 def _governed_function(handle: LangChainHandle, name: str) -> property:
-    """Return the property that hands out a tool's function under governance: people call ``tool.func`` in tests."""
+    """Return the property that hands out a tool's function under governance: people call
+    ``tool.func`` in tests.
+    """
 
     def read(self: Any) -> Any:
         if (function := self.__dict__.get(name)) is None:

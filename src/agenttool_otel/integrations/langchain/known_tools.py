@@ -1,7 +1,8 @@
-"""Facts of tools that many programs take from LangChain's own packages, as reviewed (``known_tools.json``).
+"""Facts of tools that many programs take from LangChain's own packages, as reviewed
+(``known_tools.json``).
 
-They serve these very classes of the reviewed versions, never a subclass or a class of the same name, and give way to
-every fact that the host states.
+They serve these very classes of the reviewed versions, never a subclass or a class of the same
+name, and give way to every fact that the host states.
 """
 
 from __future__ import annotations

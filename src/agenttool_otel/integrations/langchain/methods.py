@@ -1,10 +1,12 @@
-"""What of a LangChain tool leads to its body, found once for ``govern``, the agents' guards and the instrumentor.
+"""What of a LangChain tool leads to its body, found once for ``govern``, the agents' guards and the
+instrumentor.
 
-A governed tool is decided in ``_run`` and ``_arun``, where LangChain's own outer methods end. What a class does in an
-outer method of its own can't be decided: nobody can tell beforehand whether it ends there too. So the outer methods of
-a governed object are LangChain's, whatever is set on the tool's class later, and a class that has others is refused.
-Whose method it is, is told by the order of the bases, as Python does: a mixin need not be a tool. (The instrumentor
-needs this file while LangChain's tool classes are being defined, so it imports none but the first.)
+A governed tool is decided in ``_run`` and ``_arun``, where LangChain's own outer methods end. What
+a class does in an outer method of its own can't be decided: nobody can tell beforehand whether it
+ends there too. So the outer methods of a governed object are LangChain's, whatever is set on the
+tool's class later, and a class that has others is refused. Whose method it is, is told by the order
+of the bases, as Python does: a mixin need not be a tool. (The instrumentor needs this file while
+LangChain's tool classes are being defined, so it imports none but the first.)
 """
 
 from __future__ import annotations
@@ -77,9 +79,11 @@ def has_own_call(cls: type) -> bool:
 
 
 def pinned_methods(cls: type, names: tuple[str, ...]) -> dict[str, Any]:
-    """Return the outer methods of a class as they are now, for a subclass: what is set on the class later is not met.
+    """Return the outer methods of a class as they are now, for a subclass: what is set on the class
+    later is not met.
 
-    LangChain's are looked up at each call, so that other instrumentations of them are."""
+    LangChain's are looked up at each call, so that other instrumentations of them are.
+    """
     return {name: _pinned(defining_class(cls, name), name) for name in names}
 
 
@@ -101,7 +105,9 @@ def _pinned(owner: type, name: str) -> Callable[..., Any]:
 
 
 def own_lookup(cls: type) -> dict[str, Any]:
-    """Return the attribute lookup for a subclass of a class that has one of its own, which is not asked for these."""
+    """Return the attribute lookup for a subclass of a class that has one of its own, which is not
+    asked for these.
+    """
     own = defining_class(cls, "__getattribute__")
     if own is object:
         return {}

@@ -1,8 +1,10 @@
-"""Tools behind a tool: what a sub-agent or sub-graph calls, that the guard of the agent around it can't see.
+"""Tools behind a tool: what a sub-agent or sub-graph calls, that the guard of the agent around it
+can't see.
 
-A guard sees the calls of its own agent's ToolNode. A tool that runs another graph (deepagents' ``task``, an agent as a
-tool, a supervisor's workers) holds it in its function: in a closure, a global, an attribute or a bound object. What
-can't be found there is not reported; the check warns and decides nothing.
+A guard sees the calls of its own agent's ToolNode. A tool that runs another graph (deepagents'
+``task``, an agent as a tool, a supervisor's workers) holds it in its function: in a closure, a
+global, an attribute or a bound object. What can't be found there is not reported; the check warns
+and decides nothing.
 """
 
 from __future__ import annotations
@@ -34,8 +36,14 @@ def unseen_tools(tool: BaseTool, is_guard: Callable[[Any], bool]) -> list[str]:
     names: set[str] = set()
     for node in (found for found in _reached([tool]) if isinstance(found, ToolNode)):
         wrappers = [getattr(node, name, None) for name in ("_wrap_tool_call", "_awrap_tool_call")]
-        if not any(is_guard(part) for part in _reached([one for one in wrappers if one is not None])):
-            names.update(name for name, inner in node.tools_by_name.items() if BASE not in type(inner).__dict__)
+        if not any(
+            is_guard(part) for part in _reached([one for one in wrappers if one is not None])
+        ):
+            names.update(
+                name
+                for name, inner in node.tools_by_name.items()
+                if BASE not in type(inner).__dict__
+            )
     return sorted(names)
 
 
@@ -83,7 +91,11 @@ def _slots(cls: type) -> tuple[str, ...]:
 
 def _of_function(function: Any) -> list[Any]:
     cells = inspect.getclosurevars(function)
-    values = [*cells.nonlocals.values(), *(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+    values = [
+        *cells.nonlocals.values(),
+        *(function.__defaults__ or ()),
+        *(function.__kwdefaults__ or {}).values(),
+    ]
     globals_ = [value for value in cells.globals.values() if _may_lead_on(value)]
     wrapped = getattr(function, "__wrapped__", None)
     return [*values, *globals_, *([] if wrapped is None else [wrapped])]

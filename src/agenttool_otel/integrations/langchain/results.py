@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 class LangChainToolDenied(ToolException, ToolDenied):
     """A refusal of a tool that was called without a tool call id, so that no ToolMessage can carry it.
 
-    It is a ToolException, so ``handle_tool_error`` sees it, and a ToolDenied, so that it is as typed as elsewhere.
+    It is a ToolException, so ``handle_tool_error`` sees it, and a ToolDenied, so that it is as
+    typed as elsewhere.
     """
 
 
@@ -39,9 +40,15 @@ def deliver(call: Invocation, tool: BaseTool, runtime: Runtime, response: str | 
     if not call.ran:
         return _refuse(call, tool, response)
     value = call.value
-    if tool.response_format == "content_and_artifact" and isinstance(value, tuple) and len(value) == 2:
+    if (
+        tool.response_format == "content_and_artifact"
+        and isinstance(value, tuple)
+        and len(value) == 2
+    ):
         content, artifact = value
-        return _noted(call, _visible(call, runtime, content)), _companion(call, runtime, artifact, content)
+        return _noted(call, _visible(call, runtime, content)), _companion(
+            call, runtime, artifact, content
+        )
     return _noted(call, _visible(call, runtime, value))
 
 
@@ -67,7 +74,9 @@ def deliver_answer(call: Invocation, runtime: Runtime, response: str | None) -> 
 
 
 def _noted(call: Invocation, value: Any) -> Any:
-    """Return what becomes a model's tool message, with a note where a person changed the call's arguments."""
+    """Return what becomes a model's tool message, with a note where a person changed the call's
+    arguments.
+    """
     if call.edit_note is None or call.native_call_id is None:
         return value  # a direct call gets what the tool returned
     if isinstance(value, ToolMessage):
@@ -111,7 +120,9 @@ def _answers(call: Invocation, message: Any) -> bool:
 
 
 def _visible(call: Invocation, runtime: Runtime, content: Any) -> Any:
-    """Return a value with what may be seen of its content; the other parts of a message are seen by no model."""
+    """Return a value with what may be seen of its content; the other parts of a message are seen by
+    no model.
+    """
     if not isinstance(content, ToolMessage):
         return call.model_value
     if call.model_value is content.content and not _has_obligations(call):
@@ -127,13 +138,19 @@ def _visible(call: Invocation, runtime: Runtime, content: Any) -> Any:
 
 
 def _companion(call: Invocation, runtime: Runtime, value: Any, content: Any) -> Any:
-    """Return what may go along with a content: an obligation is about the whole result, not about its content alone."""
+    """Return what may go along with a content: an obligation is about the whole result, not about
+    its content alone.
+    """
     if value is None or value == {} or not _has_obligations(call):
         return value
     if call.redaction_state is RedactionState.FAILED:
         return None
-    if call.verdict is not None and call.verdict.persistence not in (None, PersistenceStrategy.INLINE):
-        return None  # it would be kept in the state of an agent, where the policy chose how results are kept
+    if call.verdict is not None and call.verdict.persistence not in (
+        None,
+        PersistenceStrategy.INLINE,
+    ):
+        # it would be kept in the state of an agent, where the policy chose how results are kept
+        return None
     if not call.must_redact:
         return value if call.model_value is content_of(content) else None
     try:
@@ -141,7 +158,8 @@ def _companion(call: Invocation, runtime: Runtime, value: Any, content: Any) -> 
         mask = mask_of(call, runtime.redactor)
         masked = data if mask is None else mask.value(data)
         redacted = runtime.redactor.redact(masked, pointers=call.result_pointers)
-        # an object that is no plain data can't be changed, nor was it looked into: its plain form takes its place
+        # an object that is no plain data can't be changed, nor was it looked into: its plain form
+        # takes its place
         untouched = not redacted.redactions and bool(masked == data == value)
     except Exception as error:
         runtime.telemetry.losses.note("result", error)
@@ -155,7 +173,9 @@ def _has_obligations(call: Invocation) -> bool:
     verdict = call.verdict
     if call.must_redact or call.redaction_state is RedactionState.FAILED:
         return True
-    return verdict is not None and (verdict.persistence is not None or verdict.max_inline_chars is not None)
+    return verdict is not None and (
+        verdict.persistence is not None or verdict.max_inline_chars is not None
+    )
 
 
 def _refuse(call: Invocation, tool: BaseTool, response: str | None) -> Any:
@@ -173,13 +193,17 @@ def _refuse(call: Invocation, tool: BaseTool, response: str | None) -> Any:
 
 
 def refusal(call: Invocation, name: str, response: str | None = None) -> ToolMessage:
-    """Make the message that tells a model why its call did not run; the envelope travels as its artifact."""
+    """Make the message that tells a model why its call did not run; the envelope travels as its
+    artifact.
+    """
     result = to_result(call)
     lines = [result.summary or f"{name} did not run"]
     if response is not None:
         lines = [response]
     elif call.outcome is Outcome.PENDING:
-        lines.append("It did not run: the approval can't be waited for here. Do not call it again until it is given.")
+        lines.append(
+            "It did not run: the approval can't be waited for here. Do not call it again until it is given."
+        )
     elif call.error is not None and call.error.error_class is ErrorClass.SCHEMA_VALIDATION_FAILED:
         lines.append("Fix the arguments and try again.")
     for alternative in call.verdict.alternatives if call.verdict is not None else ():

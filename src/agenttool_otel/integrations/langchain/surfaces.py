@@ -1,7 +1,9 @@
-"""A surface in a LangChain agent: what the model is shown, what it may call, and what a thread has loaded.
+"""A surface in a LangChain agent: what the model is shown, what it may call, and what a thread has
+loaded.
 
-What was loaded is kept in the agent's state, so it survives a checkpoint and stays in its thread. A tool that is
-filtered from the model's list still runs where the model names it: the refusal of the call is the boundary.
+What was loaded is kept in the agent's state, so it survives a checkpoint and stays in its thread. A
+tool that is filtered from the model's list still runs where the model names it: the refusal of the
+call is the boundary.
 """
 
 from __future__ import annotations
@@ -57,7 +59,9 @@ class AgentSurface:
         ConfigurationError: the surface is another Governor's.
     """
 
-    def __init__(self, governor: Governor, surface: Surface, handle_of: Callable[[BaseTool], GovernedTool]) -> None:
+    def __init__(
+        self, governor: Governor, surface: Surface, handle_of: Callable[[BaseTool], GovernedTool]
+    ) -> None:
         if surface.shelf.runtime is not governor:
             raise ConfigurationError("the surface belongs to another Governor")
         self._surface, self._handle_of = surface, handle_of
@@ -72,13 +76,18 @@ class AgentSurface:
             yield surface
 
     def shown(self, state: Any, tools: Iterable[Any]) -> list[Any]:
-        """Return the tools of a request that a model is given, and those that were loaded from the catalog."""
+        """Return the tools of a request that a model is given, and those that were loaded from the
+        catalog.
+        """
         tools = list(tools)
         handles = {tool.name: self.know(tool) for tool in tools if isinstance(tool, BaseTool)}
         with self.in_force(state) as surface:
             kept = [tool for tool in tools if self._is_shown(surface, tool, handles)]
             names = surface.names - handles.keys()
-            return [*kept, *(tool for tool in map(self.loaded_tool, sorted(names)) if tool is not None)]
+            return [
+                *kept,
+                *(tool for tool in map(self.loaded_tool, sorted(names)) if tool is not None),
+            ]
 
     def loaded_tool(self, name: str) -> BaseTool | None:
         """Return the LangChain tool of a name that the catalog's loader made."""
@@ -88,7 +97,9 @@ class AgentSurface:
         return tool if isinstance(tool, BaseTool) and is_governed_by_host(tool) else None
 
     def search_tool(self) -> BaseTool:
-        """Return the governed tool ``tool_search`` that writes what it loaded into the agent's state."""
+        """Return the governed tool ``tool_search`` that writes what it loaded into the
+        agent's state.
+        """
         shelf = self._surface.shelf
 
         def tool_search(
@@ -97,7 +108,8 @@ class AgentSurface:
             """Find tools that are not shown to you, and load them: what is found can be called next.
 
             Args:
-                query: words about what you want to do, or select:name,other_name for tools whose names you know.
+                query: words about what you want to do, or select:name,other_name for tools whose
+                  names you know.
                 tool_call_id: of the call.
                 limit: most tools to load.
             """
@@ -107,7 +119,8 @@ class AgentSurface:
 
         self._governor.sessions.exempt.add(TOOL_SEARCH_ID)
         return self._governor.govern(
-            StructuredTool.from_function(tool_search, parse_docstring=True), **tool_search_facts(shelf)
+            StructuredTool.from_function(tool_search, parse_docstring=True),
+            **tool_search_facts(shelf),
         )
 
     def know(self, tool: BaseTool) -> GovernedTool:
@@ -124,7 +137,8 @@ class AgentSurface:
     def _is_shown(self, surface: Surface, tool: Any, handles: Mapping[str, GovernedTool]) -> bool:
         if isinstance(tool, BaseTool):
             return surface.holds(handles[tool.name].spec.tool_id)
-        name = _name_in(tool)  # what a provider runs itself has no name, or one that is not in the catalog
+        # what a provider runs itself has no name, or one that is not in the catalog
+        name = _name_in(tool)
         entry = surface.shelf.catalog.resolve(name) if name else None
         return entry is None or surface.holds(entry.tool_id)
 

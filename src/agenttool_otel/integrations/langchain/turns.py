@@ -1,8 +1,10 @@
-"""The calls of one message of a model, which LangGraph runs beside each other, as calls that belong together.
+"""The calls of one message of a model, which LangGraph runs beside each other, as calls that belong
+together.
 
-Calls that may run together do, every other one runs alone, after those before it. LangGraph shows a wrapper one call at
-a time; the message that it comes from names its siblings. One of them may never come: other middleware answers it, or
-the graph pauses. So it is waited for a moment only; one that has come is waited for until it ends.
+Calls that may run together do, every other one runs alone, after those before it. LangGraph shows a
+wrapper one call at a time; the message that it comes from names its siblings. One of them may never
+come: other middleware answers it, or the graph pauses. So it is waited for a moment only; one that
+has come is waited for until it ends.
 """
 
 from __future__ import annotations
@@ -43,7 +45,10 @@ def in_turn(request: ToolCallRequest, tool: GovernedTool) -> Iterator[None]:
 
 def _place(request: ToolCallRequest, gate: Gate) -> Place | None:
     call_id = request.tool_call.get("id")
-    message = next((one for one in reversed(_messages(request.state)) if getattr(one, "tool_calls", None)), None)
+    message = next(
+        (one for one in reversed(_messages(request.state)) if getattr(one, "tool_calls", None)),
+        None,
+    )
     calls = [call.get("id") for call in message.tool_calls] if message is not None else []
     if len(calls) < 2 or call_id is None or calls.count(call_id) != 1:
         return None

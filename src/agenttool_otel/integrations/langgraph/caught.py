@@ -1,12 +1,14 @@
 """A pause that something caught on its way to LangGraph: the task pauses all the same.
 
-A pause is an exception. ``ToolNode(...).with_fallbacks(...)``, ``except Exception`` in a tool and a handler that turns
-errors into messages all catch it, and the question would be lost. So the end of each task is watched: where a question
-of ours was raised in it, and the task ends in anything but a pause, what it returned is dropped and the pause is raised
-again. LangGraph runs the task anew with the answer, as after any pause.
+A pause is an exception. ``ToolNode(...).with_fallbacks(...)``, ``except Exception`` in a tool and a
+handler that turns errors into messages all catch it, and the question would be lost. So the end of
+each task is watched: where a question of ours was raised in it, and the task ends in anything but a
+pause, what it returned is dropped and the pause is raised again. LangGraph runs the task anew with
+the answer, as after any pause.
 
-LangGraph has no public name for the end of a task. The two functions below run each task in langgraph 1.0 to 1.2; where
-they are missing, a pause that is caught stays caught, which a warning says.
+LangGraph has no public name for the end of a task. The two functions below run each task in
+langgraph 1.0 to 1.2; where they are missing, a pause that is caught stays caught, which a warning
+says.
 """
 
 from __future__ import annotations
@@ -38,7 +40,9 @@ class _Task:
         self.raised: tuple[Interrupt, ...] | None = None
 
 
-_task: contextvars.ContextVar[_Task | None] = contextvars.ContextVar("agenttool_graph_task", default=None)
+_task: contextvars.ContextVar[_Task | None] = contextvars.ContextVar(
+    "agenttool_graph_task", default=None
+)
 
 
 def note_pause(signal: BaseException | None) -> None:
@@ -48,10 +52,17 @@ def note_pause(signal: BaseException | None) -> None:
         signal: what the call raises; a tool's own interrupt is left to whoever catches it.
     """
     task = _task.get()
-    if task is None or task.raised is not None or not isinstance(signal, GraphInterrupt) or not signal.args:
+    if (
+        task is None
+        or task.raised is not None
+        or not isinstance(signal, GraphInterrupt)
+        or not signal.args
+    ):
         return
     interrupts = tuple(signal.args[0])
-    if any(isinstance(one.value, dict) and one.value.get("type") == APPROVAL_TYPE for one in interrupts):
+    if any(
+        isinstance(one.value, dict) and one.value.get("type") == APPROVAL_TYPE for one in interrupts
+    ):
         task.raised = interrupts
 
 
@@ -63,7 +74,8 @@ def _watched(executable: Any) -> Iterator[None]:
         yield
     except GraphBubbleUp as signal:
         if isinstance(signal, GraphInterrupt) and task.raised is not None:
-            _note_outside(task)  # a graph inside a graph: the pause goes on to the task that called it
+            # a graph inside a graph: the pause goes on to the task that called it
+            _note_outside(task)
         raise
     except Exception as error:
         if task.raised is None:
@@ -112,6 +124,8 @@ def watch_tasks(runner: Any) -> None:
     for name, wrapper in (("run_with_retry", _run), ("arun_with_retry", _arun)):
         original = getattr(runner, name, None)
         if original is None:
-            _logger.warning("this LangGraph has no %s: a pause that a fallback or handler catches is lost", name)
+            _logger.warning(
+                "this LangGraph has no %s: a pause that a fallback or handler catches is lost", name
+            )
             continue
         setattr(runner, name, wrapt.FunctionWrapper(original, wrapper))

@@ -1,11 +1,13 @@
-"""What the checkpoint at the top of a LangGraph run holds of its pause: questions, the answer, results that are kept.
+"""What the checkpoint at the top of a LangGraph run holds of its pause: questions, the answer,
+results that are kept.
 
-``Command(resume=value)`` without an interrupt id is for the one question that waits at the top of the run. LangGraph
-stores the value there and hands it to whichever ``interrupt()`` of the run comes first, at any depth, and again at the
-next ``invoke(None)``. Questions of tasks inside reach the top, each with an id made of its own task's namespace.
+``Command(resume=value)`` without an interrupt id is for the one question that waits at the top of
+the run. LangGraph stores the value there and hands it to whichever ``interrupt()`` of the run comes
+first, at any depth, and again at the next ``invoke(None)``. Questions of tasks inside reach the
+top, each with an id made of its own task's namespace.
 
-Results of calls that ended beside a call that asks are stored there, too, each under an id of its own. LangGraph leaves
-writes alone that belong to no task of its own.
+Results of calls that ended beside a call that asks are stored there, too, each under an id of its
+own. LangGraph leaves writes alone that belong to no task of its own.
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ class Pause:
 
     questions: list[Interrupt] = field(default_factory=list)  # what waits for an answer
     has_value: bool = False  # whether a resume value without an id is stored
-    results: dict[str, dict[str, Any]] = field(default_factory=dict)  # by invocation id, as ``result_writes`` made them
+    # by invocation id, as ``result_writes`` made them
+    results: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @classmethod
     def read(cls, writes: Any) -> Pause:
@@ -54,7 +57,8 @@ class Pause:
         return pause
 
     def _add_questions(self, value: Any) -> None:
-        # a @task and the entrypoint around it store the same question, each for itself and once more for those inside
+        # a @task and the entrypoint around it store the same question, each for itself and once
+        # more for those inside
         for question in value if isinstance(value, (tuple, list)) else (value,):
             if all(question.id != known.id for known in self.questions):
                 self.questions.append(question)
@@ -63,7 +67,8 @@ class Pause:
         """Return the questions that the resume answers.
 
         Args:
-            by_id: the answers by interrupt id; empty where a value without an id came, which is for the only question.
+            by_id: the answers by interrupt id; empty where a value without an id came, which is for
+              the only question.
         """
         if by_id:
             return [question for question in self.questions if question.id in by_id]
@@ -73,7 +78,11 @@ class Pause:
 def is_approval(question: Interrupt) -> bool:
     """Tell whether a question looks like one of ours; whose it is, the approval store tells."""
     value = question.value
-    return isinstance(value, dict) and value.get("type") == APPROVAL_TYPE and isinstance(value.get("request_id"), str)
+    return (
+        isinstance(value, dict)
+        and value.get("type") == APPROVAL_TYPE
+        and isinstance(value.get("request_id"), str)
+    )
 
 
 def result_writes(invocation_id: str, value: Any) -> tuple[Writes, str]:

@@ -1,7 +1,9 @@
-"""What the calls of one execution of a LangGraph task share: which bodies run, what has ended, and its pause.
+"""What the calls of one execution of a LangGraph task share: which bodies run, what has ended, and
+its pause.
 
-LangGraph drops what still runs in a task when the task pauses, and runs the task again from its top when it goes on. So
-a call that asks waits until no other body of its task runs, nor one of the tasks around it, and no further body begins.
+LangGraph drops what still runs in a task when the task pauses, and runs the task again from its top
+when it goes on. So a call that asks waits until no other body of its task runs, nor one of the
+tasks around it, and no further body begins.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ _OWN: Final = "agenttool_executions"
 _POLL_SECONDS: Final = 0.005
 
 _changed = new_condition(new_rlock())
-_outer_calls: contextvars.ContextVar[tuple[object, ...]] = contextvars.ContextVar("agenttool_graph_calls", default=())
+_outer_calls: contextvars.ContextVar[tuple[object, ...]] = contextvars.ContextVar(
+    "agenttool_graph_calls", default=()
+)
 """The calls whose bodies this code runs in, the outermost first."""
 
 
@@ -34,17 +38,28 @@ class Execution:
     """One execution of a task."""
 
     __slots__ = (
-        "__weakref__", "_count", "_counter", "_running", "_waiting", "answer_taken", "finished", "namespace", "pause",
-        "raised", "top_checkpoint",
-    )  # fmt: skip
+        "__weakref__",
+        "_count",
+        "_counter",
+        "_running",
+        "_waiting",
+        "answer_taken",
+        "finished",
+        "namespace",
+        "pause",
+        "raised",
+        "top_checkpoint",
+    )
 
     def __init__(self, counter: Any, namespace: str, top_checkpoint: str | None) -> None:
         self.namespace = namespace
-        self.top_checkpoint = top_checkpoint  # of the whole run: executions of one run have the same
+        # of the whole run: executions of one run have the same
+        self.top_checkpoint = top_checkpoint
         self.pause: Pause | None = None  # that the run goes on from, once it was read
         self.answer_taken = False
         self.raised: tuple[Interrupt, ...] | None = None  # the question that it pauses for
-        self.finished: dict[str, Callable[[], Any]] = {}  # what each ended call gives back, by invocation id
+        # what each ended call gives back, by invocation id
+        self.finished: dict[str, Callable[[], Any]] = {}
         self._counter = counter
         self._count: Counter[str] = Counter()
         self._running: set[object] = set()
@@ -54,8 +69,8 @@ class Execution:
     def of(cls, pad: Any, namespace: str, top_checkpoint: str | None) -> Execution:
         """Return the execution that LangGraph's scratchpad belongs to.
 
-        It is kept at the scratchpad's function, so that it goes when LangGraph forgets the task. A retry of a node has
-        the same function and a counter of its own: it is another execution.
+        It is kept at the scratchpad's function, so that it goes when LangGraph forgets the task. A
+        retry of a node has the same function and a counter of its own: it is another execution.
         """
         with _changed:
             here: list[Execution] = pad.get_null_resume.__dict__.setdefault(_OWN, [])
@@ -80,13 +95,16 @@ class Execution:
             return [
                 other
                 for other in _executions
-                if other.top_checkpoint == self.top_checkpoint and inner.startswith(f"{other.namespace}|")
+                if other.top_checkpoint == self.top_checkpoint
+                and inner.startswith(f"{other.namespace}|")
             ]
 
-    # --- calls that run ----------------------------------------------------------------------------------------------
+    # --- calls that run ---------------------------------------------------------------------------
 
     def begin(self, call: object) -> None:
-        """Note that a call takes its approval or runs, until ``leave``; nothing begins once the task pauses."""
+        """Note that a call takes its approval or runs, until ``leave``; nothing begins once the
+        task pauses.
+        """
         with _changed:
             if call in self._running:
                 return
@@ -109,14 +127,16 @@ class Execution:
     def _all_wait(self) -> bool:
         return all(self._waiting[call] > 0 for call in self._running)
 
-    # --- the pause ---------------------------------------------------------------------------------------------------
+    # --- the pause --------------------------------------------------------------------------------
 
     def stop(self, call: object, ask: Callable[[], tuple[Interrupt, ...]]) -> tuple[Interrupt, ...]:
-        """Pause for the question of a call, once no other call of this task, or of one around it, runs.
+        """Pause for the question of a call, once no other call of this task, or of one around it,
+        runs.
 
         Args:
             call: who pauses.
-            ask: makes the interrupt; one execution pauses for one question, and those around it with it.
+            ask: makes the interrupt; one execution pauses for one question, and those around it
+              with it.
 
         Returns:
             What the execution pauses for.
@@ -127,7 +147,9 @@ class Execution:
                 _changed.wait()
             return self._stop(executions, ask)
 
-    async def astop(self, call: object, ask: Callable[[], tuple[Interrupt, ...]]) -> tuple[Interrupt, ...]:
+    async def astop(
+        self, call: object, ask: Callable[[], tuple[Interrupt, ...]]
+    ) -> tuple[Interrupt, ...]:
         """The same without blocking the event loop."""
         with _changed:
             executions = self._begin_to_wait(call)
@@ -138,14 +160,20 @@ class Execution:
             await asyncio.sleep(_POLL_SECONDS)
 
     def _begin_to_wait(self, call: object) -> list[Execution]:
-        """Note that a call waits, and the calls around it as well, and return the executions to wait for."""
+        """Note that a call waits, and the calls around it as well, and return the executions to
+        wait for.
+        """
         executions = self.with_those_around()
         for execution in executions:
-            execution._waiting.update(one for one in (*_outer_calls.get(), call) if one in execution._running)
+            execution._waiting.update(
+                one for one in (*_outer_calls.get(), call) if one in execution._running
+            )
         _changed.notify_all()
         return executions
 
-    def _stop(self, executions: list[Execution], ask: Callable[[], tuple[Interrupt, ...]]) -> tuple[Interrupt, ...]:
+    def _stop(
+        self, executions: list[Execution], ask: Callable[[], tuple[Interrupt, ...]]
+    ) -> tuple[Interrupt, ...]:
         if self.raised is None:
             self.raised = ask()
         for execution in executions:

@@ -1,23 +1,27 @@
-"""Asking inside LangGraph: an ask pauses the graph, the answer comes with ``Command(resume=...)`` or from the store.
+"""Asking inside LangGraph: an ask pauses the graph, the answer comes with ``Command(resume=...)``
+or from the store.
 
-LangGraph runs a paused node again from its top, so a call is met again and has to be known again: its invocation id is
-derived from the thread, the task, the tool call id and the arguments. What was asked stays asked (a policy that says
-allow the second time lifts nothing), a deny still wins, other arguments are another invocation, and the store lets an
-approved call run once. The interrupt is LangChain's ``tool_approval``; it is answered with
-``Command(resume={"type": "approve"})``, ``{"type": "reject", "message": ...}``,
-``{"type": "edit", "edited_action": {"name": ..., "args": {...}}}`` or ``{"type": "respond", "message": ...}``, by
-interrupt id where several wait; with ``"remember": n``, an approval or edit accepts a
-suggested update with it. Any other value answers nothing: then the answer in the store counts, if there is one.
+LangGraph runs a paused node again from its top, so a call is met again and has to be known again:
+its invocation id is derived from the thread, the task, the tool call id and the arguments. What was
+asked stays asked (a policy that says allow the second time lifts nothing), a deny still wins, other
+arguments are another invocation, and the store lets an approved call run once. The interrupt is
+LangChain's ``tool_approval``; it is answered with ``Command(resume={"type": "approve"})``,
+``{"type": "reject", "message": ...}``, ``{"type": "edit", "edited_action": {"name": ..., "args":
+{...}}}`` or ``{"type": "respond", "message": ...}``, by interrupt id where several wait; with
+``"remember": n``, an approval or edit accepts a suggested update with it. Any other value answers
+nothing: then the answer in the store counts, if there is one.
 
 Who answers is what the host says in ``config["configurable"]``: ``agenttool_answered_by`` and
-``agenttool_answerer_roles``. A host that lets clients fill ``configurable`` has to overwrite these two.
+``agenttool_answerer_roles``. A host that lets clients fill ``configurable`` has to overwrite these
+two.
 
-Without a checkpointer nothing can be waited for: the model is told that an approval was needed, and the request stays
-in the store, where ``resume(invocation_id)`` of this process can still use it.
+Without a checkpointer nothing can be waited for: the model is told that an approval was needed, and
+the request stays in the store, where ``resume(invocation_id)`` of this process can still use it.
 
-A call runs once in its task. LangGraph runs a whole task again when it goes on from a pause. What other calls of the
-task gave back before the pause is kept, in this process and with the checkpoint, and is given back again instead of
-running them; and while a call asks, no other call of its task begins.
+A call runs once in its task. LangGraph runs a whole task again when it goes on from a pause. What
+other calls of the task gave back before the pause is kept, in this process and with the checkpoint,
+and is given back again instead of running them; and while a call asks, no other call of its task
+begins.
 """
 
 from __future__ import annotations
@@ -53,7 +57,11 @@ from agenttool_otel.call.phases.refusals import fail_closed
 from agenttool_otel.call.resume import asking_span, continue_stored
 from agenttool_otel.call.target import Target
 from agenttool_otel.errors import ApprovalError, ApprovalNotFound
-from agenttool_otel.integrations.langgraph.checkpoints import APPROVAL_TYPE, kept_result, result_writes
+from agenttool_otel.integrations.langgraph.checkpoints import (
+    APPROVAL_TYPE,
+    kept_result,
+    result_writes,
+)
 from agenttool_otel.integrations.langgraph.executions import inside
 from agenttool_otel.integrations.langgraph.tasks import GraphTask
 from agenttool_otel.names import ApprovalStatus, FailClosedCause, Outcome, ResultStatus
@@ -66,7 +74,9 @@ if TYPE_CHECKING:
 
 
 ANSWERED_BY: Final = "agenttool_answered_by"
-"""Key of ``config["configurable"]``: id of the authenticated person whose answer ``Command(resume=...)`` carries."""
+"""Key of ``config["configurable"]``: id of the authenticated person whose answer
+``Command(resume=...)`` carries.
+"""
 
 ANSWERER_ROLES: Final = "agenttool_answerer_roles"
 """Key of ``config["configurable"]``: that person's roles."""
@@ -75,13 +85,23 @@ _ANSWERER: Final = "langgraph:resume"
 _TASK: Final = "langgraph_task"
 _MAX_FINISHED_CALLS: Final = 256
 _ENDED: Final = (
-    "value", "delivered", "preview", "verdict", "exception", "error", "flaw", "outcome", "result_status",
-    "redaction_state", "edit_note",
-)  # fmt: skip
+    "value",
+    "delivered",
+    "preview",
+    "verdict",
+    "exception",
+    "error",
+    "flaw",
+    "outcome",
+    "result_status",
+    "redaction_state",
+    "edit_note",
+)
 """What of an ended call makes up what it gives back."""
 
 _SETTINGS: Final = (
-    "set AGENTTOOL_APPROVALS_URL and AGENTTOOL_APPROVALS_KEY to the same values in every process that asks or resumes"
+    "set AGENTTOOL_APPROVALS_URL and AGENTTOOL_APPROVALS_KEY to the same values in every process"
+    " that asks or resumes"
 )
 _CANT_BE_RESUMED_ELSEWHERE: Final = (
     "a graph with a lasting checkpointer asks for an approval, which this process keeps in memory: no other process, "
@@ -94,7 +114,9 @@ _ASKED_ELSEWHERE: Final = (
 _logger = logging.getLogger("agenttool_otel.langgraph")
 
 
-def run_call(call: Invocation, target: Target, runtime: Runtime, deliver: Callable[[str | None], Any]) -> str | None:
+def run_call(
+    call: Invocation, target: Target, runtime: Runtime, deliver: Callable[[str | None], Any]
+) -> str | None:
     """Run a framework's call; inside a graph that can wait, an ask pauses the graph.
 
     Args:
@@ -139,7 +161,9 @@ async def arun_call(
 
 
 class _FinishedCalls:
-    """What one Governor remembers of the calls of this process; forgetting it costs a repetition, never a decision."""
+    """What one Governor remembers of the calls of this process; forgetting it costs a repetition,
+    never a decision.
+    """
 
     def __init__(self) -> None:
         self.lock = new_rlock()
@@ -161,15 +185,36 @@ _finished_calls: weakref.WeakKeyDictionary[Runtime, _FinishedCalls] = weakref.We
 
 
 class _GraphCall:
-    """One call inside a graph that can wait. It is also what the call's effects are performed with."""
+    """One call inside a graph that can wait. It is also what the call's effects are
+    performed with.
+    """
 
     __slots__ = (
-        "_asked", "_began", "_bind_given", "_deliver", "_is_open", "_rebind", "_stored", "approvals", "call", "decider",
-        "finished", "links", "response", "runtime", "target", "task",
-    )  # fmt: skip
+        "_asked",
+        "_began",
+        "_bind_given",
+        "_deliver",
+        "_is_open",
+        "_rebind",
+        "_stored",
+        "approvals",
+        "call",
+        "decider",
+        "finished",
+        "links",
+        "response",
+        "runtime",
+        "target",
+        "task",
+    )
 
     def __init__(
-        self, call: Invocation, target: Target, runtime: Runtime, task: GraphTask, deliver: Callable[[str | None], Any]
+        self,
+        call: Invocation,
+        target: Target,
+        runtime: Runtime,
+        task: GraphTask,
+        deliver: Callable[[str | None], Any],
     ) -> None:
         self.call = call
         self.runtime = runtime
@@ -187,9 +232,15 @@ class _GraphCall:
 
     @classmethod
     def open(
-        cls, call: Invocation, target: Target, runtime: Runtime, deliver: Callable[[str | None], Any]
+        cls,
+        call: Invocation,
+        target: Target,
+        runtime: Runtime,
+        deliver: Callable[[str | None], Any],
     ) -> _GraphCall | None:
-        """Give a call whose ask could be waited for its invocation id; ``None`` where none could."""
+        """Give a call whose ask could be waited for its invocation id; ``None`` where none
+        could.
+        """
         if (task := GraphTask.current()) is None:
             return None
         try:
@@ -240,7 +291,7 @@ class _GraphCall:
         if self._is_open:
             self.task.execution.begin(self)
 
-    # --- the answer --------------------------------------------------------------------------------------------------
+    # --- the answer -------------------------------------------------------------------------------
 
     def take_answer(self) -> None:
         """Take the answer that came with the resume, if this task asked the question."""
@@ -271,10 +322,15 @@ class _GraphCall:
         await asyncio.to_thread(self._store_answer, question)
 
     def _note_unreadable(self, error: Exception) -> None:
-        _logger.warning("the checkpoint could not be read: %s; nothing is approved by this", type(error).__name__)
+        _logger.warning(
+            "the checkpoint could not be read: %s; nothing is approved by this",
+            type(error).__name__,
+        )
 
     def _own_question(self) -> Interrupt | None:
-        """Return the answered question if the stored request is of this task; nothing is taken by looking."""
+        """Return the answered question if the stored request is of this task; nothing is taken by
+        looking.
+        """
         if (question := self.task.answered_question()) is None:
             return None
         try:
@@ -315,8 +371,11 @@ class _GraphCall:
                 store.recover()  # if its process is gone, the question is asked again
             self._continue(store.stored_call(call.id))
         except ApprovalError as error:
-            # whether somebody was asked before can't be told, so nobody's policy may answer in their place
-            self.decider = _DenyingDecider(f"the approval store can't be read: {type(error).__name__}")
+            # whether somebody was asked before can't be told, so nobody's policy may answer in
+            # their place
+            self.decider = _DenyingDecider(
+                f"the approval store can't be read: {type(error).__name__}"
+            )
         return False
 
     def _repeat(self) -> bool:
@@ -359,10 +418,12 @@ class _GraphCall:
         else:
             call.model_input = asked
 
-    # --- the end -----------------------------------------------------------------------------------------------------
+    # --- the end ----------------------------------------------------------------------------------
 
     def question(self) -> Callable[[], tuple[Interrupt, ...]] | None:
-        """Return what makes the interrupt that the call ends its task's execution with, if it does."""
+        """Return what makes the interrupt that the call ends its task's execution with, if
+        it does.
+        """
         call, signal = self.call, self.call.exception
         if isinstance(signal, GraphInterrupt):  # one of the tool's own, or of a task inside
             return lambda: tuple(signal.args[0])
@@ -374,7 +435,9 @@ class _GraphCall:
         return lambda: self.task.ask(_interrupt_value(call, request))
 
     def pause(self, interrupts: tuple[Interrupt, ...]) -> None:
-        """Pause the graph; whichever call of a task LangGraph sees first, it shows the same question."""
+        """Pause the graph; whichever call of a task LangGraph sees first, it shows the same
+        question.
+        """
         if self._asked:
             self.call.exception = GraphInterrupt(interrupts)
 
@@ -407,7 +470,8 @@ class _GraphCall:
         """Where the task pauses, store what its ended calls gave back."""
         if self._asked:
             try:
-                self.task.clear_resume_value()  # it is older than the question, so it is no answer to it
+                # it is older than the question, so it is no answer to it
+                self.task.clear_resume_value()
             except Exception as error:
                 _note_not_stored(error)
         for invocation_id, remember in self.task.execution.take_finished().items():
@@ -449,7 +513,9 @@ class _GraphApprovals:
 
     __slots__ = ("_begin", "_call", "_inner", "_task")
 
-    def __init__(self, runtime: Runtime, call: Invocation, task: str, begin: Callable[[], None]) -> None:
+    def __init__(
+        self, runtime: Runtime, call: Invocation, task: str, begin: Callable[[], None]
+    ) -> None:
         self._inner = runtime.approvals
         self._call = call
         self._task = task
@@ -458,7 +524,9 @@ class _GraphApprovals:
     def ask(
         self, request: ApprovalRequest, arguments: dict[str, Any], context: dict[str, Any]
     ) -> ApprovalAnswer | None:
-        """Store the request with the task it belongs to, and ask in place if somebody can be asked."""
+        """Store the request with the task it belongs to, and ask in place if somebody can
+        be asked.
+        """
         return self._inner.ask(request, arguments, {**context, _TASK: self._task})
 
     async def aask(
@@ -471,9 +539,13 @@ class _GraphApprovals:
         """Find a remembered approval."""
         return self._inner.find_grant(wanted)
 
-    def use_grant(self, grant: Grant, wanted: GrantQuery, *, invocation_id: str, policy_revision: str) -> bool:
+    def use_grant(
+        self, grant: Grant, wanted: GrantQuery, *, invocation_id: str, policy_revision: str
+    ) -> bool:
         """Record that it is used."""
-        return self._inner.use_grant(grant, wanted, invocation_id=invocation_id, policy_revision=policy_revision)
+        return self._inner.use_grant(
+            grant, wanted, invocation_id=invocation_id, policy_revision=policy_revision
+        )
 
     def claim(self, request_id: str, binding: ClaimBinding) -> Claim:
         """Take the right to run, unless the task pauses."""
@@ -486,7 +558,9 @@ class _GraphApprovals:
         return await self._inner.aclaim(request_id, binding)
 
     def finish(self, claim: Claim, outcome: ResultStatus) -> None:
-        """Record how the run ended; a tool that paused itself has not ended, and its approval waits with it."""
+        """Record how the run ended; a tool that paused itself has not ended, and its approval waits
+        with it.
+        """
         signal = self._call.exception
         if isinstance(signal, GraphInterrupt):
             try:
@@ -494,7 +568,9 @@ class _GraphApprovals:
             except ApprovalError as error:
                 _logger.warning("a paused run could not be given back: %s", type(error).__name__)
             return
-        self._inner.finish(claim, ResultStatus.SUCCEEDED if isinstance(signal, GraphBubbleUp) else outcome)
+        self._inner.finish(
+            claim, ResultStatus.SUCCEEDED if isinstance(signal, GraphBubbleUp) else outcome
+        )
 
 
 class _DenyingDecider:
@@ -525,7 +601,9 @@ def _task_digest(task: GraphTask) -> str:
 
 
 def _interrupt_value(call: Invocation, request: ApprovalRequest) -> dict[str, Any]:
-    """Make the interrupt value: LangChain's shape, with what our store and page know beside it; nothing unredacted."""
+    """Make the interrupt value: LangChain's shape, with what our store and page know beside it;
+    nothing unredacted.
+    """
     return {
         "type": APPROVAL_TYPE,
         "tool_call_id": call.native_call_id or "",
@@ -541,9 +619,15 @@ def _interrupt_value(call: Invocation, request: ApprovalRequest) -> dict[str, An
     }
 
 
-def _answer_of(value: Any, tool: str, configurable: dict[str, Any]) -> tuple[ApprovalAnswer | None, str | None]:
+def _answer_of(
+    value: Any, tool: str, configurable: dict[str, Any]
+) -> tuple[ApprovalAnswer | None, str | None]:
     """Read a resume value; only what is plainly an answer is one."""
-    if isinstance(value, dict) and isinstance(value.get("decisions"), list) and len(value["decisions"]) == 1:
+    if (
+        isinstance(value, dict)
+        and isinstance(value.get("decisions"), list)
+        and len(value["decisions"]) == 1
+    ):
         value = value["decisions"][0]
     if not isinstance(value, dict):
         return None, None
@@ -551,7 +635,9 @@ def _answer_of(value: Any, tool: str, configurable: dict[str, Any]) -> tuple[App
     roles = configurable.get(ANSWERER_ROLES)
     who: dict[str, Any] = {
         "answered_by": by if isinstance(by, str) and by else _ANSWERER,
-        "roles": tuple(role for role in roles if isinstance(role, str)) if isinstance(roles, (list, tuple)) else (),
+        "roles": tuple(role for role in roles if isinstance(role, str))
+        if isinstance(roles, (list, tuple))
+        else (),
     }
     remember = value.get("remember")
     if remember is not None and type(remember) is not int:
@@ -567,7 +653,13 @@ def _answer_of(value: Any, tool: str, configurable: dict[str, Any]) -> tuple[App
             return ApprovalAnswer(approved=False, reason=reason, **who), reason
         case "edit":
             action = value.get("edited_action")
-            if isinstance(action, dict) and action.get("name") == tool and isinstance(action.get("args"), dict):
+            if (
+                isinstance(action, dict)
+                and action.get("name") == tool
+                and isinstance(action.get("args"), dict)
+            ):
                 edited = dict(action["args"])
-                return ApprovalAnswer(True, reason=reason, edited_input=edited, remember=remember, **who), None
+                return ApprovalAnswer(
+                    True, reason=reason, edited_input=edited, remember=remember, **who
+                ), None
     return None, None

@@ -1,13 +1,14 @@
 """The LangGraph task that a call runs in: the answer that came back for it, and a new pause.
 
-LangGraph hands a resume value to whichever ``interrupt()`` of the run comes first, and runs the node again from its
-top. An approval must not be handed on like that: it belongs to one request. So a value is only taken when the question
-that it answers was asked by this very task; then it is taken out of LangGraph's list, so that no ``interrupt()`` of a
-tool can see it, and cleared in the checkpoint, where it would otherwise serve again at the next ``invoke(None)``. What
-belongs to another task, or to a tool's own interrupts, is left where it is.
+LangGraph hands a resume value to whichever ``interrupt()`` of the run comes first, and runs the
+node again from its top. An approval must not be handed on like that: it belongs to one request. So
+a value is only taken when the question that it answers was asked by this very task; then it is
+taken out of LangGraph's list, so that no ``interrupt()`` of a tool can see it, and cleared in the
+checkpoint, where it would otherwise serve again at the next ``invoke(None)``. What belongs to
+another task, or to a tool's own interrupts, is left where it is.
 
-LangGraph has no public name for these things. The keys below are the same in langgraph 1.0 to 1.2; where one is missing
-nothing is taken and nothing can be waited for, which ends in a denial.
+LangGraph has no public name for these things. The keys below are the same in langgraph 1.0 to 1.2;
+where one is missing nothing is taken and nothing can be waited for, which ends in a denial.
 """
 
 from __future__ import annotations
@@ -21,7 +22,13 @@ from langchain_core.runnables.config import var_child_runnable_config
 from langgraph.errors import GraphInterrupt
 from langgraph.types import Interrupt, interrupt
 
-from agenttool_otel.integrations.langgraph.checkpoints import NULL_TASK, RESUME, Pause, Writes, is_approval
+from agenttool_otel.integrations.langgraph.checkpoints import (
+    NULL_TASK,
+    RESUME,
+    Pause,
+    Writes,
+    is_approval,
+)
 from agenttool_otel.integrations.langgraph.executions import Execution
 
 SCRATCHPAD: Final = "__pregel_scratchpad"
@@ -53,7 +60,12 @@ class GraphTask:
         config = var_child_runnable_config.get()
         conf = (config or {}).get("configurable") or {}
         pad = conf.get(SCRATCHPAD)
-        if config is None or pad is None or not conf.get(_CHECKPOINTER) or conf[_CHECKPOINTER] is True:
+        if (
+            config is None
+            or pad is None
+            or not conf.get(_CHECKPOINTER)
+            or conf[_CHECKPOINTER] is True
+        ):
             return None
         needed = ("thread_id", "checkpoint_ns", _SEND, _TASK_ID)
         fields = ("interrupt_counter", "get_null_resume", "resume")
@@ -63,7 +75,7 @@ class GraphTask:
             return None
         return cls(config)
 
-    # --- the checkpoint at the top of the run ------------------------------------------------------------------------
+    # --- the checkpoint at the top of the run -----------------------------------------------------
 
     @property
     def _top_checkpoint(self) -> str | None:
@@ -73,27 +85,39 @@ class GraphTask:
     def _place(self) -> RunnableConfig:
         if (checkpoint := self._top_checkpoint) is None:
             raise LookupError("no checkpoint of this run is known")
-        place = {"thread_id": self.configurable["thread_id"], "checkpoint_ns": "", "checkpoint_id": checkpoint}
+        place = {
+            "thread_id": self.configurable["thread_id"],
+            "checkpoint_ns": "",
+            "checkpoint_id": checkpoint,
+        }
         return {"configurable": place}
 
     @property
     def is_resumed(self) -> bool:
-        """Whether the run goes on from a pause, so that the checkpoint may hold something for this task."""
+        """Whether the run goes on from a pause, so that the checkpoint may hold something for this
+        task.
+        """
         if self.configurable.get(_RESUMING) or self.configurable.get(_RESUME_MAP):
             return True
         return self._pad.get_null_resume(False) is not None
 
     def read_interrupt(self) -> None:
         """Read from the checkpoint what the run goes on from, once in each execution."""
-        if self.execution.pause is None and (found := self.saver.get_tuple(self._place)) is not None:
+        if (
+            self.execution.pause is None
+            and (found := self.saver.get_tuple(self._place)) is not None
+        ):
             self.execution.pause = Pause.read(found.pending_writes)
 
     async def aread_interrupt(self) -> None:
         """The same without blocking the event loop."""
-        if self.execution.pause is None and (found := await self.saver.aget_tuple(self._place)) is not None:
+        if (
+            self.execution.pause is None
+            and (found := await self.saver.aget_tuple(self._place)) is not None
+        ):
             self.execution.pause = Pause.read(found.pending_writes)
 
-    # --- the answer --------------------------------------------------------------------------------------------------
+    # --- the answer -------------------------------------------------------------------------------
 
     def answered_question(self) -> Interrupt | None:
         """Return the approval that this very task asked for and that the resume answers."""
@@ -131,24 +155,28 @@ class GraphTask:
         return by_id[question.id]
 
     def _question_ids(self) -> set[str]:
-        """Return the ids that questions of this task have: one for each number of answers that it got before."""
+        """Return the ids that questions of this task have: one for each number of answers that it
+        got before.
+        """
         answers = self._pad.resume
         return {self._ask("", answers[:count])[0].id for count in range(len(answers) + 1)}
 
-    # --- results that are kept for the next execution ----------------------------------------------------------------
+    # --- results that are kept for the next execution ---------------------------------------------
 
     def keep(self, writes: Writes, task_id: str) -> None:
         """Store the result of a call with the checkpoint that the run goes on from."""
         loop = getattr(self.saver, "loop", None)
         if loop is not None and loop is _running_loop():
-            raise RuntimeError("an asynchronous checkpointer can't be waited for in its own event loop")
+            raise RuntimeError(
+                "an asynchronous checkpointer can't be waited for in its own event loop"
+            )
         self.saver.put_writes(self._place, writes, task_id)
 
     async def akeep(self, writes: Writes, task_id: str) -> None:
         """The same without blocking the event loop."""
         await self.saver.aput_writes(self._place, writes, task_id)
 
-    # --- the pause ---------------------------------------------------------------------------------------------------
+    # --- the pause --------------------------------------------------------------------------------
 
     def ask(self, value: dict[str, Any]) -> tuple[Interrupt, ...]:
         """Make the interrupt that pauses this task."""
@@ -156,7 +184,8 @@ class GraphTask:
         if self._is_asked_by_tool():
             theirs = pad.get_null_resume(True)
             if theirs is not None:
-                pad.resume.append(theirs)  # it answers a tool's own interrupt, and has to be there for it later
+                # it answers a tool's own interrupt, and has to be there for it later
+                pad.resume.append(theirs)
         if pad.resume:
             self.configurable[_SEND]([(RESUME, list(pad.resume))])
         return self._ask(value, pad.resume)
@@ -168,7 +197,9 @@ class GraphTask:
         return bool(theirs) and any(question.id in self._question_ids() for question in theirs)
 
     def _ask(self, value: Any, answers: list[Any]) -> tuple[Interrupt, ...]:
-        """Let LangGraph make the interrupt of a task that has got some answers and gets no further one."""
+        """Let LangGraph make the interrupt of a task that has got some answers and gets no further
+        one.
+        """
         at_end = dataclasses.replace(
             self._pad,
             interrupt_counter=lambda: len(answers),

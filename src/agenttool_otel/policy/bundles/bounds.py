@@ -1,8 +1,10 @@
-"""Calls of builtins whose result can be of any size: refused at load unless what bounds it is written out in the rule.
+"""Calls of builtins whose result can be of any size: refused at load unless what bounds it is
+written out in the rule.
 
-An evaluation in this process can't be interrupted, and one that fills the memory ends the process. So
-``numbers.range``, ``net.cidr_expand`` and ``sprintf`` are taken with literal arguments within the limits below, and
-loops inside one another over written-out collections as long as their steps multiply to no more than a limit.
+An evaluation in this process can't be interrupted, and one that fills the memory ends the process.
+So ``numbers.range``, ``net.cidr_expand`` and ``sprintf`` are taken with literal arguments within
+the limits below, and loops inside one another over written-out collections as long as their steps
+multiply to no more than a limit.
 """
 
 from __future__ import annotations
@@ -26,13 +28,19 @@ _WIDTH: Final = re.compile(r"%[-+# 0]*(\*|\d+)?(?:\.(\*|\d+))?")
 
 def check_bounds(program: Program) -> None:
     """Refuse rules that call a builtin without bounds, or loop too often."""
-    constants = {rule.path: _size(assign["value"], {}) for rule in program.rules if (assign := _constant(rule))}
+    constants = {
+        rule.path: _size(assign["value"], {})
+        for rule in program.rules
+        if (assign := _constant(rule))
+    }
     for rule in program.rules:
         for call, arguments in calls_with_arguments(rule):
             check = _CHECKS.get(call.name)
             problem = check(arguments) if check is not None else None
             if problem is not None:
-                raise PolicyUnsupported(f"{rule.file}:{call.line}: {rule.name} uses {call.name} {problem}")
+                raise PolicyUnsupported(
+                    f"{rule.file}:{call.line}: {rule.name} uses {call.name} {problem}"
+                )
         if (steps := _steps(rule, constants)) > MAX_STEPS:
             raise PolicyUnsupported(
                 f"{rule.file}:{rule.line}: {rule.name} loops {steps:,} times, and an evaluation can't be interrupted"
@@ -51,7 +59,9 @@ def _steps(rule: Rule, constants: Mapping[Path, int]) -> int:
     nodes = rule.nodes
     for node in nodes:
         if "AssignExpr" in node and "Var" in node["AssignExpr"]["lhs"]:
-            sizes[node["AssignExpr"]["lhs"]["Var"]["value"]] = _size(node["AssignExpr"]["rhs"], sizes)
+            sizes[node["AssignExpr"]["lhs"]["Var"]["value"]] = _size(
+                node["AssignExpr"]["rhs"], sizes
+            )
     loops = [node[kind][over] for node in nodes for kind, over in _LOOPS if kind in node]
     return prod(_size(collection, sizes) for collection in loops)
 
@@ -66,7 +76,11 @@ def _size(node: dict[str, Any], sizes: Mapping[str, int]) -> int:
     if "Call" in node:
         bounds = [_literal(argument, "Number") for argument in node["Call"]["params"][:2]]
         function = node["Call"]["fcn"].get("RefDot", {}).get("field", ["", ""])[1]
-        if function in {"range", "range_step"} and len(bounds) == 2 and all(isinstance(bound, int) for bound in bounds):
+        if (
+            function in {"range", "range_step"}
+            and len(bounds) == 2
+            and all(isinstance(bound, int) for bound in bounds)
+        ):
             return int(abs(bounds[1] - bounds[0])) + 1
     return 1
 
@@ -88,7 +102,9 @@ def _addresses(arguments: list[Any]) -> str | None:
         return None  # the builtin gives no value then
     if network is None:
         return "of a network that is not written out, so that its result could fill the memory"
-    return f"of more than {MAX_ADDRESSES} addresses" if network.num_addresses > MAX_ADDRESSES else None
+    return (
+        f"of more than {MAX_ADDRESSES} addresses" if network.num_addresses > MAX_ADDRESSES else None
+    )
 
 
 def _format(arguments: list[Any]) -> str | None:

@@ -1,8 +1,9 @@
-"""A bundle in memory: Rego modules, one data document and a manifest, as OPA defines them, and immutable.
+"""A bundle in memory: Rego modules, one data document and a manifest, as OPA defines them, and
+immutable.
 
-What counts is what OPA loads from a bundle (docs "Bundles", "Bundle File Format"): ``*.rego``, ``data.json`` and
-``data.yaml`` whose directory is their place in ``data``, and ``.manifest``. ``_test.rego`` files are kept apart: they
-are for testing and never take part in a decision.
+What counts is what OPA loads from a bundle (docs "Bundles", "Bundle File Format"): ``*.rego``,
+``data.json`` and ``data.yaml`` whose directory is their place in ``data``, and ``.manifest``.
+``_test.rego`` files are kept apart: they are for testing and never take part in a decision.
 """
 
 from __future__ import annotations
@@ -42,12 +43,15 @@ class Bundle:
     modules: Mapping[str, str]  # Rego text by its path in the bundle, without tests
     data_json: str  # the data document as JSON text
     revision: str  # the manifest's revision, or the digest's first 16 digits where it states none
-    # SHA-256 over modules, data and manifest, as hexadecimal digits. Two bundles with the same digest decide alike,
-    # whatever their revision says
+    # SHA-256 over modules, data and manifest, as hexadecimal digits. Two bundles with the same
+    # digest decide alike, whatever their revision says
     digest: str
-    roots: tuple[str, ...] = ("",)  # paths below ``data`` that the bundle owns; an empty string means all
-    manifest: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))  # the manifest as written
-    tests: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))  # Rego text of ``_test.rego`` files
+    # paths below ``data`` that the bundle owns; an empty string means all
+    roots: tuple[str, ...] = ("",)
+    # the manifest as written
+    manifest: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    # Rego text of ``_test.rego`` files
+    tests: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     origin: str = ""  # where it came from, for messages
     verified: bool = False  # a signature over all its files was checked
 
@@ -59,7 +63,9 @@ class Bundle:
 
 
 def default_bundle_path() -> Path:
-    """Return the directory of the stock bundle: inside the installed package, else the repository's ``policies/``."""
+    """Return the directory of the stock bundle: inside the installed package, else the repository's
+    ``policies/``.
+    """
     package = Path(__file__).resolve().parents[2]
     for candidate in (package / "_policies", package.parent.parent / "policies"):
         if candidate.is_dir():
@@ -89,7 +95,9 @@ def _parse_yaml(path: str, text: str) -> Any:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f":{mark.line + 1}" if mark is not None else ""
-        raise PolicyLoadError(f"{path}{line}: not YAML: {getattr(error, 'problem', 'syntax error')}") from None
+        raise PolicyLoadError(
+            f"{path}{line}: not YAML: {getattr(error, 'problem', 'syntax error')}"
+        ) from None
     # only what JSON can say: dates and other YAML types have no meaning in Rego
     return json.loads(json.dumps(value, allow_nan=False))
 
@@ -118,7 +126,9 @@ def _parse_manifest(content: bytes | None) -> dict[str, Any]:
     if not isinstance(manifest.get("revision", ""), str):
         raise PolicyLoadError(f"{MANIFEST}: revision is not a string")
     roots = manifest.get("roots")
-    if roots is not None and (not isinstance(roots, list) or any(not isinstance(root, str) for root in roots)):
+    if roots is not None and (
+        not isinstance(roots, list) or any(not isinstance(root, str) for root in roots)
+    ):
         raise PolicyLoadError(f"{MANIFEST}: roots is not a list of strings")
     if manifest.get("rego_version", 1) != 1 or manifest.get("file_rego_versions"):
         raise PolicyLoadError(f"{MANIFEST}: only Rego v1 is supported")
@@ -128,7 +138,9 @@ def _parse_manifest(content: bytes | None) -> dict[str, Any]:
 
 
 def in_roots(path: str, roots: tuple[str, ...]) -> bool:
-    """Tell whether a slash-separated path below ``data`` lies under one of the roots, or a root under it."""
+    """Tell whether a slash-separated path below ``data`` lies under one of the roots, or a root
+    under it.
+    """
     return any(root == "" or path == root or path.startswith(f"{root}/") for root in roots)
 
 
@@ -173,10 +185,14 @@ def bundle_from_files(files: Mapping[str, bytes], *, origin: str, verified: bool
                 raise PolicyLoadError(f"{path}: the top of the data document is not an object")
             _merge(data, value, path)
     if not modules:
-        raise PolicyLoadError(f"{origin}: no Rego policy in it", cause=FailClosedCause.BUNDLE_MISSING)
+        raise PolicyLoadError(
+            f"{origin}: no Rego policy in it", cause=FailClosedCause.BUNDLE_MISSING
+        )
     _check_data_roots(data, roots)
     try:
-        data_json = json.dumps(data, ensure_ascii=True, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        data_json = json.dumps(
+            data, ensure_ascii=True, sort_keys=True, separators=(",", ":"), allow_nan=False
+        )
     except (RecursionError, ValueError):
         raise PolicyLoadError(f"{origin}: the data can't be written as JSON") from None
     texts = [part for path in sorted(modules) for part in (path, modules[path])]

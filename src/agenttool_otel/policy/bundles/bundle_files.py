@@ -1,4 +1,6 @@
-"""Reading a bundle's files from a directory or a ``.tar.gz``, with every limit applied while reading."""
+"""Reading a bundle's files from a directory or a ``.tar.gz``, with every limit applied
+while reading.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,13 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from agenttool_otel.errors import PolicyLoadError
-from agenttool_otel.policy.bundles.bundle import MANIFEST, MAX_BUNDLE_BYTES, MAX_BUNDLE_FILES, SIGNATURES, Bundle
+from agenttool_otel.policy.bundles.bundle import (
+    MANIFEST,
+    MAX_BUNDLE_BYTES,
+    MAX_BUNDLE_FILES,
+    SIGNATURES,
+    Bundle,
+)
 
 _DATA_NAMES = ("data.json", "data.yaml", "data.yml")
 
@@ -54,7 +62,9 @@ def read_directory(root: Path) -> dict[str, bytes]:
 
 
 def directory_stamp(path: Path) -> tuple[object, ...]:
-    """Return what changes whenever a bundle file or directory changes: names, sizes, times and inodes."""
+    """Return what changes whenever a bundle file or directory changes: names, sizes, times
+    and inodes.
+    """
     try:
         if path.is_dir():
             entries = [(relative, file.stat()) for relative, file in _bundle_paths(path)]
@@ -80,7 +90,8 @@ def read_archive(content: bytes, *, origin: str) -> dict[str, bytes]:
     files: dict[str, bytes] = {}
     total = members = 0
     try:
-        # unpacked whole and first: gzip's length and checksum are what tells a half written archive from a small one
+        # unpacked whole and first: gzip's length and checksum are what tells a half written archive
+        # from a small one
         with gzip.GzipFile(fileobj=io.BytesIO(content)) as packed:
             unpacked = packed.read(MAX_BUNDLE_BYTES + 1)
         if len(unpacked) > MAX_BUNDLE_BYTES:
@@ -101,7 +112,9 @@ def read_archive(content: bytes, *, origin: str) -> dict[str, bytes]:
                 stream = archive.extractfile(member)
                 files[path] = b"" if stream is None else stream.read()
     except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
-        raise PolicyLoadError(f"{origin}: not a complete .tar.gz bundle ({type(error).__name__})") from None
+        raise PolicyLoadError(
+            f"{origin}: not a complete .tar.gz bundle ({type(error).__name__})"
+        ) from None
     if not files:
         raise PolicyLoadError(f"{origin}: the archive is empty")
     return files

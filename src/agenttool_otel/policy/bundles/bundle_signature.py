@@ -1,8 +1,8 @@
 """Signed bundles, verified as OPA does it (OPA docs, "Bundles", "Signing").
 
-``.signatures.json`` holds one JSON Web Token whose payload lists every file with its hash. JSON and YAML files are
-hashed in a canonical form, others as bytes. The algorithm comes from the configured key, never from the token, so a
-token can't choose a weaker one.
+``.signatures.json`` holds one JSON Web Token whose payload lists every file with its hash. JSON and
+YAML files are hashed in a canonical form, others as bytes. The algorithm comes from the configured
+key, never from the token, so a token can't choose a weaker one.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ class VerificationKey:
     """One key."""
 
     key: str = field(repr=False)  # PEM text of the public key, or the secret for HS algorithms
-    algorithm: str = "RS256"  # HS256, HS384, HS512, RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384 or ES512
+    # HS256, HS384, HS512, RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384 or ES512
+    algorithm: str = "RS256"
     scope: str = ""  # scope that the token has to state, if not empty
 
 
@@ -38,7 +39,8 @@ class BundleVerification:
     """How a bundle's signature is checked."""
 
     keys: Mapping[str, VerificationKey]  # keys by id
-    key_id: str = ""  # id of the key to use whatever the token says; empty: the token's own ``keyid`` or ``kid``
+    # id of the key to use whatever the token says; empty: the token's own ``keyid`` or ``kid``
+    key_id: str = ""
     scope: str = ""  # scope that the token has to state, if not empty
     # files that need not be signed, as exact paths or patterns of ``PurePosixPath.match``
     exclude_files: tuple[str, ...] = ()
@@ -59,14 +61,22 @@ class _Number(str):
 
 def _go_string(text: str) -> str:
     # Go's encoder writes these two line separators escaped even where HTML escaping is off
-    return json.dumps(text, ensure_ascii=False).replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    return (
+        json.dumps(text, ensure_ascii=False)
+        .replace("\u2028", "\\u2028")
+        .replace("\u2029", "\\u2029")
+    )
 
 
 def _canonical(value: Any) -> str:
     if isinstance(value, _Number):
         return str(value)
     if isinstance(value, dict):
-        return "{" + ",".join(f"{_go_string(key)}:{_canonical(value[key])}" for key in sorted(value)) + "}"
+        return (
+            "{"
+            + ",".join(f"{_go_string(key)}:{_canonical(value[key])}" for key in sorted(value))
+            + "}"
+        )
     if isinstance(value, list):
         return "[" + ",".join(map(_canonical, value)) + "]"
     if isinstance(value, str):
@@ -88,7 +98,9 @@ def _structured(path: str, content: bytes) -> Any:
 def file_hash(path: str, content: bytes, algorithm: str = "SHA-256") -> str:
     """Return the hash of a bundle file as a signature lists it."""
     if algorithm not in _HASHES:
-        raise PolicyLoadError(f"{SIGNATURES}: {path} is hashed with the unsupported algorithm {algorithm[:20]!r}")
+        raise PolicyLoadError(
+            f"{SIGNATURES}: {path} is hashed with the unsupported algorithm {algorithm[:20]!r}"
+        )
     name = PurePosixPath(path).name
     if name.endswith((".json", ".yaml", ".yml")) or name == ".manifest":
         try:
@@ -100,13 +112,17 @@ def file_hash(path: str, content: bytes, algorithm: str = "SHA-256") -> str:
 
 def _verify_token(key: VerificationKey, signed: bytes, signature: bytes) -> bool:
     if key.algorithm in _HMAC:
-        return hmac.compare_digest(hmac.digest(key.key.encode("utf-8"), signed, _HMAC[key.algorithm]), signature)
+        return hmac.compare_digest(
+            hmac.digest(key.key.encode("utf-8"), signed, _HMAC[key.algorithm]), signature
+        )
     from cryptography import x509
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa, utils
 
-    digest = {"256": hashes.SHA256(), "384": hashes.SHA384(), "512": hashes.SHA512()}.get(key.algorithm[2:])
+    digest = {"256": hashes.SHA256(), "384": hashes.SHA384(), "512": hashes.SHA512()}.get(
+        key.algorithm[2:]
+    )
     family = key.algorithm[:2]
     if digest is None or family not in ("RS", "PS", "ES"):
         raise ConfigurationError(f"unsupported signature algorithm {key.algorithm!r}")
@@ -122,10 +138,17 @@ def _verify_token(key: VerificationKey, signed: bytes, signature: bytes) -> bool
             half = (public.curve.key_size + 7) // 8
             if len(signature) != 2 * half:
                 return False
-            numbers = (int.from_bytes(signature[:half], "big"), int.from_bytes(signature[half:], "big"))
+            numbers = (
+                int.from_bytes(signature[:half], "big"),
+                int.from_bytes(signature[half:], "big"),
+            )
             public.verify(utils.encode_dss_signature(*numbers), signed, ec.ECDSA(digest))
         elif family in ("RS", "PS") and isinstance(public, rsa.RSAPublicKey):
-            scheme: Any = padding.PKCS1v15() if family == "RS" else padding.PSS(padding.MGF1(digest), padding.PSS.AUTO)
+            scheme: Any = (
+                padding.PKCS1v15()
+                if family == "RS"
+                else padding.PSS(padding.MGF1(digest), padding.PSS.AUTO)
+            )
             public.verify(signature, signed, scheme, digest)
         else:
             raise ConfigurationError(f"the bundle verification key does not fit {key.algorithm}")
@@ -160,8 +183,12 @@ def _payload(content: bytes, verification: BundleVerification) -> dict[str, Any]
     if key is None:
         raise PolicyLoadError(f"{SIGNATURES}: no key is configured for this signature")
     if header.get("alg") != key.algorithm:
-        raise PolicyLoadError(f"{SIGNATURES}: the token's algorithm is not the key's ({key.algorithm})")
-    if not _verify_token(key, f"{parts[0]}.{parts[1]}".encode("ascii", "replace"), _unbase64(parts[2])):
+        raise PolicyLoadError(
+            f"{SIGNATURES}: the token's algorithm is not the key's ({key.algorithm})"
+        )
+    if not _verify_token(
+        key, f"{parts[0]}.{parts[1]}".encode("ascii", "replace"), _unbase64(parts[2])
+    ):
         raise PolicyLoadError(f"{SIGNATURES}: the signature is wrong")
     scope = verification.scope or key.scope
     if scope and payload.get("scope") != scope:
@@ -169,15 +196,21 @@ def _payload(content: bytes, verification: BundleVerification) -> dict[str, Any]
     return payload
 
 
-def verify_signatures(files: Mapping[str, bytes], verification: BundleVerification | None, *, origin: str) -> bool:
+def verify_signatures(
+    files: Mapping[str, bytes], verification: BundleVerification | None, *, origin: str
+) -> bool:
     """Check a bundle's signature over all its files."""
     content = files.get(SIGNATURES)
     if verification is None:
         if content is not None:
-            raise PolicyLoadError(f"{origin}: the bundle is signed, but no verification key is configured")
+            raise PolicyLoadError(
+                f"{origin}: the bundle is signed, but no verification key is configured"
+            )
         return False
     if content is None:
-        raise PolicyLoadError(f"{origin}: a verification key is configured, but the bundle is not signed")
+        raise PolicyLoadError(
+            f"{origin}: a verification key is configured, but the bundle is not signed"
+        )
     listed = _payload(content, verification).get("files")
     if not isinstance(listed, list):
         raise PolicyLoadError(f"{SIGNATURES}: the payload lists no files")
@@ -185,7 +218,10 @@ def verify_signatures(files: Mapping[str, bytes], verification: BundleVerificati
         path
         for path in files
         if path != SIGNATURES
-        and not any(path == pattern or PurePosixPath(path).match(pattern) for pattern in verification.exclude_files)
+        and not any(
+            path == pattern or PurePosixPath(path).match(pattern)
+            for pattern in verification.exclude_files
+        )
     }
     for entry in listed:
         if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):

@@ -1,8 +1,9 @@
-"""What is checked before a bundle may decide anything: it is complete, finite, and within what the engine can do.
+"""What is checked before a bundle may decide anything: it is complete, finite, and within what the
+engine can do.
 
-An engine that lacks a builtin leaves the rule undefined or fails at the first call that reaches it; a recursive rule
-overflows the native stack. Both are refused here, by rule, file and line (notes/policy.md 4: "check it at load, and
-refuse a policy whose builtins the engine lacks").
+An engine that lacks a builtin leaves the rule undefined or fails at the first call that reaches it;
+a recursive rule overflows the native stack. Both are refused here, by rule, file and line
+(notes/policy.md 4: "check it at load, and refuse a policy whose builtins the engine lacks").
 """
 
 from __future__ import annotations
@@ -21,15 +22,21 @@ from agenttool_otel.policy.engines.builtins import REFUSED_BUILTINS
 def entry_path(entry_point: str) -> Path:
     """Split the full name of a rule."""
     first, *rest = entry_point.split(".")
-    if first != "data" or not rest or not all(part.isidentifier() and part.isascii() for part in rest):
+    if (
+        first != "data"
+        or not rest
+        or not all(part.isidentifier() and part.isascii() for part in rest)
+    ):
         raise PolicyLoadError("an entry point is named data. and then identifiers")
     return tuple(rest)
 
 
 def load_program(bundle: Bundle) -> Program:
-    """Parse a bundle's modules and check that they lie under its roots and don't collide with its data.
+    """Parse a bundle's modules and check that they lie under its roots and don't collide with its
+    data.
 
-    What goes through the packages of ``agenttool.rules`` is written out, and each of them has to be one that is asked.
+    What goes through the packages of ``agenttool.rules`` is written out, and each of them has to be
+    one that is asked.
     """
     program = parse_program(written_out(bundle.modules))
     if iterates(bundle.modules):
@@ -47,11 +54,15 @@ def load_program(bundle: Bundle) -> Program:
                     break
                 value = value[part]
             else:
-                raise PolicyLoadError(f"{rule.file}:{rule.line}: {rule.name} is both a rule and data")
+                raise PolicyLoadError(
+                    f"{rule.file}:{rule.line}: {rule.name} is both a rule and data"
+                )
     return program
 
 
-def check_program(program: Program, *, builtins: Iterable[str], entry_points: Iterable[str], engine: str) -> None:
+def check_program(
+    program: Program, *, builtins: Iterable[str], entry_points: Iterable[str], engine: str
+) -> None:
     """Check the modules of a bundle."""
     known = frozenset(builtins)
     defined = {rule.path for rule in program.rules}
@@ -64,10 +75,14 @@ def check_program(program: Program, *, builtins: Iterable[str], entry_points: It
                     if call.name in REFUSED_BUILTINS
                     else f"which {engine} does not have or does not answer as OPA does"
                 )
-                raise PolicyUnsupported(f"{rule.file}:{call.line}: {rule.name} uses {call.name}, {why}")
+                raise PolicyUnsupported(
+                    f"{rule.file}:{call.line}: {rule.name} uses {call.name}, {why}"
+                )
         for path, line, _ in rule.functions:
             if path not in defined:
-                raise PolicyLoadError(f"{rule.file}:{line}: the function data.{'.'.join(path)} is not defined")
+                raise PolicyLoadError(
+                    f"{rule.file}:{line}: the function data.{'.'.join(path)} is not defined"
+                )
     _check_recursion(program)
     for entry_point in entry_points:
         path = entry_path(entry_point)
@@ -80,9 +95,15 @@ def _check_recursion(program: Program) -> None:
     edges: dict[Path, dict[Path, Rule]] = {}
     for rule in program.rules:
         # a local variable of the same name hides the rule
-        wanted = {ref.path for ref in rule.references if ref.base == "data" and not rule.shadows & {*ref.path[-1:]}}
+        wanted = {
+            ref.path
+            for ref in rule.references
+            if ref.base == "data" and not rule.shadows & {*ref.path[-1:]}
+        }
         wanted.update(path for path, _, _ in rule.functions)
-        edges.setdefault(rule.path, {}).update((to.path, to) for path in wanted for to in program.matching(path))
+        edges.setdefault(rule.path, {}).update(
+            (to.path, to) for path in wanted for to in program.matching(path)
+        )
     try:
         TopologicalSorter(edges).prepare()
     except CycleError as error:

@@ -1,8 +1,9 @@
-"""The packages of ``agenttool.rules``: which there are, whether a decision can ask them, and one rule for each.
+"""The packages of ``agenttool.rules``: which there are, whether a decision can ask them, and one
+rule for each.
 
 The stock decision asks every package below ``agenttool.rules`` by iteration: ``some name;
-data.agenttool.rules[name].deny``. OPA takes that as it is. For the embedded engine such a rule is written out here,
-once for each package, because its compiled form knows no computed names.
+data.agenttool.rules[name].deny``. OPA takes that as it is. For the embedded engine such a rule is
+written out here, once for each package, because its compiled form knows no computed names.
 """
 
 from __future__ import annotations
@@ -32,11 +33,13 @@ def check_concerns(bundle: Bundle, program: Program) -> None:
     """Refuse a bundle with a rule package that its decision would not ask.
 
     Raises:
-        PolicyLoadError: a package lies too deep, has no set ``deny`` or ``ask``, has something else of that name,
-            or the data has something in the place of rules; with file and line.
+        PolicyLoadError: a package lies too deep, has no set ``deny`` or ``ask``, has something else
+            of that name, or the data has something in the place of rules; with file and line.
     """
     if (bundle.data.get("agenttool") or {}).get("rules"):
-        raise PolicyLoadError("data/agenttool/rules: only rules lie there; settings lie in data/agenttool/settings")
+        raise PolicyLoadError(
+            "data/agenttool/rules: only rules lie there; settings lie in data/agenttool/settings"
+        )
     kinds: dict[str, set[str]] = {}
     for module in program.modules:
         if module.package[: len(RULES)] != RULES:
@@ -44,7 +47,9 @@ def check_concerns(bundle: Bundle, program: Program) -> None:
         kinds.setdefault(_concern_of(module), set()).update(_findings(module))
     for name, found in kinds.items():
         if not found:
-            raise PolicyLoadError(f"package agenttool.rules.{name} has no set deny or ask, so that no decision asks it")
+            raise PolicyLoadError(
+                f"package agenttool.rules.{name} has no set deny or ask, so that no decision asks it"
+            )
 
 
 def _concern_of(module: Module) -> str:
@@ -63,7 +68,9 @@ def _findings(module: Module) -> Iterator[str]:
         if name not in FINDINGS:
             continue
         if "Set" not in (rule.node.get("Spec") or {}).get("head", {}):
-            raise PolicyLoadError(f"{rule.file}:{rule.line}: {rule.name} is not a set: write {name} contains ...")
+            raise PolicyLoadError(
+                f"{rule.file}:{rule.line}: {rule.name} is not a set: write {name} contains ..."
+            )
         yield name
 
 
@@ -78,17 +85,23 @@ class _Use(NamedTuple):
 
 
 def written_out(modules: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the modules with each rule that goes through the packages written out, once for each that has it.
+    """Return the modules with each rule that goes through the packages written out, once for each
+    that has it.
 
-    What comes after such a rule keeps its line: all but the first are put at the end of their file. A rule of another
-    form stays as it is."""
+    What comes after such a rule keeps its line: all but the first are put at the end of their file.
+    A rule of another form stays as it is.
+    """
     if not iterates(modules):
         return modules
     program = parse_program(modules)
     concerns: dict[str, set[str]] = {}
     for module in program.modules:
         if len(module.package) == len(RULES) + 1 and module.package[: len(RULES)] == RULES:
-            names = {rule.path[len(RULES) + 1] for rule in module.rules if len(rule.path) > len(RULES) + 1}
+            names = {
+                rule.path[len(RULES) + 1]
+                for rule in module.rules
+                if len(rule.path) > len(RULES) + 1
+            }
             concerns.setdefault(module.package[-1], set()).update(names)
     return {module.file: _module(module, concerns) for module in program.modules}
 
@@ -103,7 +116,11 @@ def _module(module: Module, concerns: Mapping[str, set[str]]) -> str:
         span = rule.node["Spec"]["span"]
         source = source[: span["start"]] + copies[0] + source[span["end"] :]
         added[:0] = copies[1:]
-    return b"\n\n".join([source.rstrip(b"\n"), *added]).decode("utf-8") + "\n" if added else source.decode("utf-8")
+    return (
+        b"\n\n".join([source.rstrip(b"\n"), *added]).decode("utf-8") + "\n"
+        if added
+        else source.decode("utf-8")
+    )
 
 
 def _start(rule: Rule) -> int:
@@ -115,7 +132,12 @@ def _copies(source: bytes, rule: Rule, concerns: Mapping[str, set[str]]) -> Iter
     """Yield one text of a rule for each package that has what the rule looks at."""
     spec = rule.node.get("Spec")
     uses = list(_uses(spec)) if spec is not None else []
-    if spec is None or not uses or "Set" not in spec["head"] or len({use.variable for use in uses}) != 1:
+    if (
+        spec is None
+        or not uses
+        or "Set" not in spec["head"]
+        or len({use.variable for use in uses}) != 1
+    ):
         return
     declared = [node["SomeVars"] for node in walk(spec) if "SomeVars" in node]
     if len(declared) != 1 or len(declared[0]["vars"]) != 1:
@@ -128,7 +150,13 @@ def _copies(source: bytes, rule: Rule, concerns: Mapping[str, set[str]]) -> Iter
         yield f'{rule.path[-1]} contains "" if {{{lines}false }}'.encode()
     for name in asked:
         edits = [(use.start, use.end, f'"{name}"') for use in uses]
-        edits.append((declared[0]["span"]["start"], declared[0]["span"]["end"], f'{uses[0].variable} := "{name}"'))
+        edits.append(
+            (
+                declared[0]["span"]["start"],
+                declared[0]["span"]["end"],
+                f'{uses[0].variable} := "{name}"',
+            )
+        )
         text, at = b"", start
         for first, last, new in sorted(edits):
             text += source[at:first] + new.encode()

@@ -1,4 +1,6 @@
-"""Loading a bundle from wherever it is: a directory, a ``.tar.gz`` file, or a web server with ETags."""
+"""Loading a bundle from wherever it is: a directory, a ``.tar.gz`` file, or a web server
+with ETags.
+"""
 
 from __future__ import annotations
 
@@ -35,16 +37,23 @@ class HttpFetch:
         from agenttool_otel.policy.engines.http import Endpoint, HttpConnection
 
         endpoint, target = Endpoint.parse(self.url, tls=self.tls)
-        headers = {"Accept": "application/gzip, application/vnd.openpolicyagent.bundles", "Connection": "close"}
+        headers = {
+            "Accept": "application/gzip, application/vnd.openpolicyagent.bundles",
+            "Connection": "close",
+        }
         if self.token:
             headers["Authorization"] = f"Bearer {self.token}"
         if self.etag:
             headers["If-None-Match"] = self.etag
         connection = HttpConnection(endpoint, limit=MAX_BUNDLE_BYTES)
         try:
-            answer = connection.request("GET", target, None, headers, deadline=time.monotonic() + self.timeout)
+            answer = connection.request(
+                "GET", target, None, headers, deadline=time.monotonic() + self.timeout
+            )
         except PolicyUnavailable as error:
-            raise PolicyLoadError(f"{endpoint}: the bundle can't be fetched: {error}", cause=error.cause) from None
+            raise PolicyLoadError(
+                f"{endpoint}: the bundle can't be fetched: {error}", cause=error.cause
+            ) from None
         except Exception as error:
             raise PolicyLoadError(f"{endpoint}: the bundle can't be fetched: {error}") from None
         finally:
@@ -52,24 +61,31 @@ class HttpFetch:
         if answer.status == 304 and self.etag:
             return None
         if answer.status != 200:
-            raise PolicyLoadError(f"{endpoint}: the bundle server answered with status {answer.status}")
+            raise PolicyLoadError(
+                f"{endpoint}: the bundle server answered with status {answer.status}"
+            )
         return answer.body, answer.headers.get("etag")
 
 
 def load_bundle(
-    source: str | Path, *, verification: BundleVerification | None = None, token: str | None = None, **fetch: Any
+    source: str | Path,
+    *,
+    verification: BundleVerification | None = None,
+    token: str | None = None,
+    **fetch: Any,
 ) -> Bundle:
     """Load a bundle.
 
     Args:
-        source: a directory, a ``.tar.gz`` file, or an ``http(s)`` URL of one. The path of a single ``.rego`` file is a
-            bundle of that file.
+        source: a directory, a ``.tar.gz`` file, or an ``http(s)`` URL of one. The path of a single
+            ``.rego`` file is a bundle of that file.
         verification: keys, when the bundle must be signed.
         token: bearer token for a URL.
         fetch: ``timeout`` (seconds) and ``tls`` (SSLContext) for a URL.
 
     Raises:
-        PolicyLoadError: missing, empty, broken, wrongly signed or too large; the message names file and line.
+        PolicyLoadError: missing, empty, broken, wrongly signed or too large; the message names file
+          and line.
     """
     if is_url(source):
         if (fetched := HttpFetch(str(source), token=token, **fetch).fetch()) is None:
@@ -96,7 +112,9 @@ def load_bundle(
     return bundle_from_files(files, origin=str(path), verified=verified)
 
 
-def bundle_of_archive(content: bytes, *, origin: str, verification: BundleVerification | None = None) -> Bundle:
+def bundle_of_archive(
+    content: bytes, *, origin: str, verification: BundleVerification | None = None
+) -> Bundle:
     """Make a bundle of a ``.tar.gz`` in memory."""
     files = read_archive(content, origin=origin)
     verified = verify_signatures(files, verification, origin=origin)

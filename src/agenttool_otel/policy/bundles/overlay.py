@@ -1,4 +1,6 @@
-"""A bundle with somebody's own data and rules on top; the result is a bundle of its own, with its own revision."""
+"""A bundle with somebody's own data and rules on top; the result is a bundle of its own, with its
+own revision.
+"""
 
 from __future__ import annotations
 
@@ -14,18 +16,24 @@ from agenttool_otel.policy.bundles.bundle import Bundle, in_roots
 from agenttool_otel.policy.bundles.rego import parse_program
 
 
-def overlay(bundle: Bundle, *, data: Mapping[str, Any] | None = None, extension: Bundle | None = None) -> Bundle:
+def overlay(
+    bundle: Bundle, *, data: Mapping[str, Any] | None = None, extension: Bundle | None = None
+) -> Bundle:
     """Return a bundle with an extension's modules and data added, and then data merged over all of it.
 
-    An extension adds packages; it can't replace a file of the base. Data of the extension and of ``data`` win over the
-    base, member by member; that is how ``data.agenttool.settings`` overrides the stock defaults."""
+    An extension adds packages; it can't replace a file of the base. Data of the extension and of
+    ``data`` win over the base, member by member; that is how ``data.agenttool.settings`` overrides
+    the stock defaults.
+    """
     if data is None and extension is None:
         return bundle
     modules, tests = dict(bundle.modules), dict(bundle.tests)
     document = bundle.data
     if extension is not None:
         if clash := modules.keys() & extension.modules.keys():
-            raise PolicyLoadError(f"{extension.origin}: replaces {sorted(clash)[0]} of the base bundle")
+            raise PolicyLoadError(
+                f"{extension.origin}: replaces {sorted(clash)[0]} of the base bundle"
+            )
         _check_roots(extension)
         modules.update(extension.modules)
         tests.update(extension.tests)
@@ -33,7 +41,9 @@ def overlay(bundle: Bundle, *, data: Mapping[str, Any] | None = None, extension:
     if data is not None:
         document = merged(document, data)
     try:
-        text = json.dumps(document, ensure_ascii=True, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        text = json.dumps(
+            document, ensure_ascii=True, sort_keys=True, separators=(",", ":"), allow_nan=False
+        )
     except (TypeError, ValueError, RecursionError):
         raise PolicyLoadError("the policy data can't be written as JSON") from None
     state = hashlib.sha256(bundle.digest.encode())
@@ -52,13 +62,17 @@ def overlay(bundle: Bundle, *, data: Mapping[str, Any] | None = None, extension:
 
 
 def _check_roots(extension: Bundle) -> None:
-    """Refuse rules that lie outside the roots which the extension's own manifest states, as OPA does."""
+    """Refuse rules that lie outside the roots which the extension's own manifest states, as
+    OPA does.
+    """
     if extension.roots == ("",):
         return
     for module in parse_program(extension.modules).modules:
         if not in_roots("/".join(module.package), extension.roots):
             package = ".".join(("data", *module.package))
-            raise PolicyLoadError(f"{module.file}:{module.line}: {package} lies outside the manifest's roots")
+            raise PolicyLoadError(
+                f"{module.file}:{module.line}: {package} lies outside the manifest's roots"
+            )
 
 
 def merged(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

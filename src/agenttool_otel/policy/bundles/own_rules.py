@@ -1,4 +1,6 @@
-"""What is silent in Rego and mostly a slip, told at load: rule sets that nobody asks, and input that does not exist."""
+"""What is silent in Rego and mostly a slip, told at load: rule sets that nobody asks, and input
+that does not exist.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ _STOCK: Final = re.compile(r"^package\s+agenttool\.(?!custom\b)", re.MULTILINE)
 def rule_problems(bundle: Bundle) -> list[str]:
     """Say which rules beside the stock ones can have no effect."""
     joined = "presets" in (bundle.data.get("agenttool") or {}).get("defaults", {})
-    own = {file: text for file, text in bundle.modules.items() if not (joined and _STOCK.search(text))}
+    own = {
+        file: text for file, text in bundle.modules.items() if not (joined and _STOCK.search(text))
+    }
     if not own:
         return []
     program = parse_program(own)
@@ -33,7 +37,12 @@ def rule_problems(bundle: Bundle) -> list[str]:
 def _unasked(program: Program) -> Iterator[str]:
     """Find sets that look like findings and that neither the decision nor another rule asks for."""
     asked = {path for rule in program.rules for path, _, _ in rule.functions}
-    asked |= {reference.path for rule in program.rules for reference in rule.references if reference.base == "data"}
+    asked |= {
+        reference.path
+        for rule in program.rules
+        for reference in rule.references
+        if reference.base == "data"
+    }
     for module in program.modules:
         size = len(module.package)
         placed = module.package[:2] == CUSTOM and size <= len(CUSTOM) + 1
@@ -43,7 +52,11 @@ def _unasked(program: Program) -> Iterator[str]:
             if (name in KINDS and placed) or not (name in KINDS or near):
                 continue
             if not any(path[: len(rule.path)] == rule.path[: len(path)] for path in asked):
-                where = near if name not in KINDS else "; agenttool.custom and one level below it are asked"
+                where = (
+                    near
+                    if name not in KINDS
+                    else "; agenttool.custom and one level below it are asked"
+                )
                 yield f"{rule.file}:{rule.line}: {rule.name} is asked by no decision{where}"
 
 
@@ -64,15 +77,24 @@ _FREE: Final = {"type", "description"}
 
 
 def _lacking(schema: Mapping[str, Any], path: Path) -> str | None:
-    """Return what was meant by the first segment that no input has; ``None`` where all may be there."""
+    """Return what was meant by the first segment that no input has; ``None`` where all may
+    be there.
+    """
     nodes = [schema]
     for segment in path:
         branches = [branch for node in nodes for branch in node.get("anyOf", (node,))]
-        if any(branch.get("type", "object") == "object" and branch.keys() <= _FREE for branch in branches):
+        if any(
+            branch.get("type", "object") == "object" and branch.keys() <= _FREE
+            for branch in branches
+        ):
             return None  # whatever a tool takes
         known = [branch.get("properties", {}) for branch in branches]
         nodes = [members[segment] for members in known if segment in members]
-        nodes += [more for branch in branches if isinstance(more := branch.get("additionalProperties"), Mapping)]
+        nodes += [
+            more
+            for branch in branches
+            if isinstance(more := branch.get("additionalProperties"), Mapping)
+        ]
         if not nodes:
             return did_you_mean(segment, [name for members in known for name in members])
     return None

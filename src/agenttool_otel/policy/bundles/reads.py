@@ -1,17 +1,21 @@
-"""Which parts of the input can a decision depend on? Proven from the policy's syntax tree, or not claimed.
+"""Which parts of the input can a decision depend on? Proven from the policy's syntax tree, or not
+claimed.
 
-Every access to the input starts at the word ``input`` (or an import of a part of it), so the set of constant prefixes
-after that word, over all rules that the entry point can reach, covers whatever is read: a value that is passed on,
-iterated or indexed with a computed key lies below its prefix. Nothing is claimed for ``with``, for builtins whose
-answer depends on more than their arguments, and where the input is used as a whole.
+Every access to the input starts at the word ``input`` (or an import of a part of it), so the set of
+constant prefixes after that word, over all rules that the entry point can reach, covers whatever is
+read: a value that is passed on, iterated or indexed with a computed key lies below its prefix.
+Nothing is claimed for ``with``, for builtins whose answer depends on more than their arguments, and
+where the input is used as a whole.
 
-One kind of rule is left out although it reads: a rule whose first statement is a guard, which is a rule that depends on
-nothing but the bundle's data, the session's mode, what is declared of the tool and the names of the arguments, and
-which does not hold. Such a rule can't succeed, so nothing depends on what comes after. That is how a policy that knows
-budgets, but has none configured, stays independent of the session's counters, and one that looks for URLs in the texts
-of tools that connect, of the texts of all others. A read set is therefore one of the guards that do not hold.
+One kind of rule is left out although it reads: a rule whose first statement is a guard, which is a
+rule that depends on nothing but the bundle's data, the session's mode, what is declared of the tool
+and the names of the arguments, and which does not hold. Such a rule can't succeed, so nothing
+depends on what comes after. That is how a policy that knows budgets, but has none configured, stays
+independent of the session's counters, and one that looks for URLs in the texts of tools that
+connect, of the texts of all others. A read set is therefore one of the guards that do not hold.
 
-Where all that looks at a part of the input is one of a few builtins (``rego.VIEWS``), only what that tells is read.
+Where all that looks at a part of the input is one of a few builtins (``rego.VIEWS``), only what
+that tells is read.
 """
 
 from __future__ import annotations
@@ -26,14 +30,26 @@ VIEW: Final = "\0"
 """Begins the last part of a path of which only a view is read."""
 
 _GUARDS: Final = frozenset(
-    {("session", "mode"), ("tool",), ("permission_profile",), ("input", "\0is_object"), ("input", "\0object.keys")}
+    {
+        ("session", "mode"),
+        ("tool",),
+        ("permission_profile",),
+        ("input", "\0is_object"),
+        ("input", "\0object.keys"),
+    }
 )
-"""What a guard may read, and what is below it: few different values for each tool, so that read sets can be kept."""
+"""What a guard may read, and what is below it: few different values for each tool, so that read
+sets can be kept.
+"""
 
 _FREE: Final = frozenset({"input", "resources"})
 """Members of the input whose shape no schema fixes."""
 
-VOLATILE: Final[tuple[Path, ...]] = (("time",), ("invocation", "id"), ("invocation", "native_call_id"))
+VOLATILE: Final[tuple[Path, ...]] = (
+    ("time",),
+    ("invocation", "id"),
+    ("invocation", "native_call_id"),
+)
 """Input paths that differ in every call: a policy that reads one is not cached."""
 
 
@@ -41,7 +57,8 @@ class ReadSet(NamedTuple):
     """Input paths that an entry point can read, none below another."""
 
     typed: tuple[Path, ...]  # paths whose shape the input's schema fixes
-    arguments: tuple[Path, ...]  # paths into what has no schema: whatever a model wrote, or an application looked up
+    # paths into what has no schema: whatever a model wrote, or an application looked up
+    arguments: tuple[Path, ...]
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -65,7 +82,11 @@ def read_set(program: Program, entry: Path, failing: Iterable[Guard] = ()) -> Re
         if next(obstacles(rule), None) is not None:
             return None
         paths.update(_read(rule))
-    minimal = tuple(sorted(path for path in paths if not any(path[:size] in paths for size in range(1, len(path)))))
+    minimal = tuple(
+        sorted(
+            path for path in paths if not any(path[:size] in paths for size in range(1, len(path)))
+        )
+    )
     return ReadSet(
         typed=tuple(path for path in minimal if path[0] not in _FREE),
         arguments=tuple(path for path in minimal if path[0] in _FREE),
@@ -79,7 +100,11 @@ def guards(program: Program, entry: Path) -> list[Guard]:
         if (path := _guard(program, rule)) is not None:
             found.setdefault(path, []).append(rule)
     return [
-        Guard(path, frozenset(read for rule in program.reachable(path) for read in _read(rule)), tuple(guarded))
+        Guard(
+            path,
+            frozenset(read for rule in program.reachable(path) for read in _read(rule)),
+            tuple(guarded),
+        )
         for path, guarded in sorted(found.items())
     ]
 
@@ -87,7 +112,11 @@ def guards(program: Program, entry: Path) -> list[Guard]:
 def _read(rule: Rule) -> Iterator[Path]:
     for reference in rule.references:
         if reference.base == "input":
-            yield (*reference.path, VIEW + reference.view) if reference.view and reference.whole else reference.path
+            yield (
+                (*reference.path, VIEW + reference.view)
+                if reference.view and reference.whole
+                else reference.path
+            )
 
 
 def obstacles(rule: Rule) -> Iterator[tuple[int, str]]:
@@ -105,7 +134,10 @@ def obstacles(rule: Rule) -> Iterator[tuple[int, str]]:
         elif any(part.startswith(VIEW) for part in reference.path):
             yield reference.line, "reads a member whose name is a control character"
         elif any(reference.path[: len(path)] == path[: len(reference.path)] for path in VOLATILE):
-            yield reference.line, f"reads {'.'.join(('input', *reference.path))}, which differs in every call"
+            yield (
+                reference.line,
+                f"reads {'.'.join(('input', *reference.path))}, which differs in every call",
+            )
 
 
 def _guard(program: Program, rule: Rule) -> Path | None:
@@ -128,6 +160,9 @@ def _guard(program: Program, rule: Rule) -> Path | None:
     for other in program.reachable(path):
         if other.has_with or any(call.name in NONDETERMINISTIC for call in other.calls):
             return None
-        if any(read not in _GUARDS and (len(read) < 2 or read[:1] not in _GUARDS) for read in _read(other)):
+        if any(
+            read not in _GUARDS and (len(read) < 2 or read[:1] not in _GUARDS)
+            for read in _read(other)
+        ):
             return None
     return path

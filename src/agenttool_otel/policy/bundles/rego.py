@@ -1,7 +1,8 @@
 """Rego modules as a syntax tree: what is defined, what refers to what, and with which builtins.
 
-The tree comes from the engine's own parser, so that what is analysed is what is evaluated. Only what the checks at
-load and the decision cache need is read from it; whatever they don't know makes them refuse, never guess.
+The tree comes from the engine's own parser, so that what is analysed is what is evaluated. Only
+what the checks at load and the decision cache need is read from it; whatever they don't know makes
+them refuse, never guess.
 """
 
 from __future__ import annotations
@@ -50,7 +51,9 @@ class Call(NamedTuple):
 
 @dataclass(slots=True)
 class Rule:
-    """One rule: all its definitions in one module are separate ``Rule`` objects with the same path."""
+    """One rule: all its definitions in one module are separate ``Rule`` objects with the
+    same path.
+    """
 
     path: Path  # path below ``data``, as far as it is constant
     file: str  # path of its module
@@ -61,7 +64,8 @@ class Rule:
     # paths of the functions it calls, with the line and the byte offset of the call
     functions: list[tuple[Path, int, int]] = field(default_factory=list)
     has_with: bool = False  # it uses the ``with`` keyword
-    shadows: set[str] = field(default_factory=set)  # names of local variables that are also rules of its package
+    # names of local variables that are also rules of its package
+    shadows: set[str] = field(default_factory=set)
 
     _nodes: list[dict[str, Any]] = field(default_factory=list)
 
@@ -95,7 +99,8 @@ class Program:
     """All modules of a bundle."""
 
     modules: list[Module]  # the modules, in the order of their paths
-    _index: dict[Path, tuple[list[Rule], list[Rule]]] = field(default_factory=dict)  # rules at and below each path
+    # rules at and below each path
+    _index: dict[Path, tuple[list[Rule], list[Rule]]] = field(default_factory=dict)
 
     @property
     def rules(self) -> Iterator[Rule]:
@@ -117,14 +122,20 @@ class Program:
                 for size in range(len(rule.path) + 1):
                     index.setdefault(rule.path[:size], ([], []))[size < len(rule.path)].append(rule)
             self._index = index
-        found = [rule for size in range(len(path) + 1) for rule in self._index.get(path[:size], _NOTHING)[0]]
+        found = [
+            rule
+            for size in range(len(path) + 1)
+            for rule in self._index.get(path[:size], _NOTHING)[0]
+        ]
         return found + self._index.get(path, _NOTHING)[1]
 
     def reachable(self, start: Path) -> list[Rule]:
         """Return the rules that a query of a path can evaluate, transitively."""
         return self.closure(self.matching(start))
 
-    def closure(self, start: Iterable[Rule], fails: Callable[[Rule], bool] | None = None) -> list[Rule]:
+    def closure(
+        self, start: Iterable[Rule], fails: Callable[[Rule], bool] | None = None
+    ) -> list[Rule]:
         """Return rules and all that they lead to, without those that are said to fail."""
         seen: dict[int, Rule] = {}
         pending = list(start)
@@ -142,14 +153,18 @@ class Program:
 
 
 def check_nesting(file: str, text: str) -> None:
-    """Refuse a module whose brackets nest so deeply that the engine's parser would overflow its stack."""
+    """Refuse a module whose brackets nest so deeply that the engine's parser would overflow
+    its stack.
+    """
     depth, line = 0, 1
     for match in _TOKEN.finditer(text):
         piece = match.group()
         if piece in "[({":
             depth += 1
             if depth > _MAX_NESTING:
-                raise PolicyLoadError(f"{file}:{line}: brackets are nested more than {_MAX_NESTING} levels deep")
+                raise PolicyLoadError(
+                    f"{file}:{line}: brackets are nested more than {_MAX_NESTING} levels deep"
+                )
         elif piece in "])}":
             depth -= 1
         else:
@@ -173,7 +188,9 @@ def parse_program(modules: Mapping[str, str]) -> Program:
     names = {module.package: set[str]() for module in parsed}
     for module in parsed:
         size = len(module.package)
-        names[module.package].update(rule.path[size] for rule in module.rules if len(rule.path) > size)
+        names[module.package].update(
+            rule.path[size] for rule in module.rules if len(rule.path) > size
+        )
     for module in parsed:
         for rule in module.rules:
             _Resolver(module, rule, names[module.package]).run()
@@ -193,13 +210,20 @@ def _segments(node: Any) -> tuple[str | None, list[Any], dict[str, Any]]:
             node = value["refr"]
         elif kind == "RefBrack":
             index_kind, index = next(iter(value["index"].items()))
-            parts.append(index["value"] if index_kind in ("String", "RawString") else value["index"])
+            parts.append(
+                index["value"] if index_kind in ("String", "RawString") else value["index"]
+            )
             node = value["refr"]
         elif kind == "Var":
             return value["value"], parts[::-1], value["span"]
         else:
-            # a reference into a call's or comprehension's result; its head is visited as an expression of its own
-            return None, [node, *parts[::-1]], value.get("span", {}) if isinstance(value, dict) else {}
+            # a reference into a call's or comprehension's result; its head is visited as an
+            # expression of its own
+            return (
+                None,
+                [node, *parts[::-1]],
+                value.get("span", {}) if isinstance(value, dict) else {},
+            )
 
 
 def _constant_start(segments: Iterable[Any]) -> Path:
@@ -231,7 +255,9 @@ class _Reader:
         module = Module(self.file, package, package_node["span"]["line"], self.text, imports, [])
         for node in self.ast["rules"]:
             kind, value = next(iter(node.items()))
-            head = value["refr"] if kind == "Default" else next(iter(value["head"].values()))["refr"]
+            head = (
+                value["refr"] if kind == "Default" else next(iter(value["head"].values()))["refr"]
+            )
             first, parts, _ = _segments(head)
             path = (*package, *([first] if first else ()), *_constant_start(parts))
             module.rules.append(Rule(path, self.file, value["span"]["line"], node))
@@ -240,7 +266,9 @@ class _Reader:
     def _constant(self, node: Any) -> Path:
         first, parts, span = _segments(node)
         if first is None or not all(isinstance(part, str) for part in parts):
-            raise PolicyLoadError(f"{self.file}:{span.get('line', 1)}: a package or import path is computed")
+            raise PolicyLoadError(
+                f"{self.file}:{span.get('line', 1)}: a package or import path is computed"
+            )
         return (first, *parts)
 
 
@@ -283,7 +311,9 @@ class _Resolver:
                 self.locals.update(_text(self.bytes, span) for span in item["SomeVars"]["vars"])
             if "Every" in item:
                 every = item["Every"]
-                self.locals.update(_text(self.bytes, span) for span in (every.get("key"), every["value"]) if span)
+                self.locals.update(
+                    _text(self.bytes, span) for span in (every.get("key"), every["value"]) if span
+                )
             if "SomeIn" in item:
                 self._bind([item["SomeIn"].get("key"), item["SomeIn"]["value"]])
             if "AssignExpr" in item and item["AssignExpr"]["op"] == "ColEq":
@@ -318,13 +348,18 @@ class _Resolver:
                     pending.extend(self._reference(item))
                 elif "Call" in item:
                     pending.extend(self._call(item["Call"]))
-                elif item.get("op") in ("Eq", "Ne") and item["rhs"].get("String", {}).get("value") == "":
+                elif (
+                    item.get("op") in ("Eq", "Ne")
+                    and item["rhs"].get("String", {}).get("value") == ""
+                ):
                     pending.extend(self._viewed(item["lhs"], "empty"))
                 else:
                     pending.extend(value for key, value in item.items() if key != "span")
 
     def _target(self, first: str, parts: list[Any]) -> tuple[str, list[Any]] | None:
-        """Resolve the first variable of a reference to ``input``, ``data``, or nothing (a local variable)."""
+        """Resolve the first variable of a reference to ``input``, ``data``, or nothing (a local
+        variable).
+        """
         if first in _SCOPES:
             return first, parts
         if first in self.module.imports:
@@ -357,7 +392,9 @@ class _Resolver:
         first, parts, span = _segments(call["fcn"])
         rest = list(call["params"])
         if first is None or not all(isinstance(part, str) for part in parts):
-            raise PolicyLoadError(f"{self.rule.file}:{span.get('line', self.rule.line)}: a called name is computed")
+            raise PolicyLoadError(
+                f"{self.rule.file}:{span.get('line', self.rule.line)}: a called name is computed"
+            )
         target = self._target(first, parts)
         if target is not None and target[0] == "data":
             self.rule.functions.append((tuple(target[1]), span["line"], span["start"]))
@@ -377,7 +414,11 @@ def walk(node: Any) -> Iterator[dict[str, Any]]:
         item = pending.pop()
         if isinstance(item, dict):
             yield item
-            pending += [child for key, child in item.items() if key != "span" and type(child) in (dict, list)]
+            pending += [
+                child
+                for key, child in item.items()
+                if key != "span" and type(child) in (dict, list)
+            ]
         elif isinstance(item, list):
             pending += item
 

@@ -1,6 +1,8 @@
-"""Checks ``data.agenttool.settings`` before a policy is used: a misspelt setting would silently not hold.
+"""Checks ``data.agenttool.settings`` before a policy is used: a misspelt setting would silently not
+hold.
 
-Rego can't notice it: ``alway_ask`` is merged over the defaults like any other member, and no rule reads it.
+Rego can't notice it: ``alway_ask`` is merged over the defaults like any other member, and no rule
+reads it.
 """
 
 from __future__ import annotations
@@ -16,7 +18,13 @@ from agenttool_otel.context.validate import did_you_mean
 from agenttool_otel.errors import PolicyLoadError
 from agenttool_otel.policy.bundles.bundle import Bundle
 from agenttool_otel.policy.bundles.own_rules import rule_problems
-from agenttool_otel.policy.bundles.settings_schema import RULE, RULE_GLOB, rule_kinds, rule_names, settings_schema
+from agenttool_otel.policy.bundles.settings_schema import (
+    RULE,
+    RULE_GLOB,
+    rule_kinds,
+    rule_names,
+    settings_schema,
+)
 
 _logger = logging.getLogger("agenttool_otel.policy")
 
@@ -47,14 +55,22 @@ def settings_problems(bundle: Bundle) -> list[str]:
     """Say what is wrong with a bundle's settings."""
     ours = bundle.data.get("agenttool")
     defaults = ours.get("defaults") if isinstance(ours, Mapping) else None
-    if not isinstance(ours, Mapping) or not isinstance(defaults, Mapping) or "presets" not in defaults:
+    if (
+        not isinstance(ours, Mapping)
+        or not isinstance(defaults, Mapping)
+        or "presets" not in defaults
+    ):
         return []
     problems = list(_misplaced(bundle, ours, defaults))
     walk = _Walk(bundle.modules)
     for file, text in bundle.modules.items():
         for waives in _WAIVES.finditer(text):
             place = f"{file}:{text.count(chr(10), 0, waives.start(1)) + 1}: waives"
-            problems += [problem for name in _QUOTED.findall(waives[1]) for problem in walk.answered(name, place)]
+            problems += [
+                problem
+                for name in _QUOTED.findall(waives[1])
+                for problem in walk.answered(name, place)
+            ]
     settings = ours.get("settings")
     if settings is None:
         return problems
@@ -68,7 +84,10 @@ def settings_problems(bundle: Bundle) -> list[str]:
 def _examples(settings: Mapping[str, Any]) -> Iterator[str]:
     """Say which listed commands, or their examples, do not match, or match, as they should."""
     presets = settings.get("presets") or {}
-    for place, one in ((_PLACE, settings), *((f"{_PLACE}.presets.{name}", one or {}) for name, one in presets.items())):
+    for place, one in (
+        (_PLACE, settings),
+        *((f"{_PLACE}.presets.{name}", one or {}) for name, one in presets.items()),
+    ):
         for kind, entries in ((one.get("shell") or {}).get("commands") or {}).items():
             for number, entry in enumerate(entries or ()):
                 inner = f"{place}.shell.commands.{kind}[{number}]"
@@ -82,7 +101,9 @@ def _examples(settings: Mapping[str, Any]) -> Iterator[str]:
 _RESTRICTING: Final = frozenset({"deny", "ask"})
 
 
-def _misjudged(kind: str, words: list[str], examples: Mapping[str, Any], place: str) -> Iterator[str]:
+def _misjudged(
+    kind: str, words: list[str], examples: Mapping[str, Any], place: str
+) -> Iterator[str]:
     for member, wanted in (("match", True), ("not_match", False)):
         for example in examples.get(member) or ():
             if _begins(kind, example, words) is not wanted:
@@ -90,7 +111,9 @@ def _misjudged(kind: str, words: list[str], examples: Mapping[str, Any], place: 
 
 
 def _passed_by(words: list[str], examples: Mapping[str, Any], place: str) -> Iterator[str]:
-    """Say behind what a restricted command would run past its entry: a hole is found by the policy of its user."""
+    """Say behind what a restricted command would run past its entry: a hole is found by the policy
+    of its user.
+    """
     tried = [f"timeout 1 {line}" for line in (shlex.join(words), *(examples.get("match") or ()))]
     if words[:1] == ["git"] and len(words) > 1 and not words[1].startswith("-"):
         tried.append(shlex.join(["git", "-C", ".", *words[1:]]))
@@ -113,7 +136,9 @@ def _begins(kind: str, line: str, words: list[str]) -> bool:
     return False
 
 
-def _misplaced(bundle: Bundle, ours: Mapping[str, Any], defaults: Mapping[str, Any]) -> Iterator[str]:
+def _misplaced(
+    bundle: Bundle, ours: Mapping[str, Any], defaults: Mapping[str, Any]
+) -> Iterator[str]:
     members = {*defaults, "settings"}
     for name in bundle.data:
         if name == "agenttool" or _read(bundle, f"data.{name}"):
@@ -128,7 +153,9 @@ def _misplaced(bundle: Bundle, ours: Mapping[str, Any], defaults: Mapping[str, A
     for name in ours:
         if name in known or _read(bundle, f"data.agenttool.{name}"):
             continue
-        told = f": it belongs into {_PLACE}.{name}" if name in members else did_you_mean(name, known)
+        told = (
+            f": it belongs into {_PLACE}.{name}" if name in members else did_you_mean(name, known)
+        )
         yield f"data.agenttool.{name} is read by no rule{told}"
 
 
@@ -141,11 +168,20 @@ def _read(bundle: Bundle, path: str) -> bool:
 
 
 def presets_of(bundle: Bundle) -> dict[str, Any]:
-    """Return the presets of a bundle and of its settings by name; ``None`` where one was taken away."""
+    """Return the presets of a bundle and of its settings by name; ``None`` where one was
+    taken away.
+    """
     ours = bundle.data.get("agenttool")
-    parts = [ours.get(name) for name in ("defaults", "settings")] if isinstance(ours, Mapping) else []
+    parts = (
+        [ours.get(name) for name in ("defaults", "settings")] if isinstance(ours, Mapping) else []
+    )
     found = [part.get("presets") for part in parts if isinstance(part, Mapping)]
-    return {name: preset for presets in found if isinstance(presets, Mapping) for name, preset in presets.items()}
+    return {
+        name: preset
+        for presets in found
+        if isinstance(presets, Mapping)
+        for name, preset in presets.items()
+    }
 
 
 def _presets(settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> Iterator[str]:
@@ -163,7 +199,9 @@ def _presets(settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> Iterat
 
 
 class _Walk:
-    """Follows a value and its schema; knows the few words of JSON Schema that ``settings_schema`` uses."""
+    """Follows a value and its schema; knows the few words of JSON Schema that ``settings_schema``
+    uses.
+    """
 
     def __init__(self, modules: Mapping[str, str]) -> None:
         self.rules = rule_names(modules)
@@ -175,14 +213,20 @@ class _Walk:
         reference = schema.get("$ref")
         if isinstance(value, str) and _TOOL_GLOBS.search(place) and not _GLOB_OR_FULL.search(value):
             _logger.warning(
-                "%s: %r fits a tool of this very id alone, never a short name: namespace.name?", place, value
+                "%s: %r fits a tool of this very id alone, never a short name: namespace.name?",
+                place,
+                value,
             )
         if reference == RULE:
-            yield from self.answered(value, place) if ".waives[" in place else self._rule(value, place)
+            yield from (
+                self.answered(value, place) if ".waives[" in place else self._rule(value, place)
+            )
         elif reference == RULE_GLOB:
             yield from self._glob(value, place)
         elif reference is not None:
-            yield from self.problems(value, self.schema["$defs"][reference.rpartition("/")[2]], place)
+            yield from self.problems(
+                value, self.schema["$defs"][reference.rpartition("/")[2]], place
+            )
         elif "anyOf" in schema:
             # the branch of the value's own type says best what is wrong
             branch = next((entry for entry in schema["anyOf"] if _fits(value, entry)), None)
@@ -204,7 +248,9 @@ class _Walk:
             for number, entry in enumerate(value):
                 yield from self.problems(entry, schema.get("items", {}), f"{place}[{number}]")
 
-    def _members(self, value: Mapping[str, Any], schema: Mapping[str, Any], place: str) -> Iterator[str]:
+    def _members(
+        self, value: Mapping[str, Any], schema: Mapping[str, Any], place: str
+    ) -> Iterator[str]:
         known = schema.get("properties", {})
         others = schema.get("additionalProperties", True)
         for name in schema.get("required", ()):
@@ -238,11 +284,16 @@ class _Walk:
     def _rule(self, name: Any, place: str) -> Iterator[str]:
         if not isinstance(name, str):
             yield f"{place} has to be the name of a rule, not {_kind(name)}"
-        elif name not in self.rules and name.startswith("agenttool.") and not name.startswith("agenttool.custom."):
+        elif (
+            name not in self.rules
+            and name.startswith("agenttool.")
+            and not name.startswith("agenttool.custom.")
+        ):
             yield f"{place}: there is no rule {name!r}{did_you_mean(name, self.rules)}"
         elif name not in self.rules and not name.startswith("agenttool."):
             near = did_you_mean(name, self.rules, cutoff=0.9)
-            if near:  # a rule of one's own may put its name together, so an unknown name alone is no error
+            # a rule of one's own may put its name together, so an unknown name alone is no error
+            if near:
                 yield f"{place}: there is no rule {name!r}{near}"
 
     def _glob(self, pattern: Any, place: str) -> Iterator[str]:

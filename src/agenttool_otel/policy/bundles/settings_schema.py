@@ -1,7 +1,9 @@
-"""What ``data.agenttool.settings`` may hold, as a JSON Schema: for the check at load, for people and for editors.
+"""What ``data.agenttool.settings`` may hold, as a JSON Schema: for the check at load, for people
+and for editors.
 
-The members are those of the stock defaults; a test keeps the two equal. ``make docs`` writes the schema, with the names
-of the rules, to ``docs/policy-settings.schema.json``. Any member may be ``null``, which takes the default away.
+The members are those of the stock defaults; a test keeps the two equal. ``make docs`` writes the
+schema, with the names of the rules, to ``docs/policy-settings.schema.json``. Any member may be
+``null``, which takes the default away.
 """
 
 from __future__ import annotations
@@ -34,7 +36,9 @@ _CONCERNS: Final = re.compile(r"^package\s+agenttool\.rules\.(\w+)\s*$", re.MULT
 
 
 def rule_names(modules: Mapping[str, str]) -> frozenset[str]:
-    """Collect the names of rules that modules state; the few that the stock bundle puts together are among them."""
+    """Collect the names of rules that modules state; the few that the stock bundle puts together
+    are among them.
+    """
     found: set[str] = set()
     for text in modules.values():
         found.update(_LITERAL.findall(text))
@@ -47,7 +51,9 @@ def rule_names(modules: Mapping[str, str]) -> frozenset[str]:
 
 
 def rule_kinds(modules: Mapping[str, str]) -> dict[str, set[str]]:
-    """Return the sets, ``deny``, ``ask`` and others, in which modules state each rule by its whole name."""
+    """Return the sets, ``deny``, ``ask`` and others, in which modules state each rule by its whole
+    name.
+    """
     found: dict[str, set[str]] = {}
     for text in modules.values():
         for head, body in _BODIES.findall(text):
@@ -60,10 +66,16 @@ def settings_schema(rules: Iterable[str]) -> dict[str, Any]:
     """Return the schema of the settings (JSON Schema draft 7)."""
     schema: dict[str, Any] = load_table("agenttool_otel.policy.bundles", "settings.schema.json")
     named_before = ("preset", "modes", "presets")
-    members = {name: member for name, member in schema["properties"].items() if name not in named_before}
+    members = {
+        name: member for name, member in schema["properties"].items() if name not in named_before
+    }
     own = r"^(?!agenttool\.)|^agenttool\.custom\."
     schema["$defs"] |= {
-        "preset": {"type": ["object", "null"], "properties": members, "additionalProperties": False},
+        "preset": {
+            "type": ["object", "null"],
+            "properties": members,
+            "additionalProperties": False,
+        },
         "rule": {"anyOf": [{"enum": sorted(rules)}, {"type": "string", "pattern": own}]},
     }
     return schema

@@ -1,7 +1,9 @@
-"""BundleSource: the bundle in use, renewed while calls run; a broken new one is reported and never used.
+"""BundleSource: the bundle in use, renewed while calls run; a broken new one is reported and never
+used.
 
-An engine swaps one immutable compiled bundle for another, so a decision sees the old or the new one, never half of
-both. What can't be loaded, verified or compiled leaves the last good bundle where it is.
+An engine swaps one immutable compiled bundle for another, so a decision sees the old or the new
+one, never half of both. What can't be loaded, verified or compiled leaves the last good bundle
+where it is.
 """
 
 from __future__ import annotations
@@ -58,7 +60,11 @@ class BundleSource:
         self._source = source
         self._verification = verification
         self._on_reload = on_reload
-        self._fetch = HttpFetch(str(source), token=token, timeout=http_timeout, tls=tls) if is_url(source) else None
+        self._fetch = (
+            HttpFetch(str(source), token=token, timeout=http_timeout, tls=tls)
+            if is_url(source)
+            else None
+        )
         self._stamp: object = None
         self._candidate: object = None
         self._refused: object = None
@@ -86,7 +92,9 @@ class BundleSource:
         """Look at the source once, and activate what is new."""
         with self._lock:
             result = self._reload()
-        changed = result.status == "activated" or (result.status == "failed" and result.error != self.last_error)
+        changed = result.status == "activated" or (
+            result.status == "failed" and result.error != self.last_error
+        )
         self.last_error = result.error
         if changed:
             self._report(result)
@@ -97,7 +105,12 @@ class BundleSource:
         swapped: list[Swappable] = []
         try:
             if (loaded := self._load()) is None:
-                return ReloadResult("failed" if self.last_error else "unchanged", previous, previous, self.last_error)
+                return ReloadResult(
+                    "failed" if self.last_error else "unchanged",
+                    previous,
+                    previous,
+                    self.last_error,
+                )
             bundle, self._pending = loaded
             if bundle.digest == self._bundle.digest:
                 self._accept()
@@ -121,7 +134,9 @@ class BundleSource:
         if self._fetch is not None:
             if (fetched := self._fetch.fetch()) is None:
                 return None
-            bundle = bundle_of_archive(fetched[0], origin=str(self._source), verification=self._verification)
+            bundle = bundle_of_archive(
+                fetched[0], origin=str(self._source), verification=self._verification
+            )
             return bundle, fetched[1]
         path = Path(self._source)
         stamp = directory_stamp(path) if path.exists() else ()
@@ -144,7 +159,9 @@ class BundleSource:
 
     def _report(self, result: ReloadResult) -> None:
         if result.status == "failed":
-            _log.error("policy bundle not activated, %s stays in use: %s", result.revision, result.error)
+            _log.error(
+                "policy bundle not activated, %s stays in use: %s", result.revision, result.error
+            )
         if self._on_reload is None:
             return
         try:
@@ -156,7 +173,9 @@ class BundleSource:
         """Look at the source again and again in a background thread, until ``close``."""
         if self._thread is not None:
             return
-        self._thread = threading.Thread(target=self._run, args=(interval,), name="agenttool-policy", daemon=True)
+        self._thread = threading.Thread(
+            target=self._run, args=(interval,), name="agenttool-policy", daemon=True
+        )
         self._thread.start()
 
     def _run(self, interval: float) -> None:

@@ -1,7 +1,8 @@
-"""Settings that name tools, compared with the tools that there are: a slip in a list that restricts says nothing.
+"""Settings that name tools, compared with the tools that there are: a slip in a list that restricts
+says nothing.
 
-Which members name tools stands in ``settings.schema.json``: ``#/$defs/tool`` where any name of a tool counts,
-``#/$defs/exact_tool`` where only its id and ``namespace.name`` do.
+Which members name tools stands in ``settings.schema.json``: ``#/$defs/tool`` where any name of a
+tool counts, ``#/$defs/exact_tool`` where only its id and ``namespace.name`` do.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ class _Entry(NamedTuple):
 
 
 class ToolLists:
-    """Warns once of each entry that fits no tool, when the tools are known; and of each sandbox that is believed.
+    """Warns once of each entry that fits no tool, when the tools are known; and of each sandbox
+    that is believed.
 
     Args:
         bundle: the policy with its settings.
@@ -49,7 +51,11 @@ class ToolLists:
         ours = (bundle.data if bundle is not None else {}).get("agenttool")
         ours = ours if isinstance(ours, Mapping) else {}
         settings = ours.get("settings")
-        self._entries = [_Entry(place, glob.removeprefix("!"), True) for place, globs in more.items() for glob in globs]
+        self._entries = [
+            _Entry(place, glob.removeprefix("!"), True)
+            for place, globs in more.items()
+            for glob in globs
+        ]
         self._sandboxes: set[str] = set()
         if isinstance(settings, Mapping):
             self._entries += _entries(settings, settings_schema(()))
@@ -66,9 +72,17 @@ class ToolLists:
             if entry.place in self._warned or any(_fits(entry, tool) for tool in known):
                 continue
             self._warned.add(entry.place)
-            near = did_you_mean(entry.glob, {name for tool in known for name in (*tool.exact, *tool.others)})
+            near = did_you_mean(
+                entry.glob, {name for tool in known for name in (*tool.exact, *tool.others)}
+            )
             what = "id or namespace.name" if entry.exact else "name"
-            _logger.warning("%s: %r fits the %s of no tool that is known so far%s", entry.place, entry.glob, what, near)
+            _logger.warning(
+                "%s: %r fits the %s of no tool that is known so far%s",
+                entry.place,
+                entry.glob,
+                what,
+                near,
+            )
 
     def warn_of_sandbox(self, tool: str, profile: str | None) -> None:
         """Warn where settings let a tool's own word about a sandbox answer questions."""
@@ -97,12 +111,17 @@ def _entries(settings: Any, schema: Mapping[str, Any]) -> Iterator[_Entry]:
             waiting += [(value, branch, place) for branch in node["anyOf"]]
         elif isinstance(value, Mapping):
             for name, item in value.items():
-                inner = f"{place}.{name}" if re.fullmatch(r"\w+", str(name)) else f"{place}[{name!r}]"
+                inner = (
+                    f"{place}.{name}" if re.fullmatch(r"\w+", str(name)) else f"{place}[{name!r}]"
+                )
                 member = node.get("properties", {}).get(name, node.get("additionalProperties"))
                 waiting.append((name, node.get("propertyNames", {}), inner))
                 waiting.append((item, member if isinstance(member, Mapping) else {}, inner))
         elif isinstance(value, (list, tuple)):
-            waiting += [(item, node.get("items", {}), f"{place}[{number}]") for number, item in enumerate(value)]
+            waiting += [
+                (item, node.get("items", {}), f"{place}[{number}]")
+                for number, item in enumerate(value)
+            ]
 
 
 def _fits(entry: _Entry, tool: ToolNames) -> bool:
@@ -119,5 +138,8 @@ def _choices(glob: str) -> list[str]:
         if choice is None:
             done.append(pattern)
             continue
-        found += [pattern[: choice.start()] + part + pattern[choice.end() :] for part in choice[1].split(",")]
+        found += [
+            pattern[: choice.start()] + part + pattern[choice.end() :]
+            for part in choice[1].split(",")
+        ]
     return done + found

@@ -1,8 +1,9 @@
 """Which Rego builtins the embedded engine has with OPA's answers: measured, not claimed.
 
-``builtin_probes.json`` is written by ``tools/builtin_table.py``, which runs each probe on the engine and on a real
-OPA. Another wheel that offers ``regorus``, or another version, is held to the same answers when it loads a bundle: the
-probes of the builtins that the bundle uses run once per process.
+``builtin_probes.json`` is written by ``tools/builtin_table.py``, which runs each probe on the
+engine and on a real OPA. Another wheel that offers ``regorus``, or another version, is held to the
+same answers when it loads a bundle: the probes of the builtins that the bundle uses run once per
+process.
 """
 
 from __future__ import annotations
@@ -15,22 +16,33 @@ from agenttool_otel.errors import PolicyUnsupported
 from agenttool_otel.policy.engines.native import UNDEFINED, is_panic, new_engine, regorus_version
 from agenttool_otel.values.tables import load_table
 
-_TABLE: Final[dict[str, dict[str, Any]]] = load_table(__package__, "builtin_probes.json")["builtins"]
+_TABLE: Final[dict[str, dict[str, Any]]] = load_table(__package__, "builtin_probes.json")[
+    "builtins"
+]
 
 OPA_BUILTINS: Final = frozenset(_TABLE)
 """Every builtin of the OPA that the table was made with."""
 
-EMBEDDED_BUILTINS: Final = frozenset(name for name, row in _TABLE.items() if row["state"] == "agrees")
+EMBEDDED_BUILTINS: Final = frozenset(
+    name for name, row in _TABLE.items() if row["state"] == "agrees"
+)
 """Builtins that a bundle may use on the embedded engine."""
 
-REFUSED_BUILTINS: Final = frozenset(name for name, row in _TABLE.items() if row["state"] == "refused")
-"""Builtins that are refused on purpose: a decision must depend on its input and on its bundle alone."""
+REFUSED_BUILTINS: Final = frozenset(
+    name for name, row in _TABLE.items() if row["state"] == "refused"
+)
+"""Builtins that are refused on purpose: a decision must depend on its input and on its
+bundle alone.
+"""
 
-NONDETERMINISTIC: Final = frozenset(name for name, row in _TABLE.items() if row["nondeterministic"]) | {
+NONDETERMINISTIC: Final = frozenset(
+    name for name, row in _TABLE.items() if row["nondeterministic"]
+) | {
     "trace",
     "print",
 }
-"""Builtins whose answer depends on more than their arguments; a policy that uses one is not cached."""
+"""Builtins whose answer depends on more than their arguments; a policy that uses one is not cached.
+"""
 
 _verified: set[str] = set()
 
@@ -40,7 +52,9 @@ def verify_builtins(names: Iterable[str]) -> None:
     for name in sorted(set(names) - _verified):
         for expression, expected in _TABLE.get(name, {"probes": []})["probes"]:
             if _answer(expression) != expected:
-                raise PolicyUnsupported(f"{name} does not give OPA's answer on the installed {regorus_version()}")
+                raise PolicyUnsupported(
+                    f"{name} does not give OPA's answer on the installed {regorus_version()}"
+                )
         _verified.add(name)
 
 

@@ -1,8 +1,9 @@
 """EmbeddedEngine: Rego inside this process, the default engine.
 
-An evaluation holds the interpreter lock and can't be interrupted from outside. An answer that took more CPU time than
-its deadline allows is thrown away and counts as a timeout; time in which the machine was busy with something else does
-not count. Who must bound a policy that they don't trust uses ``IsolatedEngine`` or ``OpaServerEngine``.
+An evaluation holds the interpreter lock and can't be interrupted from outside. An answer that took
+more CPU time than its deadline allows is thrown away and counts as a timeout; time in which the
+machine was busy with something else does not count. Who must bound a policy that they don't trust
+uses ``IsolatedEngine`` or ``OpaServerEngine``.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ class EmbeddedEngine:
     """
 
     name = EngineName.EMBEDDED.value
-    capabilities = EngineCapabilities(builtins=EMBEDDED_BUILTINS, coverage=True, counts_cpu_time=True)
+    capabilities = EngineCapabilities(
+        builtins=EMBEDDED_BUILTINS, coverage=True, counts_cpu_time=True
+    )
 
     def __init__(
         self,
@@ -93,16 +96,24 @@ class EmbeddedEngine:
         return self._compiled.guards[entry_point]
 
     def reads(self, entry_point: str, document: Any) -> tuple[int, ReadSet] | None:
-        """Return the bundle's generation and what an entry point can read; ``None`` where that is not proven.
+        """Return the bundle's generation and what an entry point can read; ``None`` where that is
+        not proven.
 
-        What a part of a document leaves open, the read set covers."""
+        What a part of a document leaves open, the read set covers.
+        """
         compiled = self._compiled
         reads = compiled.reads(entry_point, document)
         return None if reads is None else (compiled.generation, reads)
 
     def swap(self, bundle: Bundle) -> None:
-        """Use another bundle from the next evaluation on; those that run finish with the old one."""
-        derived = [(engine, engine._compile(bundle)) for reference in self._derived if (engine := reference())]
+        """Use another bundle from the next evaluation on; those that run finish with the
+        old one.
+        """
+        derived = [
+            (engine, engine._compile(bundle))
+            for reference in self._derived
+            if (engine := reference())
+        ]
         compiled = self._compile(bundle)
         for engine, its_compiled in derived:
             engine._use(bundle, its_compiled)
@@ -110,10 +121,13 @@ class EmbeddedEngine:
 
     def _use(self, bundle: Bundle, compiled: CompiledBundle) -> None:
         self._source, self._compiled = bundle, compiled
-        self.generation = compiled.generation  # told last: whoever read it evaluates with this bundle, or a later one
+        # told last: whoever read it evaluates with this bundle, or a later one
+        self.generation = compiled.generation
 
     def shadowing(self, packages: Sequence[str]) -> EmbeddedEngine:
-        """Return an engine for the same bundle, now and after every swap, in which some packages block nothing."""
+        """Return an engine for the same bundle, now and after every swap, in which some packages
+        block nothing.
+        """
         engine = EmbeddedEngine(
             self._source,
             entry_points=self._entry_points,
@@ -139,8 +153,12 @@ class EmbeddedEngine:
             raise PolicyTimeout(f"the evaluation took longer than {timeout:g} s")
         return EngineAnswer(value, compiled.bundle.revision)
 
-    async def aevaluate(self, entry_point: str, document: PolicyInput, *, timeout: float) -> EngineAnswer:
-        """Evaluate in the event loop's own thread: a decision takes less time than handing it to another."""
+    async def aevaluate(
+        self, entry_point: str, document: PolicyInput, *, timeout: float
+    ) -> EngineAnswer:
+        """Evaluate in the event loop's own thread: a decision takes less time than handing it to
+        another.
+        """
         return self.evaluate(entry_point, document, timeout=timeout)
 
     def close(self) -> None:

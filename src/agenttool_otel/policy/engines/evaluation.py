@@ -1,8 +1,9 @@
 """A compiled bundle, and which thread evaluates it.
 
-Native objects are bound to the thread that made them. Making them costs a thread a millisecond or two, parsing the
-rules for the interpreter ten: too much for a thread that asks once, as frameworks start one for each tool call. So one
-thread of the process evaluates for those that ask seldom, and a thread that asks often gets its own.
+Native objects are bound to the thread that made them. Making them costs a thread a millisecond or
+two, parsing the rules for the interpreter ten: too much for a thread that asks once, as frameworks
+start one for each tool call. So one thread of the process evaluates for those that ask seldom, and
+a thread that asks often gets its own.
 """
 
 from __future__ import annotations
@@ -57,7 +58,13 @@ class CompiledBundle:
     """
 
     def __init__(
-        self, bundle: Bundle, entry_points: Iterable[str], *, fast: bool = True, warm: bool = True, kept: Any = None
+        self,
+        bundle: Bundle,
+        entry_points: Iterable[str],
+        *,
+        fast: bool = True,
+        warm: bool = True,
+        kept: Any = None,
     ) -> None:
         self.bundle = bundle
         self.generation = next(_generations)
@@ -68,7 +75,10 @@ class CompiledBundle:
             return
         self.program = load_program(bundle)
         check_program(
-            self.program, builtins=EMBEDDED_BUILTINS, entry_points=self.entry_points, engine="the embedded engine"
+            self.program,
+            builtins=EMBEDDED_BUILTINS,
+            entry_points=self.entry_points,
+            engine="the embedded engine",
         )
         verify_builtins({call.name for rule in self.program.rules for call in rule.calls})
         self.modules = rewritten(self.program)
@@ -82,11 +92,15 @@ class CompiledBundle:
             self.compiled = self._checked_program(instance)
             instance.use(self.compiled)
         _own_instances()[id(self)] = (weakref.ref(self), instance)
-        self.guards = {entry: guards(self.program, entry_path(entry)) for entry in self.entry_points}
+        self.guards = {
+            entry: guards(self.program, entry_path(entry)) for entry in self.entry_points
+        }
         self.program.forget_trees()
 
     def reads(self, entry_point: str, document: Any) -> ReadSet | None:
-        """Return what an entry point can read of a document; what a part of one leaves open, is covered."""
+        """Return what an entry point can read of a document; what a part of one leaves open, is
+        covered.
+        """
         if entry_point not in self.entry_points:
             return None
         failing = [guard for guard in self.guards[entry_point] if not self._holds(guard, document)]
@@ -96,7 +110,9 @@ class CompiledBundle:
         return self._known_reads[key]
 
     def _holds(self, guard: Guard, document: Any) -> bool:
-        """Tell whether a guard is defined and not false; an error counts as holding, and so does what is not told."""
+        """Tell whether a guard is defined and not false; an error counts as holding, and so does
+        what is not told.
+        """
         if not all(values(document, guard.reads)):
             return True
         try:
@@ -112,7 +128,9 @@ class CompiledBundle:
             return error.cause is not FailClosedCause.UNDEFINED
 
     def _checked_program(self, interpreter: Instance) -> CompiledProgram:
-        """Compile, and keep the result only if it never contradicts the interpreter on made-up inputs."""
+        """Compile, and keep the result only if it never contradicts the interpreter on
+        made-up inputs.
+        """
         compiled = compile_program(self.bundle, self.program, self.entry_points)
         if not compiled.binary:
             return compiled
@@ -127,10 +145,14 @@ class CompiledBundle:
                 except PolicyEvaluationError:
                     same = False
                 if not same:
-                    return CompiledProgram(b"", "the compiled form gave another answer than the interpreter")
+                    return CompiledProgram(
+                        b"", "the compiled form gave another answer than the interpreter"
+                    )
         self.interpreted = machine.stops / machine.runs
         if self.interpreted > _MOSTLY_INTERPRETED:
-            return CompiledProgram(b"", "nearly all inputs need the interpreter: a rule may have two values, or errs")
+            return CompiledProgram(
+                b"", "nearly all inputs need the interpreter: a rule may have two values, or errs"
+            )
         return compiled
 
 
@@ -147,7 +169,9 @@ def compile_bundle(bundle: Bundle, entry_points: Iterable[str], *, fast: bool) -
             _shared.move_to_end(key)
             return known
     started = time.thread_time()
-    compiled = CompiledBundle(bundle, key[1], fast=fast, kept=recall(bundle, key[1]) if fast else None)
+    compiled = CompiledBundle(
+        bundle, key[1], fast=fast, kept=recall(bundle, key[1]) if fast else None
+    )
     if fast and time.thread_time() - started > _WORTH_KEEPING:
         keep(bundle, key[1], tuple(getattr(compiled, name) for name in _KEPT))
     with _shared_lock:
@@ -158,7 +182,9 @@ def compile_bundle(bundle: Bundle, entry_points: Iterable[str], *, fast: bool) -
 
 
 class Instance:
-    """A bundle in one thread: the machine where it is compiled, and the interpreter once that is needed."""
+    """A bundle in one thread: the machine where it is compiled, and the interpreter once that is
+    needed.
+    """
 
     __slots__ = ("_bundle", "_engine", "_entry_points", "_machine", "_modules")
 
@@ -203,7 +229,9 @@ class Instance:
         except BaseException as error:
             raise native_error(error, PolicyEvaluationError, "evaluation failed: ") from None
         if value == UNDEFINED:
-            raise PolicyEvaluationError("the entry point is undefined for this input", cause=FailClosedCause.UNDEFINED)
+            raise PolicyEvaluationError(
+                "the entry point is undefined for this input", cause=FailClosedCause.UNDEFINED
+            )
         return value
 
     def _interpreter(self) -> Any:
@@ -263,7 +291,9 @@ class _Evaluator:
 
     def __init__(self) -> None:
         self._lock = new_lock()
-        self._questions: SimpleQueue[tuple[CompiledBundle, str, str, SimpleQueue[Any]]] = SimpleQueue()
+        self._questions: SimpleQueue[tuple[CompiledBundle, str, str, SimpleQueue[Any]]] = (
+            SimpleQueue()
+        )
         self._thread: threading.Thread | None = None
 
     def ask(self, compiled: CompiledBundle, entry_point: str, text: str) -> tuple[Any, float]:
@@ -271,7 +301,9 @@ class _Evaluator:
         if self._thread is None:
             with self._lock:
                 if self._thread is None:
-                    thread = threading.Thread(target=self._run, name="agenttool-policy-evaluator", daemon=True)
+                    thread = threading.Thread(
+                        target=self._run, name="agenttool-policy-evaluator", daemon=True
+                    )
                     thread.start()
                     self._thread = thread
         reply: SimpleQueue[Any] = SimpleQueue()
@@ -287,7 +319,9 @@ class _Evaluator:
             self._answer(*self._questions.get())
 
     @staticmethod
-    def _answer(compiled: CompiledBundle, entry_point: str, text: str, reply: SimpleQueue[Any]) -> None:
+    def _answer(
+        compiled: CompiledBundle, entry_point: str, text: str, reply: SimpleQueue[Any]
+    ) -> None:
         try:
             reply.put(_timed(_own_instance(compiled), entry_point, text))
         except BaseException as error:

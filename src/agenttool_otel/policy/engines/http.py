@@ -1,9 +1,10 @@
 """One kept-alive HTTP/1.1 connection with one wall-clock deadline for each exchange.
 
-``http.client`` reads with a timeout for each ``recv``, so a server that drips its answer byte by byte holds a caller
-for as long as it likes. Here every wait, for connecting, sending, headers and body, gets what is left until the
-deadline. Nothing comes from the environment: no proxy, no netrc, no cookies; redirects are not followed. A circuit
-breaker says at once that a server is down, instead of waiting for it again.
+``http.client`` reads with a timeout for each ``recv``, so a server that drips its answer byte by
+byte holds a caller for as long as it likes. Here every wait, for connecting, sending, headers and
+body, gets what is left until the deadline. Nothing comes from the environment: no proxy, no netrc,
+no cookies; redirects are not followed. A circuit breaker says at once that a server is down,
+instead of waiting for it again.
 """
 
 from __future__ import annotations
@@ -18,7 +19,12 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
-from agenttool_otel.errors import ConfigurationError, PolicyEvaluationError, PolicyTimeout, PolicyUnavailable
+from agenttool_otel.errors import (
+    ConfigurationError,
+    PolicyEvaluationError,
+    PolicyTimeout,
+    PolicyUnavailable,
+)
 from agenttool_otel.names import FailClosedCause
 from agenttool_otel.values.forks import new_lock
 
@@ -43,9 +49,13 @@ class Endpoint:
         except ValueError:
             raise ConfigurationError("not a usable URL of a policy server") from None
         if parts.scheme not in _DEFAULT_PORTS or not parts.hostname:
-            raise ConfigurationError("the URL of a policy server starts with http:// or https:// and names a host")
+            raise ConfigurationError(
+                "the URL of a policy server starts with http:// or https:// and names a host"
+            )
         if parts.username or parts.password:
-            raise ConfigurationError("credentials do not belong into the URL of a policy server; give a token")
+            raise ConfigurationError(
+                "credentials do not belong into the URL of a policy server; give a token"
+            )
         if parts.scheme == "https" and tls is None:
             tls = ssl.create_default_context()
         target = parts.path or "/"
@@ -53,7 +63,9 @@ class Endpoint:
             target = f"{target}?{parts.query}"
         if any(ord(char) <= 32 or ord(char) >= 127 for char in target):
             raise ConfigurationError("the URL of a policy server has characters that need escaping")
-        return cls(parts.scheme, parts.hostname, port, tls if parts.scheme == "https" else None), target
+        return cls(
+            parts.scheme, parts.hostname, port, tls if parts.scheme == "https" else None
+        ), target
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
@@ -92,8 +104,8 @@ class _DeadlineSocket:
         return io.BufferedReader(_DeadlineReader(self), 16384)
 
     def close(self) -> None:
-        # as with a real socket, what was made by makefile can still be read: http.client closes the connection before
-        # the body is read when the server will close it
+        # as with a real socket, what was made by makefile can still be read: http.client closes the
+        # connection before the body is read when the server will close it
         self._closing = True
         if not self._readers:
             self.sock.close()
@@ -122,7 +134,9 @@ class _DeadlineReader(io.RawIOBase):
 
 
 class HttpConnection:
-    """A connection that is opened when first needed and again after a failure. For one thread at a time."""
+    """A connection that is opened when first needed and again after a failure. For one thread at a
+    time.
+    """
 
     def __init__(self, endpoint: Endpoint, *, limit: int) -> None:
         self.endpoint = endpoint
@@ -152,7 +166,13 @@ class HttpConnection:
         return _DeadlineSocket(raw)
 
     def request(
-        self, method: str, target: str, body: bytes | None, headers: dict[str, str], *, deadline: float
+        self,
+        method: str,
+        target: str,
+        body: bytes | None,
+        headers: dict[str, str],
+        *,
+        deadline: float,
     ) -> HttpAnswer:
         """Exchange one request and its whole answer."""
         done = False
@@ -166,7 +186,8 @@ class HttpConnection:
             content = response.read(self._limit + 1)
             if len(content) > self._limit:
                 raise PolicyEvaluationError(
-                    f"the answer is larger than {self._limit} bytes", cause=FailClosedCause.MALFORMED
+                    f"the answer is larger than {self._limit} bytes",
+                    cause=FailClosedCause.MALFORMED,
                 )
             if response.length:
                 raise http.client.IncompleteRead(b"", response.length)
@@ -176,17 +197,26 @@ class HttpConnection:
         except TimeoutError:
             raise PolicyTimeout("the policy server did not answer in time") from None
         except ssl.SSLCertVerificationError as error:
-            raise PolicyUnavailable(f"the policy server's certificate is refused: {error.verify_message}") from None
+            raise PolicyUnavailable(
+                f"the policy server's certificate is refused: {error.verify_message}"
+            ) from None
         except http.client.IncompleteRead:
-            raise PolicyUnavailable("the policy server closed the connection within its answer") from None
+            raise PolicyUnavailable(
+                "the policy server closed the connection within its answer"
+            ) from None
         except http.client.RemoteDisconnected:
-            raise PolicyUnavailable("the policy server closed the connection without an answer") from None
+            raise PolicyUnavailable(
+                "the policy server closed the connection without an answer"
+            ) from None
         except http.client.HTTPException as error:
             raise PolicyEvaluationError(
-                f"the policy server does not speak HTTP ({type(error).__name__})", cause=FailClosedCause.MALFORMED
+                f"the policy server does not speak HTTP ({type(error).__name__})",
+                cause=FailClosedCause.MALFORMED,
             ) from None
         except OSError as error:
-            raise PolicyUnavailable(f"no connection to the policy server: {error.strerror or error}") from None
+            raise PolicyUnavailable(
+                f"no connection to the policy server: {error.strerror or error}"
+            ) from None
         finally:
             if not done:
                 self.close()
@@ -203,7 +233,11 @@ class CircuitBreaker:
     """Opens after consecutive failures and lets one trial through when its time is over."""
 
     def __init__(
-        self, *, threshold: int = 5, reset_after: float = 2.0, clock: Callable[[], float] = time.monotonic
+        self,
+        *,
+        threshold: int = 5,
+        reset_after: float = 2.0,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         if threshold < 1 or reset_after <= 0:
             raise ValueError("a circuit breaker needs a threshold of at least 1 and a time above 0")
@@ -224,7 +258,8 @@ class CircuitBreaker:
 
     def enter(self) -> None:
         """Ask for leave to call the server."""
-        # an unlocked look first: closed is the common case, and a stale look only lets one more call try
+        # an unlocked look first: closed is the common case, and a stale look only lets one more
+        # call try
         if self._retry_at is None:
             return
         with self._lock:
@@ -236,7 +271,8 @@ class CircuitBreaker:
                     "the policy server is known to be unreachable; not asked again yet",
                     cause=FailClosedCause.CIRCUIT_OPEN,
                 )
-            # this caller is the trial; everybody else waits for its outcome, or for its time to run out
+            # this caller is the trial; everybody else waits for its outcome, or for its time to run
+            # out
             self._retry_at = now + self._reset_after
 
     def succeeded(self) -> None:

@@ -1,8 +1,8 @@
 """IsolatedEngine: the embedded engine in a process of its own, which is killed at the deadline.
 
-For policies whose running time nobody vouches for: an evaluation inside this process can't be interrupted, one in a
-child process can. It costs a pipe's round trip for each decision. Crashes of native code, which would take this
-process along, take the child along instead.
+For policies whose running time nobody vouches for: an evaluation inside this process can't be
+interrupted, one in a child process can. It costs a pipe's round trip for each decision. Crashes of
+native code, which would take this process along, take the child along instead.
 """
 
 from __future__ import annotations
@@ -20,13 +20,23 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from agenttool_otel.errors import PolicyEvaluationError, PolicyLoadError, PolicyTimeout, PolicyUnavailable
+from agenttool_otel.errors import (
+    PolicyEvaluationError,
+    PolicyLoadError,
+    PolicyTimeout,
+    PolicyUnavailable,
+)
 from agenttool_otel.names import EngineName, EntryPoint, FailClosedCause
 from agenttool_otel.policy.bundles.bundle import Bundle
 from agenttool_otel.policy.bundles.load import load_bundle
 from agenttool_otel.policy.engines.builtins import EMBEDDED_BUILTINS
 from agenttool_otel.policy.engines.evaluation import CompiledBundle, Instance
-from agenttool_otel.policy.jsonio import MAX_ANSWER_BYTES, MAX_INPUT_BYTES, decode_strict, encode_document
+from agenttool_otel.policy.jsonio import (
+    MAX_ANSWER_BYTES,
+    MAX_INPUT_BYTES,
+    decode_strict,
+    encode_document,
+)
 from agenttool_otel.policy.types import EngineAnswer, EngineCapabilities, PolicyInput
 from agenttool_otel.values.forks import new_lock
 
@@ -42,7 +52,10 @@ class _Child:
     def __init__(self, bundle: Bundle, entry_points: Iterable[str]) -> None:
         # the package's own directory for the child's path, wherever it was imported from
         root = str(Path(__file__).resolve().parents[3])
-        environment = {"PATH": os.defpath, "PYTHONPATH": os.pathsep.join([root, *filter(None, sys.path)])}
+        environment = {
+            "PATH": os.defpath,
+            "PYTHONPATH": os.pathsep.join([root, *filter(None, sys.path)]),
+        }
         self._process = subprocess.Popen(
             [sys.executable, "-m", "agenttool_otel.policy.engines.isolated"],
             stdin=subprocess.PIPE,
@@ -51,9 +64,15 @@ class _Child:
             env=environment,
             bufsize=0,
         )
-        setup = {"modules": dict(bundle.modules), "data": bundle.data_json, "entry_points": list(entry_points)}
+        setup = {
+            "modules": dict(bundle.modules),
+            "data": bundle.data_json,
+            "entry_points": list(entry_points),
+        }
         try:
-            if (reply := self.ask(json.dumps(setup).encode(), time.monotonic() + _START_SECONDS)) != b"ready":
+            if (
+                reply := self.ask(json.dumps(setup).encode(), time.monotonic() + _START_SECONDS)
+            ) != b"ready":
                 raise PolicyLoadError(reply.decode())
         except BaseException:
             self.stop()
@@ -69,7 +88,9 @@ class _Child:
             size = _HEADER.unpack(self._receive(pipe_out.fileno(), _HEADER.size, deadline))[0]
             return self._receive(pipe_out.fileno(), size, deadline)
         except OSError:
-            raise PolicyUnavailable("the policy process ended", cause=FailClosedCause.ENGINE_PANIC) from None
+            raise PolicyUnavailable(
+                "the policy process ended", cause=FailClosedCause.ENGINE_PANIC
+            ) from None
 
     @staticmethod
     def _wait(pipe: int, event: int, deadline: float) -> None:
@@ -184,7 +205,8 @@ class IsolatedEngine:
         self._children.swap(bundle, self._checked(bundle))
 
     def _checked(self, bundle: Bundle) -> _Child:
-        CompiledBundle(bundle, self._entry_points, fast=False, warm=False)  # its text; the child evaluates it
+        # its text; the child evaluates it
+        CompiledBundle(bundle, self._entry_points, fast=False, warm=False)
         return _Child(bundle, self._entry_points)
 
     def evaluate(self, entry_point: str, document: PolicyInput, *, timeout: float) -> EngineAnswer:
@@ -200,10 +222,14 @@ class IsolatedEngine:
         self._children.give_back(bundle, child)
         answer = decode_strict(reply, limit=MAX_ANSWER_BYTES)
         if "error" in answer:
-            raise PolicyEvaluationError(str(answer["error"]), cause=FailClosedCause(answer["cause"]))
+            raise PolicyEvaluationError(
+                str(answer["error"]), cause=FailClosedCause(answer["cause"])
+            )
         return EngineAnswer(answer["value"], bundle.revision)
 
-    async def aevaluate(self, entry_point: str, document: PolicyInput, *, timeout: float) -> EngineAnswer:
+    async def aevaluate(
+        self, entry_point: str, document: PolicyInput, *, timeout: float
+    ) -> EngineAnswer:
         """Evaluate without blocking the event loop; as ``evaluate``."""
         return await asyncio.to_thread(self.evaluate, entry_point, document, timeout=timeout)
 

@@ -1,9 +1,11 @@
-"""What checking and compiling a bundle leaves behind, kept for the next process beside Python's own bytecode.
+"""What checking and compiling a bundle leaves behind, kept for the next process beside Python's own
+bytecode.
 
-It takes 0.4 s of CPU time and gives the same each time. The file lies in ``__pycache__``, where the compiled form of
-this package's own code lies: whoever may write there may change that code anyway, so it is trusted as that is, and
-written under the same conditions (``PYTHONDONTWRITEBYTECODE``, ``PYTHONPYCACHEPREFIX``). Its name is a digest of
-everything that it was made from: the bundle, the entry points, the engine, this package's policy code, Python.
+It takes 0.4 s of CPU time and gives the same each time. The file lies in ``__pycache__``, where the
+compiled form of this package's own code lies: whoever may write there may change that code anyway,
+so it is trusted as that is, and written under the same conditions (``PYTHONDONTWRITEBYTECODE``,
+``PYTHONPYCACHEPREFIX``). Its name is a digest of everything that it was made from: the bundle, the
+entry points, the engine, this package's policy code, Python.
 """
 
 from __future__ import annotations
@@ -33,7 +35,10 @@ def recall(bundle: Bundle, entry_points: Sequence[str]) -> Any:
         path = _place(bundle, entry_points)
         with path.open("rb") as file:
             state = os.fstat(file.fileno())
-            if state.st_mode & _OTHERS_MAY_WRITE or state.st_uid not in (os.geteuid(), Path(__file__).stat().st_uid):
+            if state.st_mode & _OTHERS_MAY_WRITE or state.st_uid not in (
+                os.geteuid(),
+                Path(__file__).stat().st_uid,
+            ):
                 return None
             content = file.read()
         if hashlib.sha256(content[32:]).digest() != content[:32]:
@@ -44,7 +49,9 @@ def recall(bundle: Bundle, entry_points: Sequence[str]) -> Any:
 
 
 def keep(bundle: Bundle, entry_points: Sequence[str], kept: Any) -> None:
-    """Keep what a bundle was compiled to, if Python may write bytecode; others may read that of the stock bundle."""
+    """Keep what a bundle was compiled to, if Python may write bytecode; others may read that of the
+    stock bundle.
+    """
     if sys.dont_write_bytecode:
         return
     with contextlib.suppress(OSError, AttributeError, NotImplementedError, ValueError):
@@ -52,15 +59,27 @@ def keep(bundle: Bundle, entry_points: Sequence[str], kept: Any) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         content = pickle.dumps(kept)
         is_stock = bundle.digest == load_bundle(default_bundle_path()).digest
-        replace_file(path, hashlib.sha256(content).digest() + content, mode=0o644 if is_stock else 0o600)
-        for old in sorted(path.parent.glob("bundle-*.bin"), key=lambda item: -item.stat().st_mtime)[_FILES:]:
+        replace_file(
+            path, hashlib.sha256(content).digest() + content, mode=0o644 if is_stock else 0o600
+        )
+        for old in sorted(path.parent.glob("bundle-*.bin"), key=lambda item: -item.stat().st_mtime)[
+            _FILES:
+        ]:
             old.unlink()
 
 
 def _place(bundle: Bundle, entry_points: Sequence[str]) -> Path:
-    own = (path for path in Path(__file__).parents[1].rglob("*.*") if path.suffix in (".py", ".toml", ".json"))
+    own = (
+        path
+        for path in Path(__file__).parents[1].rglob("*.*")
+        if path.suffix in (".py", ".toml", ".json")
+    )
     sources = [Path(regorus_module().regorus.__file__), *sorted(own)]
-    stated = [f"{path} {found.st_size} {found.st_mtime_ns}" for path in sources if (found := path.stat())]
+    stated = [
+        f"{path} {found.st_size} {found.st_mtime_ns}" for path in sources if (found := path.stat())
+    ]
     modules = [text for item in sorted(bundle.modules.items()) for text in item]
-    digest = digest_of((sys.version, *stated, *entry_points, "", *bundle.roots, bundle.data_json, *modules))
+    digest = digest_of(
+        (sys.version, *stated, *entry_points, "", *bundle.roots, bundle.data_json, *modules)
+    )
     return Path(cache_from_source(__file__)).with_name(f"bundle-{digest}.bin")

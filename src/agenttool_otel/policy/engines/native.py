@@ -1,13 +1,16 @@
-"""The ``regorus`` module: its objects, which only one thread may use, and its failures as exceptions of this package.
+"""The ``regorus`` module: its objects, which only one thread may use, and its failures as
+exceptions of this package.
 
-Its panics derive from ``BaseException`` and so pass every ``except Exception``; its errors carry source excerpts,
-quoted values and a native stack trace, none of which may reach a span. Both are reduced here to file, line and cause.
+Its panics derive from ``BaseException`` and so pass every ``except Exception``; its errors carry
+source excerpts, quoted values and a native stack trace, none of which may reach a span. Both are
+reduced here to file, line and cause.
 
-A native object panics when another thread than its own uses it, and prints an unraisable error and leaks when another
-thread drops it. Who drops an object last is not in our hands: an exception keeps the frames that it passed, and with
-them whatever their variables hold, and may cross threads in a future; a cycle is collected in any thread; ``fork`` and
-the end of the interpreter drop what the other threads held. So the object itself stays in a table of its thread, and
-everything else holds an ``Owned``, which any thread may drop.
+A native object panics when another thread than its own uses it, and prints an unraisable error and
+leaks when another thread drops it. Who drops an object last is not in our hands: an exception keeps
+the frames that it passed, and with them whatever their variables hold, and may cross threads in a
+future; a cycle is collected in any thread; ``fork`` and the end of the interpreter drop what the
+other threads held. So the object itself stays in a table of its thread, and everything else holds
+an ``Owned``, which any thread may drop.
 """
 
 from __future__ import annotations
@@ -33,7 +36,13 @@ _Error = TypeVar("_Error", bound=PolicyError)
 UNDEFINED: Final = "<undefined>"
 """What an evaluation gives for a rule without a value."""
 
-_PASS_THROUGH: Final = (KeyboardInterrupt, SystemExit, GeneratorExit, asyncio.CancelledError, MemoryError)
+_PASS_THROUGH: Final = (
+    KeyboardInterrupt,
+    SystemExit,
+    GeneratorExit,
+    asyncio.CancelledError,
+    MemoryError,
+)
 _PLACE: Final = re.compile(r"^-->\s*(.+?):(\d+):(\d+)\s*$", re.MULTILINE)
 _CAUSE: Final = re.compile(r"^error:\s*(.+)$", re.MULTILINE)
 _QUOTED: Final = re.compile(r"`[^`]*`|\"[^\"]*\"")
@@ -54,7 +63,8 @@ def regorus_module() -> Any:
 
 
 def _without_backtraces(regorus: Any) -> None:
-    """Make the library decide for good that its errors carry no native stack trace, of which each takes 50 ms.
+    """Make the library decide for good that its errors carry no native stack trace, of which each
+    takes 50 ms.
 
     It looks at these variables once, at its first error, so they can be put back after that.
     """
@@ -73,7 +83,9 @@ def _without_backtraces(regorus: Any) -> None:
 
 @cache
 def regorus_version() -> str:
-    """Return name and version of the installed distribution that offers ``regorus``, or ``unknown``."""
+    """Return name and version of the installed distribution that offers ``regorus``, or
+    ``unknown``.
+    """
     from importlib import metadata
 
     for name in metadata.packages_distributions().get("regorus", []):
@@ -83,7 +95,8 @@ def regorus_version() -> str:
 
 _keys = itertools.count()
 _tables: Final[dict[int, dict[int, Any]]] = {}
-# never dropped: what threads still hold when the process ends, or in the child of a fork, goes with the process
+# never dropped: what threads still hold when the process ends, or in the child of a fork, goes with
+# the process
 ctypes.pythonapi.Py_IncRef(ctypes.py_object(_tables))
 
 
@@ -104,7 +117,9 @@ class _Table:
             self.natives.pop(self.dropped.popleft(), None)
 
     def __del__(
-        self, thread: Callable[[], int] = threading.get_ident, tables: dict[int, dict[int, Any]] = _tables
+        self,
+        thread: Callable[[], int] = threading.get_ident,
+        tables: dict[int, dict[int, Any]] = _tables,
     ) -> None:
         if thread() == self.thread:
             tables.pop(id(self.natives), None)
@@ -122,8 +137,9 @@ _local = _Local()
 class Owned:
     """Stands for a native object of the thread that made it.
 
-    Every attribute is the object's own. An attribute is to be called at once and never kept in a variable: it would
-    hold the object."""
+    Every attribute is the object's own. An attribute is to be called at once and never kept in a
+    variable: it would hold the object.
+    """
 
     __slots__ = ("_dropped", "_key", "_table", "_thread")
 
@@ -155,7 +171,9 @@ def new_engine() -> Any:
     return Owned(regorus_module().Engine)
 
 
-def loaded_engine(modules: Iterable[tuple[str, str]], data_json: str, *, what: str = "the bundle") -> Any:
+def loaded_engine(
+    modules: Iterable[tuple[str, str]], data_json: str, *, what: str = "the bundle"
+) -> Any:
     """Return a fresh engine with some modules, each with its file, and a data document."""
     engine = new_engine()
     try:
@@ -168,7 +186,9 @@ def loaded_engine(modules: Iterable[tuple[str, str]], data_json: str, *, what: s
 
 
 def new_machine(binary: bytes) -> Any:
-    """Return a fresh machine with a compiled program, usable in this thread only; any thread may drop it."""
+    """Return a fresh machine with a compiled program, usable in this thread only; any thread may
+    drop it.
+    """
     machine = Owned(regorus_module().Rvm)
     machine.load_program(_program(binary))
     return machine
@@ -197,7 +217,11 @@ def native_error(error: BaseException, kind: type[_Error], prefix: str = "") -> 
     if cause is not None:
         reason = cause.group(1)
     else:
-        lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("-->")]
+        lines = [
+            line.strip()
+            for line in text.splitlines()
+            if line.strip() and not line.startswith("-->")
+        ]
         reason = lines[0] if lines else type(error).__name__
     if not issubclass(kind, PolicyLoadError):
         # quoted parts may be values that came from the input

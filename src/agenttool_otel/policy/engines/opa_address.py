@@ -1,4 +1,6 @@
-"""How to reach an OPA server: address, TLS and credentials, for decisions and for opa-python-client."""
+"""How to reach an OPA server: address, TLS and credentials, for decisions and for
+opa-python-client.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ class TokenSource:
     def _checked(token: str) -> str:
         token = token.strip()
         if not token or not token.isascii() or any(ord(char) <= 32 for char in token):
-            raise ConfigurationError("the token for the policy server is empty or has characters no token has")
+            raise ConfigurationError(
+                "the token for the policy server is empty or has characters no token has"
+            )
         return token
 
     def get(self) -> str | None:
@@ -76,11 +80,17 @@ class OpaAddress:
             try:
                 tls = ssl.create_default_context(cafile=None if ca_file is None else str(ca_file))
                 if client_cert is not None:
-                    tls.load_cert_chain(str(client_cert), None if client_key is None else str(client_key))
+                    tls.load_cert_chain(
+                        str(client_cert), None if client_key is None else str(client_key)
+                    )
             except (OSError, ssl.SSLError) as error:
-                raise ConfigurationError(f"the TLS files for the policy server can't be used: {error}") from None
+                raise ConfigurationError(
+                    f"the TLS files for the policy server can't be used: {error}"
+                ) from None
         elif ca_file is not None or client_cert is not None:
-            raise ConfigurationError("certificates are given for a policy server that is not reached over https")
+            raise ConfigurationError(
+                "certificates are given for a policy server that is not reached over https"
+            )
         endpoint, target = Endpoint.parse(url, tls=tls)
         if "?" in target:
             raise ConfigurationError("the URL of a policy server has no query")
@@ -97,7 +107,8 @@ class OpaAddress:
 def open_client(address: OpaAddress, *, timeout: float = 5.0) -> Any:
     """Return an ``opa_client.OpaClient`` without its holes.
 
-    On its own it would take a token from netrc and proxies from the environment, and follow redirects to other hosts.
+    On its own it would take a token from netrc and proxies from the environment, and follow
+    redirects to other hosts.
     """
     try:
         from opa_client.opa import OpaClient

@@ -1,8 +1,9 @@
 """OpaServerEngine: decisions from a real OPA over HTTP.
 
-A decision is one request on a kept-alive connection, with one deadline for everything and an answer that is decoded
-strictly. Policies, data and health go through opa-python-client (``.client``, the extra ``opa-server``): fast enough
-for people, but its timeout is for each read, and it takes an undefined answer for a value.
+A decision is one request on a kept-alive connection, with one deadline for everything and an answer
+that is decoded strictly. Policies, data and health go through opa-python-client (``.client``, the
+extra ``opa-server``): fast enough for people, but its timeout is for each read, and it takes an
+undefined answer for a value.
 """
 
 from __future__ import annotations
@@ -17,13 +18,23 @@ from typing import Any, Final
 
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from agenttool_otel.errors import PolicyError, PolicyEvaluationError, PolicyTimeout, PolicyUnavailable
+from agenttool_otel.errors import (
+    PolicyError,
+    PolicyEvaluationError,
+    PolicyTimeout,
+    PolicyUnavailable,
+)
 from agenttool_otel.names import EngineName, FailClosedCause
 from agenttool_otel.policy.bundles.check import entry_path
 from agenttool_otel.policy.engines.builtins import OPA_BUILTINS
 from agenttool_otel.policy.engines.http import CircuitBreaker, HttpAnswer, HttpConnection
 from agenttool_otel.policy.engines.opa_address import OpaAddress, open_client
-from agenttool_otel.policy.jsonio import MAX_ANSWER_BYTES, MAX_INPUT_BYTES, decode_strict, encode_document
+from agenttool_otel.policy.jsonio import (
+    MAX_ANSWER_BYTES,
+    MAX_INPUT_BYTES,
+    decode_strict,
+    encode_document,
+)
 from agenttool_otel.policy.types import EngineAnswer, EngineCapabilities, PolicyInput
 from agenttool_otel.values.forks import new_lock
 
@@ -43,7 +54,8 @@ class OpaServerEngine:
         ca_file: certificates to trust instead of the system's.
         client_cert: client certificate for mutual TLS.
         client_key: its key.
-        retries: how often a failure that can't have been an answer is tried again within the deadline.
+        retries: how often a failure that can't have been an answer is tried again within the
+          deadline.
         breaker: circuit breaker; ``None``: one with the defaults.
         max_answer_bytes: largest answer that is read.
         max_input_bytes: largest encoded input that is sent.
@@ -54,7 +66,9 @@ class OpaServerEngine:
     """
 
     name = EngineName.OPA_SERVER.value
-    capabilities = EngineCapabilities(builtins=OPA_BUILTINS, remote=True, tracing=True, coverage=True)
+    capabilities = EngineCapabilities(
+        builtins=OPA_BUILTINS, remote=True, tracing=True, coverage=True
+    )
 
     def __init__(
         self,
@@ -72,7 +86,12 @@ class OpaServerEngine:
         max_idle_connections: int = 32,
     ) -> None:
         self._address = OpaAddress.make(
-            url, token=token, token_file=token_file, ca_file=ca_file, client_cert=client_cert, client_key=client_key
+            url,
+            token=token,
+            token_file=token_file,
+            ca_file=ca_file,
+            client_cert=client_cert,
+            client_key=client_key,
         )
         self._retries = retries
         self._breaker = breaker or CircuitBreaker()
@@ -80,7 +99,8 @@ class OpaServerEngine:
         self._max_input_bytes = max_input_bytes
         self._max_idle = max_idle_connections
         self._idle: list[HttpConnection] = []
-        # one for each event loop, so that neither a fork nor another loop waits for threads that are not there
+        # one for each event loop, so that neither a fork nor another loop waits for threads that
+        # are not there
         self._threads: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, ThreadPoolExecutor] = (
             weakref.WeakKeyDictionary()
         )
@@ -92,7 +112,9 @@ class OpaServerEngine:
 
     @property
     def revision(self) -> str:
-        """Revision that the last answer stated; empty before the first one, or when OPA serves no bundle."""
+        """Revision that the last answer stated; empty before the first one, or when OPA serves no
+        bundle.
+        """
         return self._revision
 
     @property
@@ -108,22 +130,28 @@ class OpaServerEngine:
         connection = HttpConnection(self._address.endpoint, limit=self._max_answer_bytes)
         target = f"{self._address.prefix}/health"
         try:
-            answer = connection.request("GET", target, None, {}, deadline=time.monotonic() + timeout)
+            answer = connection.request(
+                "GET", target, None, {}, deadline=time.monotonic() + timeout
+            )
         except PolicyError:
             return False
         finally:
             connection.close()
         return answer.status == 200
 
-    # --- decisions ---------------------------------------------------------------------------------------------------
+    # --- decisions --------------------------------------------------------------------------------
 
     def evaluate(self, entry_point: str, document: PolicyInput, *, timeout: float) -> EngineAnswer:
         """Ask; see ``PolicyEngine``."""
         deadline = time.monotonic() + timeout
         return self._ask(*self._prepare(entry_point, document), deadline)
 
-    async def aevaluate(self, entry_point: str, document: PolicyInput, *, timeout: float) -> EngineAnswer:
-        """Ask on a thread of this event loop's, at most ``max_idle_connections`` at a time; as ``evaluate``."""
+    async def aevaluate(
+        self, entry_point: str, document: PolicyInput, *, timeout: float
+    ) -> EngineAnswer:
+        """Ask on a thread of this event loop's, at most ``max_idle_connections`` at a time; as
+        ``evaluate``.
+        """
         deadline = time.monotonic() + timeout
         # here and not on the thread: the trace context is this task's
         request = self._prepare(entry_point, document)
@@ -132,14 +160,18 @@ class OpaServerEngine:
             threads = self._threads[loop] = ThreadPoolExecutor(self._max_idle, "agenttool-opa")
         return await loop.run_in_executor(threads, self._ask, *request, deadline)
 
-    def _ask(self, target: str, body: bytes, headers: dict[str, str], deadline: float) -> EngineAnswer:
+    def _ask(
+        self, target: str, body: bytes, headers: dict[str, str], deadline: float
+    ) -> EngineAnswer:
         attempt = 0
         while True:
             self._breaker.enter()
             try:
                 answer = self._exchange(target, body, headers, deadline)
                 if answer.status in _TRANSIENT:
-                    raise PolicyUnavailable(f"the policy server answered with status {answer.status}")
+                    raise PolicyUnavailable(
+                        f"the policy server answered with status {answer.status}"
+                    )
             except (PolicyUnavailable, PolicyTimeout) as error:
                 self._breaker.failed()
                 pause = self._pause(error, attempt, deadline)
@@ -149,7 +181,9 @@ class OpaServerEngine:
             self._breaker.succeeded()
             return self._read(answer.status, answer.body)
 
-    def _exchange(self, target: str, body: bytes, headers: dict[str, str], deadline: float) -> HttpAnswer:
+    def _exchange(
+        self, target: str, body: bytes, headers: dict[str, str], deadline: float
+    ) -> HttpAnswer:
         try:
             connection = self._idle.pop()
         except IndexError:
@@ -160,7 +194,8 @@ class OpaServerEngine:
         except PolicyUnavailable:
             if not reused:
                 raise
-            # a kept-alive connection that the server closed meanwhile; the others are most likely gone, too
+            # a kept-alive connection that the server closed meanwhile; the others are most likely
+            # gone, too
             self._drop_idle()
             answer = connection.request("POST", target, body, headers, deadline=deadline)
         if connection.is_open and len(self._idle) < self._max_idle and not self._closed:
@@ -169,7 +204,9 @@ class OpaServerEngine:
             connection.close()
         return answer
 
-    def _prepare(self, entry_point: str, document: PolicyInput) -> tuple[str, bytes, dict[str, str]]:
+    def _prepare(
+        self, entry_point: str, document: PolicyInput
+    ) -> tuple[str, bytes, dict[str, str]]:
         if self._closed:
             raise PolicyUnavailable("the policy engine is closed")
         if (target := self._targets.get(entry_point)) is None:
@@ -178,9 +215,14 @@ class OpaServerEngine:
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if (token := self._address.tokens.get()) is not None:
             headers["Authorization"] = f"Bearer {token}"
-        # the trace context alone: baggage is the application's and none of the policy server's business
+        # the trace context alone: baggage is the application's and none of the policy server's
+        # business
         _propagator.inject(headers)
-        return target, b'{"input":' + encode_document(document, limit=self._max_input_bytes) + b"}", headers
+        return (
+            target,
+            b'{"input":' + encode_document(document, limit=self._max_input_bytes) + b"}",
+            headers,
+        )
 
     def _pause(self, error: PolicyError, attempt: int, deadline: float) -> float:
         """Return how long to wait before trying again, or raise when there is no point in it."""
@@ -193,15 +235,22 @@ class OpaServerEngine:
     def _read(self, status: int, content: bytes) -> EngineAnswer:
         if 300 <= status < 400:
             raise PolicyEvaluationError(
-                f"the policy server redirects (status {status}), which is refused", cause=FailClosedCause.MALFORMED
+                f"the policy server redirects (status {status}), which is refused",
+                cause=FailClosedCause.MALFORMED,
             )
         if status in (401, 403):
             raise PolicyUnavailable(f"the policy server refuses the credentials (status {status})")
         if status != 200:
-            raise PolicyEvaluationError(f"the policy server answered with status {status}{_code(content)}")
-        document = decode_strict(content, what="policy server's answer", limit=self._max_answer_bytes)
+            raise PolicyEvaluationError(
+                f"the policy server answered with status {status}{_code(content)}"
+            )
+        document = decode_strict(
+            content, what="policy server's answer", limit=self._max_answer_bytes
+        )
         if type(document) is not dict:
-            raise PolicyEvaluationError("the policy server's answer is not an object", cause=FailClosedCause.MALFORMED)
+            raise PolicyEvaluationError(
+                "the policy server's answer is not an object", cause=FailClosedCause.MALFORMED
+            )
         if "result" not in document:
             raise PolicyEvaluationError(
                 "the entry point is undefined on the policy server", cause=FailClosedCause.UNDEFINED

@@ -26,7 +26,9 @@ class RefusingEngine:
         """Refuse."""
         self._refuse()
 
-    async def aevaluate(self, entry_point: str, document: PolicyInput, *, timeout: float) -> EngineAnswer:
+    async def aevaluate(
+        self, entry_point: str, document: PolicyInput, *, timeout: float
+    ) -> EngineAnswer:
         """Refuse; as ``evaluate``."""
         self._refuse()
 

@@ -1,9 +1,10 @@
 """Rules rewritten so that what is undefined means the same in both forms of regorus as it does in OPA.
 
-Where the value that a body leads to is undefined, OPA takes that body for false. The interpreter then drops what the
-rule found before, too (``contains x.name if some x in list``), and neither form tries an ``else``; the compiled form
-adds the undefined value to the set. So such a value is given to a variable at the end of the body, as OPA's own
-compiler does. A value that is shown to be defined stays where it is.
+Where the value that a body leads to is undefined, OPA takes that body for false. The interpreter
+then drops what the rule found before, too (``contains x.name if some x in list``), and neither form
+tries an ``else``; the compiled form adds the undefined value to the set. So such a value is given
+to a variable at the end of the body, as OPA's own compiler does. A value that is shown to be
+defined stays where it is.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ class Edits:
         self._changes.append(_Change(start, 1, end, text))
 
     def end_of(self, query: dict[str, Any]) -> int:
-        """Return where statements can follow those of a body, which gets braces where it has none."""
+        """Return where statements can follow those of a body, which gets braces where it
+        has none.
+        """
         start, end = query["span"]["start"], query["span"]["end"]
         if self._text[start : start + 1] in (b"{", b"|"):
             return int(end) - 1
@@ -67,14 +70,20 @@ class Edits:
         self._changes.append(_Change(at, -1, at, f" {statement}; "))
 
     def bind(self, span: dict[str, int], query: dict[str, Any]) -> None:
-        """Put a variable in the place of a part, and give it the part's value at the end of a body."""
+        """Put a variable in the place of a part, and give it the part's value at the end of
+        a body.
+        """
         start, end, name = span["start"], span["end"], f"value_{span['start']}__"
         at = self.end_of(query)
         self._changes.append(_Change(start, 0, end, name))
-        self._changes.append(_Change(at, 2, at, f"{self._separator(at)}some {name}; {name} = ", (start, end)))
+        self._changes.append(
+            _Change(at, 2, at, f"{self._separator(at)}some {name}; {name} = ", (start, end))
+        )
 
     def _separator(self, at: int) -> str:
-        """What divides a statement from the one before it; the lines of the text stay what they are."""
+        """What divides a statement from the one before it; the lines of the text stay what
+        they are.
+        """
         first = all(change.moved is None or change.at != at for change in self._changes)
         return " " if first and self._text[:at].rstrip(b" \t").endswith(b"\n") else "; "
 
@@ -171,7 +180,9 @@ def _always_there(path: Path) -> bool:
 
 
 def bind_values(rule: Rule, defined: Definedness, edits: Edits) -> None:
-    """Let a body of a rule, or of a comprehension in it, fail where the value that it leads to is undefined."""
+    """Let a body of a rule, or of a comprehension in it, fail where the value that it leads to is
+    undefined.
+    """
     spec = rule.node.get("Spec")
     if spec is None:
         return

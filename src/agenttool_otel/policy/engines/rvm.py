@@ -1,9 +1,10 @@
 """The compiled form of a bundle, and the guards that make its silence about errors harmless.
 
-Calls whose arguments are not proven to have the right types go through guard functions, and bodies that could give a
-rule a second value begin with a guard. A guard that finds what would be an error makes the machine run into its
-instruction limit, the one failure that no rule swallows. Whoever asked then asks the interpreter, which says exactly
-what went wrong. Policies for which this can't be arranged are not compiled.
+Calls whose arguments are not proven to have the right types go through guard functions, and bodies
+that could give a rule a second value begin with a guard. A guard that finds what would be an error
+makes the machine run into its instruction limit, the one failure that no rule swallows. Whoever
+asked then asks the interpreter, which says exactly what went wrong. Policies for which this can't
+be arranged are not compiled.
 """
 
 from __future__ import annotations
@@ -18,7 +19,12 @@ from agenttool_otel.policy.bundles.bundle import Bundle
 from agenttool_otel.policy.bundles.check import entry_path
 from agenttool_otel.policy.bundles.rego import Call, Program, Rule, calls_with_arguments, walk
 from agenttool_otel.policy.engines.builtins import NONDETERMINISTIC
-from agenttool_otel.policy.engines.native import UNDEFINED, native_error, new_machine, regorus_module
+from agenttool_otel.policy.engines.native import (
+    UNDEFINED,
+    native_error,
+    new_machine,
+    regorus_module,
+)
 from agenttool_otel.policy.engines.rewriting import Definedness, Edits, Uneditable, bind_values
 from agenttool_otel.policy.engines.rvm_safety import Safety, only
 from agenttool_otel.values.tables import load_table
@@ -27,8 +33,8 @@ _GUARD: Final = "agenttool_guard"
 _TYPES: Final[dict[str, Any]] = load_table(__package__, "builtin_types.toml")
 _TOTAL: Final = frozenset(_TYPES["total"])
 
-# The machine stops at 25,000 instructions, which takes a millisecond. In its suspendable mode it could stop at once,
-# but there it loses the values of some rules.
+# The machine stops at 25,000 instructions, which takes a millisecond. In its suspendable mode it
+# could stop at once, but there it loses the values of some rules.
 _STOP: Final = f"""
 loop := [{", ".join("0" for _ in range(32))}]
 
@@ -43,7 +49,9 @@ class CompiledProgram(NamedTuple):
     reason: str = ""  # why there is none
 
 
-def compile_program(bundle: Bundle, program: Program, entry_points: Sequence[str]) -> CompiledProgram:
+def compile_program(
+    bundle: Bundle, program: Program, entry_points: Sequence[str]
+) -> CompiledProgram:
     """Compile a bundle, if that is safe."""
     rules: dict[int, Rule] = {}
     for entry_point in entry_points:
@@ -63,17 +71,22 @@ def compile_program(bundle: Bundle, program: Program, entry_points: Sequence[str
             _check_values(rule, defined, edits[rule.file])
         for rule, body in safety.doubtful_bodies(list(rules.values())):
             if body is None or not body["query"]["stmts"]:
-                return CompiledProgram(b"", f"{rule.file}:{rule.line}: {rule.name}: could have several values")
+                return CompiledProgram(
+                    b"", f"{rule.file}:{rule.line}: {rule.name}: could have several values"
+                )
             edits[rule.file].begin(body["query"], f"data.{_GUARD}.stop(0)")
         modules = [(module.file, edits[module.file].edited()) for module in program.modules]
     except Uneditable as error:
         return CompiledProgram(b"", str(error))
     text = "\n\n".join([f"package {_GUARD}", _STOP, *guards.values()])
     try:
-        # no variable for the native program: a panic's traceback would carry it to other threads (native.py)
+        # no variable for the native program: a panic's traceback would carry it to other threads
+        # (native.py)
         binary = (
             regorus_module()
-            .Program.compile_from_modules(bundle.data_json, [*modules, (f"{_GUARD}.rego", text)], list(entry_points))
+            .Program.compile_from_modules(
+                bundle.data_json, [*modules, (f"{_GUARD}.rego", text)], list(entry_points)
+            )
             .serialize_binary()
         )
         return CompiledProgram(bytes(binary))
@@ -82,7 +95,9 @@ def compile_program(bundle: Bundle, program: Program, entry_points: Sequence[str
 
 
 def _check_values(rule: Rule, defined: Definedness, edits: Edits) -> None:
-    """Take for false what has no value: an argument that is ignored, and an assignment (``x = y`` for ``x := y``)."""
+    """Take for false what has no value: an argument that is ignored, and an assignment (``x = y``
+    for ``x := y``).
+    """
     spec = rule.node.get("Spec")
     if spec is None:
         return
@@ -102,8 +117,12 @@ def _check_values(rule: Rule, defined: Definedness, edits: Edits) -> None:
             edits.unify(assignment["lhs"]["Var"]["span"], assignment["lhs"]["Var"]["value"])
 
 
-def _guard(call: Call, arguments: list[Any], rule: Rule, safety: Safety, guards: dict[str, str]) -> str | None:
-    """Return the name of the guard that a call needs, making it when it is new; ``None``: it can't fail."""
+def _guard(
+    call: Call, arguments: list[Any], rule: Rule, safety: Safety, guards: dict[str, str]
+) -> str | None:
+    """Return the name of the guard that a call needs, making it when it is new; ``None``: it can't
+    fail.
+    """
     if call.name in _TOTAL:
         return None
     types = [safety.type_of(argument, rule) for argument in arguments]
@@ -120,7 +139,9 @@ def _guard(call: Call, arguments: list[Any], rule: Rule, safety: Safety, guards:
     parameters = ", ".join(f"a{index}" for index in range(call.arity))
     # a builtin has no value exactly when it has failed
     answer = "stop(0)" if call.name in NONDETERMINISTIC else f"{call.name}({parameters})"
-    guards[name] = f"{name}({parameters}) := answer if {{\n\tsome answer\n\tanswer = {answer}\n}} else := stop(0)"
+    guards[name] = (
+        f"{name}({parameters}) := answer if {{\n\tsome answer\n\tanswer = {answer}\n}} else := stop(0)"
+    )
     return name
 
 
@@ -135,7 +156,9 @@ class Machine:
         self.runs = self.stops = 0
 
     def evaluate(self, entry_point: str, text: str) -> tuple[Any] | None:
-        """Return the value for an input as JSON, or ``None`` when the interpreter has to be asked."""
+        """Return the value for an input as JSON, or ``None`` when the interpreter has to be
+        asked.
+        """
         self.runs += 1
         try:
             self._machine.set_input_json(text)

@@ -1,9 +1,10 @@
 """Which policies may run in compiled form? Those in which its silence about errors can't matter.
 
-The compiled form (regorus' RVM) is several times faster than the interpreter, but it takes an error for "undefined":
-a builtin called with a wrong type, a rule with two values, an object with a key twice. So an error in a deny rule would
-make the deny disappear. Here each rule is shown to be free of such errors, or to stop the compiled form where one
-would happen (the guards of ``rvm.py``); what can't be shown keeps a bundle on the interpreter.
+The compiled form (regorus' RVM) is several times faster than the interpreter, but it takes an error
+for "undefined": a builtin called with a wrong type, a rule with two values, an object with a key
+twice. So an error in a deny rule would make the deny disappear. Here each rule is shown to be free
+of such errors, or to stop the compiled form where one would happen (the guards of ``rvm.py``); what
+can't be shown keeps a bundle on the interpreter.
 """
 
 from __future__ import annotations
@@ -29,7 +30,11 @@ def only(node: Any) -> tuple[str, Any]:
 def shape(node: Any) -> Any:
     """Return a node without its places, so that two of the same text are equal."""
     if isinstance(node, dict):
-        return {key: shape(value) for key, value in node.items() if key not in ("span", "eidx", "sidx", "qidx")}
+        return {
+            key: shape(value)
+            for key, value in node.items()
+            if key not in ("span", "eidx", "sidx", "qidx")
+        }
     if isinstance(node, list):
         return [shape(item) for item in node]
     return node
@@ -45,15 +50,19 @@ class Safety:
             self._groups.setdefault(rule.path, []).append(rule)
         self._types: dict[Path, str | None] = {}
 
-    # --- problems ----------------------------------------------------------------------------------------------------
+    # --- problems ---------------------------------------------------------------------------------
 
     def problems(self, rules: list[Rule]) -> Iterator[str]:
         """Yield, for each rule that can't be compiled safely, where and why."""
         for rule in rules:
-            yield from (f"{rule.file}:{rule.line}: {rule.name}: {why}" for why in self._rule_problems(rule))
+            yield from (
+                f"{rule.file}:{rule.line}: {rule.name}: {why}" for why in self._rule_problems(rule)
+            )
 
     def doubtful_bodies(self, rules: list[Rule]) -> Iterator[tuple[Rule, dict[str, Any] | None]]:
-        """Yield the bodies that could give a rule a second value; the compiled form has to stop there."""
+        """Yield the bodies that could give a rule a second value; the compiled form has to
+        stop there.
+        """
         for path in dict.fromkeys(rule.path for rule in rules):
             yield from self._doubtful(self._groups[path])
 
@@ -63,7 +72,11 @@ class Safety:
         head_kind = next(iter(only(rule.node)[1].get("head", {"": None})))
         if head_kind not in ("Set", "Compr", "Func", ""):
             yield "is a kind of rule that is not compiled"
-        elif head_kind and head_kind != "Set" and "RefBrack" in only(only(rule.node)[1]["head"])[1]["refr"]:
+        elif (
+            head_kind
+            and head_kind != "Set"
+            and "RefBrack" in only(only(rule.node)[1]["head"])[1]["refr"]
+        ):
             yield "is an object made of several rules"
         if rule.shadows - _arguments(rule):
             yield "a local variable hides a rule"
@@ -72,7 +85,9 @@ class Safety:
             if (
                 reference.base == "data"
                 and not reference.whole
-                and any(len(path) > below and path[:below] == reference.path for path in self._groups)
+                and any(
+                    len(path) > below and path[:below] == reference.path for path in self._groups
+                )
             ):
                 yield "refers to rules by a computed name"
         for node in rule.nodes:
@@ -80,7 +95,10 @@ class Safety:
                 yield "an object comprehension could have a key twice"
             if "ArithExpr" in node:
                 sides = [self.type_of(node["ArithExpr"][side], rule) for side in ("lhs", "rhs")]
-                if node["ArithExpr"]["op"] in ("Div", "Mod") or sides not in (["number"] * 2, ["set"] * 2):
+                if node["ArithExpr"]["op"] in ("Div", "Mod") or sides not in (
+                    ["number"] * 2,
+                    ["set"] * 2,
+                ):
                     yield "calculates with values of unproven type"
             if "BinExpr" in node:
                 sides = [self.type_of(node["BinExpr"][side], rule) for side in ("lhs", "rhs")]
@@ -88,8 +106,11 @@ class Safety:
                     yield "joins values that are not proven to be sets"
             if "UnaryExpr" in node:
                 yield "negates a value"
-            if "Every" in node and any(_is_computed(inner) for inner in walk(node["Every"].get("query"))):
-                # the compiled form takes a bracketed index there for an iteration, and lets everything pass
+            if "Every" in node and any(
+                _is_computed(inner) for inner in walk(node["Every"].get("query"))
+            ):
+                # the compiled form takes a bracketed index there for an iteration, and lets
+                # everything pass
                 yield "looks something up by a computed index inside every"
 
     @staticmethod
@@ -115,18 +136,30 @@ class Safety:
             return
         for rule, spec in specs:
             for body, value in zip(spec["bodies"] or [None], _values(spec), strict=False):
-                if len(specs) > 1 or (body is not None and not _is_constant(value) and _has_several_ways(body)):
+                if len(specs) > 1 or (
+                    body is not None and not _is_constant(value) and _has_several_ways(body)
+                ):
                     yield rule, body
 
-    # --- types -------------------------------------------------------------------------------------------------------
+    # --- types ------------------------------------------------------------------------------------
 
     def type_of(self, node: Any, rule: Rule) -> str | None:
-        """Return the type that an expression has whenever it is defined, or ``None`` when that is not known."""
+        """Return the type that an expression has whenever it is defined, or ``None`` when that is
+        not known.
+        """
         kind, value = only(node)
         simple = {
-            "SetCompr": "set", "Set": "set", "ArrayCompr": "array", "Array": "array", "ObjectCompr": "object",
-            "Object": "object", "String": "string", "RawString": "string", "Number": "number", "Bool": "boolean",
-        }  # fmt: skip
+            "SetCompr": "set",
+            "Set": "set",
+            "ArrayCompr": "array",
+            "Array": "array",
+            "ObjectCompr": "object",
+            "Object": "object",
+            "String": "string",
+            "RawString": "string",
+            "Number": "number",
+            "Bool": "boolean",
+        }
         if kind in simple:
             return simple[kind]
         if kind in ("BinExpr", "ArithExpr"):
@@ -138,7 +171,11 @@ class Safety:
             return None
         if kind in ("Var", "RefDot", "RefBrack"):
             start = first_word(node)
-            here = (item for item in rule.references if item.start == start and item.base == "data" and item.whole)
+            here = (
+                item
+                for item in rule.references
+                if item.start == start and item.base == "data" and item.whole
+            )
             target = next((item.path for item in here if item.path in self._groups), None)
             if target is not None:
                 return self._rule_type(target)
@@ -161,7 +198,9 @@ class Safety:
             and node["AssignExpr"]["op"] == "ColEq"
             and node["AssignExpr"]["lhs"].get("Var", {}).get("value") == name
         ]
-        other = [node for node in rule.nodes if "SomeIn" in node or "Every" in node or "Func" in node]
+        other = [
+            node for node in rule.nodes if "SomeIn" in node or "Every" in node or "Func" in node
+        ]
         if len(bound) != 1 or any(_names(item, name, rule) for item in other):
             return None
         return self.type_of(bound[0], rule)
@@ -180,14 +219,21 @@ class Safety:
             if head_kind == "Set":
                 kinds.add("set")
                 continue
-            kinds.update("boolean" if item is None else self.type_of(item, rule) for item in value_nodes(value))
+            kinds.update(
+                "boolean" if item is None else self.type_of(item, rule)
+                for item in value_nodes(value)
+            )
         self._types[path] = kinds.pop() if len(kinds) == 1 else None
         return self._types[path]
 
 
 def _is_computed(node: dict[str, Any]) -> bool:
     bracket = node.get("RefBrack")
-    return bracket is not None and only(bracket["index"])[0] not in ("String", "RawString", "Number")
+    return bracket is not None and only(bracket["index"])[0] not in (
+        "String",
+        "RawString",
+        "Number",
+    )
 
 
 def first_word(node: Any) -> int:
@@ -231,7 +277,9 @@ def _arguments(rule: Rule) -> set[str]:
 
 
 def _is_argument(value: Any, spec: dict[str, Any]) -> bool:
-    """Whether a value is simply one of the function's arguments, so that a call has it only once."""
+    """Whether a value is simply one of the function's arguments, so that a call has it only
+    once.
+    """
     if value is None or "Func" not in spec["head"]:
         return False
     return value in [shape(argument) for argument in spec["head"]["Func"]["args"]]
@@ -243,7 +291,8 @@ def _has_several_ways(body: dict[str, Any]) -> bool:
         shape(node["BoolExpr"]["lhs"]["Call"]["params"][0])
         for literal in statements
         if (node := literal.get("Expr", {}).get("expr", {})).get("BoolExpr", {}).get("op") == "Eq"
-        and node["BoolExpr"]["lhs"].get("Call", {}).get("fcn", {}).get("Var", {}).get("value") == "count"
+        and node["BoolExpr"]["lhs"].get("Call", {}).get("fcn", {}).get("Var", {}).get("value")
+        == "count"
         and node["BoolExpr"]["rhs"].get("Number", {}).get("value") == 1
     ]
     for literal in statements:
@@ -258,14 +307,24 @@ def _has_several_ways(body: dict[str, Any]) -> bool:
 def _names(item: dict[str, Any], name: str, rule: Rule) -> bool:
     for kind in ("SomeIn", "Func"):
         if kind in item:
-            parts = [item["SomeIn"].get("key"), item["SomeIn"]["value"]] if kind == "SomeIn" else item["Func"]["args"]
-            if any("Var" in node and node["Var"]["value"] == name for part in parts for node in walk(part)):
+            parts = (
+                [item["SomeIn"].get("key"), item["SomeIn"]["value"]]
+                if kind == "SomeIn"
+                else item["Func"]["args"]
+            )
+            if any(
+                "Var" in node and node["Var"]["value"] == name
+                for part in parts
+                for node in walk(part)
+            ):
                 return True
     return False
 
 
 def _iterates(literal: dict[str, Any]) -> bool:
-    """Whether a statement can succeed in more than one way; comprehensions and every keep their ways to themselves."""
+    """Whether a statement can succeed in more than one way; comprehensions and every keep their
+    ways to themselves.
+    """
     if "SomeIn" in literal or "SomeVars" in literal:
         return True
     if "Every" in literal or "NotExpr" in literal:

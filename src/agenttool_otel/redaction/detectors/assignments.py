@@ -1,7 +1,8 @@
 """Names and values in text: ``password = hunter2``, ``"api_key": "..."``, ``<secret>...</secret>``.
 
-A name's class (``keys.classify``) says how much the value itself has to look like a secret. In source text and prose
-the bar is higher than in decoded structure, because ``password: required`` and ``token = get_token()`` are no secrets.
+A name's class (``keys.classify``) says how much the value itself has to look like a secret. In
+source text and prose the bar is higher than in decoded structure, because ``password: required``
+and ``token = get_token()`` are no secrets.
 """
 
 from __future__ import annotations
@@ -12,7 +13,15 @@ from functools import lru_cache
 from itertools import chain
 from typing import Final
 
-from agenttool_otel.redaction.detectors.bounds import called, closing, is_name, is_open, name_start_of, sentence, whole
+from agenttool_otel.redaction.detectors.bounds import (
+    called,
+    closing,
+    is_name,
+    is_open,
+    name_start_of,
+    sentence,
+    whole,
+)
 from agenttool_otel.redaction.keys import (
     CODE_VALUE,
     SERVICES,
@@ -23,7 +32,13 @@ from agenttool_otel.redaction.keys import (
     kind_of_key,
     normal_name,
 )
-from agenttool_otel.redaction.patterns import LONG_PATTERNS, MATCH, compile_pattern, find_all, spans_of
+from agenttool_otel.redaction.patterns import (
+    LONG_PATTERNS,
+    MATCH,
+    compile_pattern,
+    find_all,
+    spans_of,
+)
 from agenttool_otel.redaction.plausibility import (
     has_digit,
     is_code,
@@ -45,7 +60,8 @@ NAME_END = r"[\w.\-\x{80}-\x{10ffff}]*"
 _PATTERN = _LONG_PATTERNS["pattern"]
 _OTHER_PATTERN = _PATTERN.replace("<NAMES>", _OTHER)
 _SERVICE_PATTERN = _LONG_PATTERNS["service_pattern"]
-# apiKey: string = "...", api_key string = "...", API_KEY: &'static str = "...", char password[] = "..."
+# apiKey: string = "...", api_key string = "...", API_KEY: &'static str = "...", char password[] =
+# "..."
 _TYPED_PATTERN = _LONG_PATTERNS["typed"].replace("<NAMES>", KEYWORDS)
 _NAME_ONLY = re.compile(rb"\w+")
 _INNER_QUOTE = re.compile(rb"\\{1,7}[\"']")
@@ -54,7 +70,9 @@ _PART = re.compile(rb"(?:arn:[\w:/-]*:|[-_]file=|\[type=)\Z")
 _VARIABLE_DEFAULT = re.compile(rb"[-=]([^}\r\n]+)")
 _VARIABLE = re.compile(_LONG_PATTERNS["variable"].encode())
 _WORDS_BEFORE_NAME = re.compile(rb"(?:[A-Za-z]{2,14} ){1,2}\Z")
-_UP_TO_WHITE_SPACE = frozenset((KeyClass.PASSWORD, KeyClass.HEADER, KeyClass.CODE, KeyClass.PERSONAL))
+_UP_TO_WHITE_SPACE = frozenset(
+    (KeyClass.PASSWORD, KeyClass.HEADER, KeyClass.CODE, KeyClass.PERSONAL)
+)
 _MOST_VALUE_BYTES = 4096
 _SHORT_VALUE_BYTES = 64
 _MOST_NESTED = 4
@@ -62,7 +80,9 @@ _CONTEXT_BEFORE_BYTES = 128
 _CONTEXT_AFTER_BYTES = 256
 _MOST_REMEMBERED = 64
 _NESTED_BYTES = 512
-_WORDS_AFTER = re.compile(rb"[ \t]+(?:\d{1,4}[ \t]*)?(?:[A-Za-z\x80-\xff]{2,}|%[a-z]|\d{1,3}[~-]\d)")
+_WORDS_AFTER = re.compile(
+    rb"[ \t]+(?:\d{1,4}[ \t]*)?(?:[A-Za-z\x80-\xff]{2,}|%[a-z]|\d{1,3}[~-]\d)"
+)
 _PLAIN_WORD = re.compile(rb"[A-Za-z\x80-\xff/]{1,48}[.!?,:]?")
 _LISTED = re.compile(rb"\W{0,2}[A-Za-z_.:/-]*")
 _NAMED_RESULT = re.compile(_LONG_PATTERNS["named_result"].encode())
@@ -74,15 +94,21 @@ _TYPE_NAME = re.compile(rb"(?:[A-Z][a-z0-9]+){2,4}[?!]?")
 _DECLARATION = re.compile(_LONG_PATTERNS["declaration"].encode())
 _SQL_ROLE = re.compile(rb"(?i)\b(?:user|role)\b[^;]*\Z")
 _PASSPHRASE_CHARACTERS = re.compile(rb"[A-Za-z0-9!@#$%^&*_+-]+")
-_CODE_CALL = re.compile(rb"[A-Za-z_][\w.]*[(\[](?:[^\s]*|[\w=]{0,16}[\"'][^\"'\r\n]{0,80}[\"'])[)\]]")
+_CODE_CALL = re.compile(
+    rb"[A-Za-z_][\w.]*[(\[](?:[^\s]*|[\w=]{0,16}[\"'][^\"'\r\n]{0,80}[\"'])[)\]]"
+)
 _PERSONAL_VALUE = re.compile(rb"(?=(?:[^0-9]*\d){4})[A-Za-z0-9][A-Za-z0-9 .\-/]{4,36}")
 
 
 Groups = Sequence[tuple[int, int]]
-"""Start and end of a match, of what closes the name's quote, the delimiter, the opening quote, and the bare value."""
+"""Start and end of a match, of what closes the name's quote, the delimiter, the opening quote, and
+the bare value.
+"""
 
 
-def find_in_assignments(data: bytes, lowered: bytes, *, extra_keys: frozenset[str] = frozenset()) -> Iterable[Span]:
+def find_in_assignments(
+    data: bytes, lowered: bytes, *, extra_keys: frozenset[str] = frozenset()
+) -> Iterable[Span]:
     """Spans of values, without their quotes."""
     latin = _names_pattern(extra_keys)
     # two patterns, because one with all words is too large for the fast ways of RE2
@@ -94,7 +120,9 @@ def find_in_assignments(data: bytes, lowered: bytes, *, extra_keys: frozenset[st
         before = min(start, _CONTEXT_BEFORE_BYTES)
         around = (before, data[start - before : end + _CONTEXT_AFTER_BYTES])
         if around in fruitless:
-            continue  # the very same text as before, which holds nothing: tables, and what is written to be slow
+            # the very same text as before, which holds nothing: tables, and what is written to be
+            # slow
+            continue
         if (span := _judge(data, groups, extra_keys)) is not None:
             yield span
         elif _could_nest(data, groups):
@@ -119,7 +147,8 @@ def _ends_near(data: bytes, groups: Groups) -> bool:
 @lru_cache(maxsize=32)
 def _names_pattern(extra_keys: frozenset[str]) -> str:
     return _PATTERN.replace(
-        "<NAMES>", "|".join((*(re.escape(key) for key in sorted(extra_keys) if key.isascii()), _LATIN))
+        "<NAMES>",
+        "|".join((*(re.escape(key) for key in sorted(extra_keys) if key.isascii()), _LATIN)),
     )
 
 
@@ -147,11 +176,31 @@ def _nested(data: bytes, groups: Groups, extra_keys: frozenset[str], left: int) 
 class _Assignment:
     """A name, a delimiter and where the value begins, as the patterns found them."""
 
-    __slots__ = ("bare", "before", "data", "delimiter", "found", "mark", "mark_end", "name", "name_end", "name_start",
-                 "opened", "opening", "quote_end", "typed")  # fmt: skip
+    __slots__ = (
+        "bare",
+        "before",
+        "data",
+        "delimiter",
+        "found",
+        "mark",
+        "mark_end",
+        "name",
+        "name_end",
+        "name_start",
+        "opened",
+        "opening",
+        "quote_end",
+        "typed",
+    )
 
     def __init__(self, data: bytes, groups: Groups, typed: bool) -> None:
-        (start, _), (self.name_end, self.quote_end), (self.mark, self.mark_end), quote, self.bare = groups
+        (
+            (start, _),
+            (self.name_end, self.quote_end),
+            (self.mark, self.mark_end),
+            quote,
+            self.bare,
+        ) = groups
         self.opening, self.opened = quote
         self.data = data
         self.typed = typed
@@ -171,13 +220,20 @@ class _Assignment:
 
 
 def _judge(
-    data: bytes, groups: Groups, extra_keys: frozenset[str], *, service_only: bool = False, typed: bool = False
+    data: bytes,
+    groups: Groups,
+    extra_keys: frozenset[str],
+    *,
+    service_only: bool = False,
+    typed: bool = False,
 ) -> Span | None:
     """The secret value of one assignment, if it has one."""
     it = _Assignment(data, groups, typed)
     quoted = it.quoted
     found = it.found = _class_of(it, extra_keys, service_only=service_only)
-    if found in (KeyClass.NONE, KeyClass.COOKIE) or (found is KeyClass.HEADER and "authorization" in it.name.lower()):
+    if found in (KeyClass.NONE, KeyClass.COOKIE) or (
+        found is KeyClass.HEADER and "authorization" in it.name.lower()
+    ):
         return None  # headers.py knows schemes and pairs
     if any(rule(it) for rule in (_NO_QUOTED_ASSIGNMENT if quoted else _NO_BARE_ASSIGNMENT)):
         return None
@@ -205,8 +261,13 @@ def _judge(
 
 
 def _is_part(it: _Assignment) -> bool:
-    """``input[type=password]:focus``, ``arn:...:secret:name``, ``--from-file=password=./password.txt``"""
-    return it.before in b":=" and _PART.search(it.data, max(0, it.name_start - 128), it.name_start) is not None
+    """``input[type=password]:focus``, ``arn:...:secret:name``,
+    ``--from-file=password=./password.txt``
+    """
+    return (
+        it.before in b":="
+        and _PART.search(it.data, max(0, it.name_start - 128), it.name_start) is not None
+    )
 
 
 def _is_bare_list(it: _Assignment) -> bool:
@@ -217,12 +278,17 @@ def _is_bare_list(it: _Assignment) -> bool:
 def _is_vue_attribute(it: _Assignment) -> bool:
     """``v-model="form.password" :label=...``"""
     return (
-        it.delimiter == b":" and it.quote_end > it.name_end and it.data[it.mark - 1] == 32 and it.bare[0] == it.mark_end
+        it.delimiter == b":"
+        and it.quote_end > it.name_end
+        and it.data[it.mark - 1] == 32
+        and it.bare[0] == it.mark_end
     )
 
 
 def _is_closing_quote(it: _Assignment) -> bool:
-    """Whether the quote behind a delimiter opens no value: it closes one, or it is in a list or an attribute."""
+    """Whether the quote behind a delimiter opens no value: it closes one, or it is in a list or an
+    attribute.
+    """
     data, quote = it.data, it.data[it.opening : it.opened]
     if it.delimiter == b",":
         return it.quote_end == it.name_end or is_name(data, it.opened, quote)
@@ -266,12 +332,16 @@ def _is_comment_or_element(it: _Assignment, first: int, last: int) -> bool:
 
 
 def _is_variable(it: _Assignment, first: int, last: int) -> bool:
-    return it.data[first] == 36 and _VARIABLE.match(it.data, first, first + _MOST_VALUE_BYTES) is not None
+    return (
+        it.data[first] == 36
+        and _VARIABLE.match(it.data, first, first + _MOST_VALUE_BYTES) is not None
+    )
 
 
 def _is_generic_type(it: _Assignment, first: int, last: int) -> bool:
     return (
-        it.data[last : last + 1] == b"<" and _GENERIC_TYPE.match(it.data, first, first + _MOST_VALUE_BYTES) is not None
+        it.data[last : last + 1] == b"<"
+        and _GENERIC_TYPE.match(it.data, first, first + _MOST_VALUE_BYTES) is not None
     )
 
 
@@ -308,25 +378,41 @@ def _is_translated_label(it: _Assignment, first: int, last: int) -> bool:
 
 def _is_parameter_type(it: _Assignment, first: int, last: int) -> bool:
     """``fun login(password: CharArray)``"""
-    return it.data[last : last + 1] == b")" and _PLAIN_WORD.fullmatch(it.data, first, last) is not None
+    return (
+        it.data[last : last + 1] == b")" and _PLAIN_WORD.fullmatch(it.data, first, last) is not None
+    )
 
 
 def _is_result(it: _Assignment, first: int, last: int) -> bool:
     """``--- PASS: TestLogin``, ``signingkey = 3AA5C34371567BD2``"""
-    return _NAMED_RESULT.fullmatch(b"%b=%b" % (it.name.encode(), it.data[first : min(last, first + 256)])) is not None
+    return (
+        _NAMED_RESULT.fullmatch(
+            b"%b=%b" % (it.name.encode(), it.data[first : min(last, first + 256)])
+        )
+        is not None
+    )
 
 
 _NO_BARE_VALUE: Final = (
-    _is_comment_or_element, _is_variable, _is_generic_type, _is_expression, _is_name_of_block, _is_declared_type,
-    _is_translated_label, _is_parameter_type, _is_result,
-)  # fmt: skip
+    _is_comment_or_element,
+    _is_variable,
+    _is_generic_type,
+    _is_expression,
+    _is_name_of_block,
+    _is_declared_type,
+    _is_translated_label,
+    _is_parameter_type,
+    _is_result,
+)
 
 
 def _bare_value(it: _Assignment) -> tuple[int, int] | None:
     data, (first, last) = it.data, it.bare
     if it.before == 123 and data.endswith(b"${", 0, it.name_start):
         # ${PASSWORD:-hunter2} holds a password, ${PASSWORD:?not set} doesn't
-        if (default := _VARIABLE_DEFAULT.match(data, it.mark_end, it.mark_end + _MOST_VALUE_BYTES)) is None:
+        if (
+            default := _VARIABLE_DEFAULT.match(data, it.mark_end, it.mark_end + _MOST_VALUE_BYTES)
+        ) is None:
             return None
         first, last = default.span(1)
     if any(rule(it, first, last) for rule in _NO_BARE_VALUE):
@@ -357,14 +443,19 @@ def _class_of(it: _Assignment, extra_keys: frozenset[str], *, service_only: bool
     return found
 
 
-def _secret(found: KeyClass, value: bytes, data: bytes, end: int, *, quoted: bool, name: str, prose: bool) -> bool:
+def _secret(
+    found: KeyClass, value: bytes, data: bytes, end: int, *, quoted: bool, name: str, prose: bool
+) -> bool:
     word = value[:256].partition(b"}")[0].decode("utf-8", "replace")
     if is_template(value) or normal_name(word) == normal_name(name):
         return False
     if found is KeyClass.PASSWORD:
         if quoted and is_label(value):
             return False
-        if not quoted and (len(value) == 1 or (value.isdigit() and len(value) < (6 if name.lower() == "pass" else 3))):
+        if not quoted and (
+            len(value) == 1
+            or (value.isdigit() and len(value) < (6 if name.lower() == "pass" else 3))
+        ):
             return False  # "pass: 12, fail: 0"; a field's number, a variable of a minified program
         return _is_password(value, data, end, quoted=quoted, prose=prose)
     if found is KeyClass.CODE:
@@ -384,7 +475,9 @@ def _secret(found: KeyClass, value: bytes, data: bytes, end: int, *, quoted: boo
     if not quoted and ((is_code(value) and not has_digit(value)) or called(data, end)):
         return False
     return plausible_token(
-        value, named=found is KeyClass.SERVICE or is_service(name), quoted=quoted or found is KeyClass.WEAK
+        value,
+        named=found is KeyClass.SERVICE or is_service(name),
+        quoted=quoted or found is KeyClass.WEAK,
     )
 
 
@@ -394,7 +487,9 @@ def service_words() -> str:
 
 
 def _is_passphrase(name: str, value: bytes) -> bool:
-    """Whether ``secret = mango-kestrel-368`` is what people choose: the name says nothing else, and it has digits."""
+    """Whether ``secret = mango-kestrel-368`` is what people choose: the name says nothing else, and
+    it has digits.
+    """
     return (
         name.lower().endswith("secret")
         and len(value) >= 8

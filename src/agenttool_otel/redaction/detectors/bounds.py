@@ -1,11 +1,15 @@
-"""Where names and values begin and end in text, as far as their quotes, brackets and white space tell."""
+"""Where names and values begin and end in text, as far as their quotes, brackets and white
+space tell.
+"""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
-_NAME_BYTES = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-" + bytes(range(128, 256))
+_NAME_BYTES = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-" + bytes(
+    range(128, 256)
+)
 _REST = re.compile(rb"[^\s\"'`<>]*")
 _NEXT_NAME = re.compile(rb"[&;,](?=\s*[A-Za-z_][\w.\- ]{0,40}[=:])")
 _TAIL = b",;)]}&\\"
@@ -67,7 +71,9 @@ def _escaped(data: bytes, at: int, first: int) -> bool:
 
 
 def whole(data: bytes, first: int, last: int) -> int:
-    """End of an unquoted password: up to white space or the next name, without closing punctuation."""
+    """End of an unquoted password: up to white space or the next name, without closing
+    punctuation.
+    """
     if data[last : last + 1] in _SPACES and b"\\" not in data[first:last]:
         return last
     rest = _REST.match(data, last, min(len(data), first + _LIMIT))

@@ -1,4 +1,6 @@
-"""Base64 (and its URL form) one level deep: a blob whose decoded text holds a secret goes as a whole."""
+"""Base64 (and its URL form) one level deep: a blob whose decoded text holds a secret goes
+as a whole.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ _BLOB_WORK = 30  # units
 _DATA_URL = b";base64,"
 
 
-def find_encoded(data: bytes, lowered: bytes, find_inner: Callable[[bytes, bytes], list[Span]]) -> Iterable[Span]:
+def find_encoded(
+    data: bytes, lowered: bytes, find_inner: Callable[[bytes, bytes], list[Span]]
+) -> Iterable[Span]:
     """Spans of whole blobs."""
     for match in find_all(_BLOB, data):
         start, end = match.start(), match.end()
@@ -45,7 +49,9 @@ def find_encoded(data: bytes, lowered: bytes, find_inner: Callable[[bytes, bytes
             yield span
 
 
-def _judge(text: bytes | None, start: int, end: int, find_inner: Callable[[bytes, bytes], list[Span]]) -> Span | None:
+def _judge(
+    text: bytes | None, start: int, end: int, find_inner: Callable[[bytes, bytes], list[Span]]
+) -> Span | None:
     if text is None:
         return None
     spend(_BLOB_WORK)
@@ -55,7 +61,9 @@ def _judge(text: bytes | None, start: int, end: int, find_inner: Callable[[bytes
 
 def _is_private_key(blob: bytes) -> bool:
     """Whether base64 begins as a private key does, whatever follows."""
-    head = decode_bytes(blob[:64].translate(_URL_SAFE)) if blob.startswith(b"LS0tLS1CRUdJTi") else None
+    head = (
+        decode_bytes(blob[:64].translate(_URL_SAFE)) if blob.startswith(b"LS0tLS1CRUdJTi") else None
+    )
     return head is not None and _PEM.match(head) is not None
 
 
@@ -80,7 +88,9 @@ def decode_text(blob: bytes) -> bytes | None:
 
 
 def _narrow(text: bytes) -> bytes:
-    """UTF-16 of ASCII text, as PowerShell's encoded commands are, as that text; other bytes as they are."""
+    """UTF-16 of ASCII text, as PowerShell's encoded commands are, as that text; other bytes as they
+    are.
+    """
     return text[::2] if len(text) % 2 == 0 and text[1:2] == b"\0" and not any(text[1::2]) else text
 
 

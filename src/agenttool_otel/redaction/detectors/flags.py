@@ -1,4 +1,6 @@
-"""Credentials in command lines: ``--password hunter2``, ``-u user:pw``, ``mysql -phunter2``, ``sshpass -p ...``."""
+"""Credentials in command lines: ``--password hunter2``, ``-u user:pw``, ``mysql -phunter2``,
+``sshpass -p ...``.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ _LONG = _LONG_PATTERNS["long"]
 _USER = _LONG_PATTERNS["user"]
 _USER_FLAG = r"(?:^|\s)(?:-u|-U|-l|--user|--username|--login)(?:[ =]|$)"
 _NUMBERISH = re.compile(rb"[\d.:/,-]+(?:/(?:tcp|udp))?")
-_USERS = frozenset((b"user", b"username", b"login", b"name", b"email", b"me", b"myuser", b"your_username"))
+_USERS = frozenset(
+    (b"user", b"username", b"login", b"name", b"email", b"me", b"myuser", b"your_username")
+)
 _PASSES = frozenset((b"pass", b"password", b"passwd", b"pwd", b"pw", b"mypass", b"mypassword"))
 _SENTENCE = re.compile(rb"[A-Za-z]{2,}(?:[ ,][a-z]|\.)")
 _PROSE = byte_words("links")
@@ -41,7 +45,8 @@ _MOST_WORD_CHARS = 4096
 class _Commands(NamedTuple):
     """The programs of ``commands.toml``."""
 
-    apart: dict[bytes, frozenset[bytes]]  # letter of an option to the programs whose secret stands behind white space
+    # letter of an option to the programs whose secret stands behind white space
+    apart: dict[bytes, frozenset[bytes]]
     attached: dict[bytes, frozenset[bytes]]  # the same where it is attached
     program: str
     option: str
@@ -51,7 +56,10 @@ class _Commands(NamedTuple):
 def _commands() -> _Commands:
     table = load_table(__package__, "commands.toml")
     apart, attached = (
-        {letter.encode(): frozenset(programs.encode().split()) for letter, programs in table[form].items()}
+        {
+            letter.encode(): frozenset(programs.encode().split())
+            for letter, programs in table[form].items()
+        }
         for form in ("apart", "attached")
     )
     names = sorted(frozenset[bytes]().union(*apart.values(), *attached.values()))
@@ -83,7 +91,10 @@ def find_in_flags(data: bytes, lowered: bytes) -> Iterable[Span]:
     for match in find_all(_USER, data):
         start, end = _value(data, match.span(1), match.span(2))
         colon = data.find(b":", start, end)
-        if b"\n" in data[start:end] or data[match.start() : match.start() + 1] == data[start - 1 : start] != b" ":
+        if (
+            b"\n" in data[start:end]
+            or data[match.start() : match.start() + 1] == data[start - 1 : start] != b" "
+        ):
             continue  # '-u': the quote closes there
         if colon >= 0 and pair_secret(data[start:colon], data[colon + 1 : end]):
             yield Span(start if colon + 1 == end else colon + 1, end, "password", "flag:user")
@@ -93,7 +104,9 @@ def find_in_flags(data: bytes, lowered: bytes) -> Iterable[Span]:
 def _short_options(data: bytes) -> Iterable[Span]:
     """Spans of the values of single-letter options: ``-p value``, ``-pvalue``."""
     commands = _commands()
-    programs = [(match.start(1), match.group(1).lower()) for match in find_all(commands.program, data)]
+    programs = [
+        (match.start(1), match.group(1).lower()) for match in find_all(commands.program, data)
+    ]
     users = [match.start() for match in find_all(_USER_FLAG, data)]
     if not programs and not users:
         return
@@ -106,7 +119,9 @@ def _short_options(data: bytes) -> Iterable[Span]:
         line = max(0, begin - _LINE_BYTES)
         line = max(data.rfind(b"\n", line, begin) + 1, line)
         last = bisect_left(programs, (begin,))
-        its_programs = {name for at, name in programs[max(0, last - _MOST_PROGRAMS) : last] if at >= line}
+        its_programs = {
+            name for at, name in programs[max(0, last - _MOST_PROGRAMS) : last] if at >= line
+        }
         apart = space_end > space
         if its_programs & (commands.apart if apart else commands.attached).get(letter, frozenset()):
             port = letter == b"p" and apart and value.isdigit() and len(value) <= 5
@@ -114,11 +129,16 @@ def _short_options(data: bytes) -> Iterable[Span]:
         elif letter != b"p" or not apart or _NUMBERISH.fullmatch(value):
             secret = False
         elif its_programs & commands.attached[b"p"]:
-            # mysql -p asks, and what follows is a database, unless somebody has put a password there
+            # mysql -p asks, and what follows is a database, unless somebody has put a password
+            # there
             secret = has_digit(value) or not reads_like_words(value)
         else:
-            secret = bisect_left(users, line) < bisect_left(users, begin) and not value.startswith((b"/", b"./", b"~"))
-            secret = secret and (has_digit(value) or not value.isalpha() or not reads_like_words(value))
+            secret = bisect_left(users, line) < bisect_left(users, begin) and not value.startswith(
+                (b"/", b"./", b"~")
+            )
+            secret = secret and (
+                has_digit(value) or not value.isalpha() or not reads_like_words(value)
+            )
         if secret:
             yield Span(start, end, "password", "flag:" + letter.decode())
 
@@ -147,14 +167,25 @@ def flag_secret(found: KeyClass, value: bytes) -> bool:
         return value.isdigit() and 3 <= len(value) <= 10
     if value.isalpha() and value.isupper() and len(value) < 20:
         return False  # --api-key ENVVAR
-    return len(value) >= 6 and not is_word_like(value) and not is_path(value) and not value.startswith((b"id=", b"@"))
+    return (
+        len(value) >= 6
+        and not is_word_like(value)
+        and not is_path(value)
+        and not value.startswith((b"id=", b"@"))
+    )
 
 
 def pair_secret(user: bytes, password: bytes) -> bool:
-    """Whether ``user:password`` of a flag holds a real password: no variables, no uid:gid, no ``test:test``."""
+    """Whether ``user:password`` of a flag holds a real password: no variables, no uid:gid, no
+    ``test:test``.
+    """
     if not password:
         # "-u key:" is how some services take an API key
-        return len(user) >= 8 and user[:1] != b"$" and plausible_token(user.replace(b"!", b""), least=8)
+        return (
+            len(user) >= 8
+            and user[:1] != b"$"
+            and plausible_token(user.replace(b"!", b""), least=8)
+        )
     if is_template(password) or is_filler(password) or is_path(password) or password[:1] == b"$":
         return False
     if password.isdigit() and (user.isdigit() or not user):
@@ -162,11 +193,18 @@ def pair_secret(user: bytes, password: bytes) -> bool:
     lower, other = user.lower(), password.lower()
     if lower in _USERS and other in _PASSES:
         return False
-    return not (lower == other and len(lower) <= 8) and (lower, other) not in ((b"xxx", b"yyy"), (b"foo", b"bar"))
+    return not (lower == other and len(lower) <= 8) and (lower, other) not in (
+        (b"xxx", b"yyy"),
+        (b"foo", b"bar"),
+    )
 
 
-def argument_spans(items: Sequence[object], replaced: Callable[[str], bool]) -> dict[int, tuple[str, str, int]]:
-    """Which items of an argument list are secret because of the option before them, and from which character on."""
+def argument_spans(
+    items: Sequence[object], replaced: Callable[[str], bool]
+) -> dict[int, tuple[str, str, int]]:
+    """Which items of an argument list are secret because of the option before them, and from which
+    character on.
+    """
     if not any(type(item) is str and item[:1] == "-" for item in items):
         return {}
     parts = [_as_word(item) for item in items]
@@ -184,7 +222,9 @@ def argument_spans(items: Sequence[object], replaced: Callable[[str], bool]) -> 
 
 
 def _as_word(item: object) -> bytes:
-    """An item, or the beginning of a long one, as one word of a command line: as long as it is, and its quotes."""
+    """An item, or the beginning of a long one, as one word of a command line: as long as it is, and
+    its quotes.
+    """
     raw = item[:_MOST_WORD_CHARS].encode("utf-8", "surrogatepass") if type(item) is str else b""
     word = raw.translate(_IN_QUOTES)
     return word if raw[:1] == b"-" else b'"' + word + b'"'

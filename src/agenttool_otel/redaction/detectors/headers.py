@@ -1,4 +1,6 @@
-"""Credentials in HTTP headers, wherever they are written: raw requests, curl commands, logs, quoted pairs."""
+"""Credentials in HTTP headers, wherever they are written: raw requests, curl commands, logs, quoted
+pairs.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,13 @@ from typing import Final
 
 from agenttool_otel.redaction.detectors.encoded import decode_bytes
 from agenttool_otel.redaction.patterns import LONG_PATTERNS, find_all, spans_of
-from agenttool_otel.redaction.plausibility import has_digit, is_filler, is_stand_in, is_template, plausible_token
+from agenttool_otel.redaction.plausibility import (
+    has_digit,
+    is_filler,
+    is_stand_in,
+    is_template,
+    plausible_token,
+)
 from agenttool_otel.redaction.types import Span
 
 _LONG_PATTERNS: Final = LONG_PATTERNS["headers"]
@@ -19,8 +27,12 @@ _BARE = r"(?i)(?:^|[^A-Za-z0-9_-])(bearer|basic|token)[ \t]+([A-Za-z0-9._~+/=|%-
 _PAIR = r"[A-Za-z0-9!#$%&*+.^_|~-]{1,80}=[^\s;\"'`\\,]*"
 _COOKIE = _LONG_PATTERNS["cookie"]
 _CURL = r"(?:^|\s)(?:-b|--cookie)[ =]\\{0,3}[\"']?(" + _PAIR + r"(?:;[ \t]{0,4}" + _PAIR + ")*)"
-_TASTE = re.compile(rb"[\w.-]+=(?:[A-Za-z_.%/+-]{0,15}\d?|v?\d{1,4}(?:[x.%-]\d{1,4}){0,3}|\d{1,4}[a-z]{1,3})")
-_SESSION = re.compile(rb"(?i)ses|(?:^|[._-])sid|sid$|auth|token|jwt|csrf|key|secret|remember|user|id$")
+_TASTE = re.compile(
+    rb"[\w.-]+=(?:[A-Za-z_.%/+-]{0,15}\d?|v?\d{1,4}(?:[x.%-]\d{1,4}){0,3}|\d{1,4}[a-z]{1,3})"
+)
+_SESSION = re.compile(
+    rb"(?i)ses|(?:^|[._-])sid|sid$|auth|token|jwt|csrf|key|secret|remember|user|id$"
+)
 _VALUE = re.compile(rb"[\w=~@.+/:|%-]{6,}")
 _SCHEME = re.compile(rb"(?i)\s*(?:(" + _SCHEMES.encode() + rb")[ \t]+)?(.*)", re.DOTALL)
 _LINE_REST = re.compile(rb"[^\r\n\"'`\\]*")
@@ -63,7 +75,10 @@ def find_in_headers(data: bytes, lowered: bytes) -> Iterable[Span]:
                 if _is_basic(value):
                     yield Span(start, end, "authorization", "header:basic")
             elif plausible_token(value, least=16) or (
-                match.group(1)[:1] in b"Bb" and len(value) >= 16 and has_digit(value) and plausible_token(value)
+                match.group(1)[:1] in b"Bb"
+                and len(value) >= 16
+                and has_digit(value)
+                and plausible_token(value)
             ):
                 yield Span(start, end, "authorization", "header:bearer")
     if b"curl" in lowered or b"--cookie" in lowered:
@@ -86,7 +101,9 @@ def find_in_headers(data: bytes, lowered: bytes) -> Iterable[Span]:
 
 
 def _is_taste(value: bytes) -> bool:
-    """Whether cookies hold words only, under names that are no session's: ``theme=dark; lang=pl``."""
+    """Whether cookies hold words only, under names that are no session's: ``theme=dark;
+    lang=pl``.
+    """
     return all(
         is_template(taste.strip()) or (_TASTE.fullmatch(pair.strip()) and not _SESSION.search(name))
         for pair in value.split(b";")
@@ -100,7 +117,9 @@ def _credible(value: bytes, scheme: bytes | None) -> bool:
     if scheme is not None and _KNOWN.fullmatch(scheme):
         return not _only_shows(value)
     # the word before may be a scheme that nobody has listed, or any word
-    return plausible_token(value.replace(b":", b"").replace(b"@", b""), least=8 if scheme is None else 16)
+    return plausible_token(
+        value.replace(b":", b"").replace(b"@", b""), least=8 if scheme is None else 16
+    )
 
 
 def _only_shows(value: bytes) -> bool:

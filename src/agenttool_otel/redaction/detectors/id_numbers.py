@@ -1,7 +1,8 @@
-"""Numbers of persons: national ids whose check digits hold, and those and telephone numbers that only a label betrays.
+"""Numbers of persons: national ids whose check digits hold, and those and telephone numbers that
+only a label betrays.
 
-Nine or eleven digits are anything; behind ``BSN:`` they are one person's, if the check digits hold. The numbers are
-data (id_numbers.toml), their check digits those of python-stdnum.
+Nine or eleven digits are anything; behind ``BSN:`` they are one person's, if the check digits hold.
+The numbers are data (id_numbers.toml), their check digits those of python-stdnum.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ _DOUBLED: Final = str.maketrans("0123456789", "0246813579")
 def luhn(digits: str) -> bool:
     """Whether the Luhn check digit holds (ISO/IEC 7812-1, Annex B)."""
     backwards = digits[::-1]
-    return (sum(map(int, backwards[::2])) + sum(map(int, backwards[1::2].translate(_DOUBLED)))) % 10 == 0
+    return (
+        sum(map(int, backwards[::2])) + sum(map(int, backwards[1::2].translate(_DOUBLED)))
+    ) % 10 == 0
 
 
 class IdNumber(NamedTuple):
@@ -29,15 +32,20 @@ class IdNumber(NamedTuple):
 
     rule: str
     pattern: str  # group 1 is the number, where it has one
-    check: str = ""  # the module of stdnum that knows its check digits, loaded when the first such number is seen
+    # the module of stdnum that knows its check digits, loaded when the first such number is seen
+    check: str = ""
     kind: str = "national_id"
     length: int = 0
     unless: re.Pattern[str] | None = None  # what fits and is none
     near: re.Pattern[str] | None = None  # what has to stand beside it, or around it
 
     def fits(self, text: str) -> bool:
-        """Tell whether the digits of a labelled number, or the text of any other, are such a number."""
-        if (self.length and len(text) != self.length) or (self.unless is not None and self.unless.match(text)):
+        """Tell whether the digits of a labelled number, or the text of any other, are such
+        a number.
+        """
+        if (self.length and len(text) != self.length) or (
+            self.unless is not None and self.unless.match(text)
+        ):
             return False
         return not self.check or bool(import_module(f"stdnum.{self.check}").is_valid(text))
 
@@ -48,7 +56,8 @@ LABELS: Final = "|".join(row["label"] for row in _TABLE["labelled"])
 
 _AFTER_LABEL: Final = r"[^\r\n\d:]{0,24}[:.]?\s{0,3}\(?(\d(?:[ .-]?\d){8,12})\b"
 _LABELLED: Final = tuple(
-    row_of(IdNumber, {**row, "pattern": f"(?i){row['label']}{_AFTER_LABEL}"}) for row in _TABLE["labelled"]
+    row_of(IdNumber, {**row, "pattern": f"(?i){row['label']}{_AFTER_LABEL}"})
+    for row in _TABLE["labelled"]
 )
 _ANY_LABELLED: Final = f"(?i)(?:{LABELS}){_AFTER_LABEL}"
 _BARE: Final = tuple(row_of(IdNumber, row) for row in _TABLE["number"])

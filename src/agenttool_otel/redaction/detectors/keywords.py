@@ -19,14 +19,16 @@ _PASSES = 4  # what it is worth, in units of work
 _EACH = 2  # a match, with those that it may hide
 _SHORT = 3
 _HEAD = 16 << 10
-_EVERYWHERE = frozenset((b"pat", b"bot", b"asia", b"test_", b"live_", b"private", b"account", b"api-", b"key-"))
+_EVERYWHERE = frozenset(
+    (b"pat", b"bot", b"asia", b"test_", b"live_", b"private", b"account", b"api-", b"key-")
+)
 
 
 class KeywordIndex:
     """A set of lower-case literals.
 
-    Most are looked for together. Those that are frequent in any text are asked for one by one: the first place is soon
-    found, and visiting every place would cost more.
+    Most are looked for together. Those that are frequent in any text are asked for one by one: the
+    first place is soon found, and visiting every place would cost more.
     """
 
     def __init__(self, words: Iterable[bytes], *, frequent: frozenset[bytes] = _EVERYWHERE) -> None:
@@ -51,14 +53,19 @@ class KeywordIndex:
                 word, at = match.group(), match.start()
                 seen[word] += 1
                 for offset, literal in self._hidden(word):
-                    places = found.setdefault(literal, []) if lowered.startswith(literal, at + offset) else None
+                    places = (
+                        found.setdefault(literal, [])
+                        if lowered.startswith(literal, at + offset)
+                        else None
+                    )
                     if places is not None:
                         places.append(at + offset)
             spend(_EACH * seen.total())
             if seen.total() < enough:
                 return found
             spend(_PASSES * (1 + ((len(lowered) - at) >> 10)))
-            # what comes again and again is everywhere; the others are looked for alone, from here on
+            # what comes again and again is everywhere; the others are looked for alone, from here
+            # on
             often = {word for word, times in seen.items() if times >= _OFTEN} or set(seen)
             found.update(dict.fromkeys(often))
             left = tuple(word for word in left if word not in often)
@@ -66,12 +73,18 @@ class KeywordIndex:
         return {**found, **{literal: None for literal in left if literal in lowered}}
 
     def _occurring(self, lowered: bytes) -> list[bytes]:
-        """The frequent literals that occur: most of them early in the text, the others are looked for together."""
+        """The frequent literals that occur: most of them early in the text, the others are looked
+        for together.
+        """
         head = lowered[:_HEAD]
         found = [word for word in self._short if word in head]
         left, at = [word for word in self._short if word not in found], 0
         while left and len(lowered) > len(head):
-            if (match := next(compile_pattern.__wrapped__(_any_of(left)).finditer(lowered, at), None)) is None:
+            if (
+                match := next(
+                    compile_pattern.__wrapped__(_any_of(left)).finditer(lowered, at), None
+                )
+            ) is None:
                 break
             word, at = match.group(), match.start()
             found.append(word)
@@ -84,10 +97,14 @@ class KeywordIndex:
 
     def occurs(self, lowered: bytes) -> bool:
         """Whether any literal occurs."""
-        return self._matcher.search(lowered) is not None or any(word in lowered for word in self._short)
+        return self._matcher.search(lowered) is not None or any(
+            word in lowered for word in self._short
+        )
 
     def places(self, lowered: bytes, most: int) -> list[int] | None:
-        """Where literals begin, without those that are part of many words; None when there are more than ``most``."""
+        """Where literals begin, without those that are part of many words; None when there are more
+        than ``most``.
+        """
         found = [match.start() for match in islice(self._located.finditer(lowered), most + 1)]
         return found if len(found) <= most else None
 

@@ -32,12 +32,16 @@ _MOST_CHECKS: Final = 2000
 
 @lru_cache(maxsize=1)
 def _wallet_words() -> dict[bytes, int]:
-    """The English words of BIP-39, which other wallets use, too, and the number that each stands for."""
+    """The English words of BIP-39, which other wallets use, too, and the number that each
+    stands for.
+    """
     return {word.encode(): number for number, word in enumerate(Mnemonic("english").wordlist)}
 
 
 def is_word_list(words: Sequence[bytes]) -> bool:
-    """Whether words could be a wallet's recovery phrase: a fitting count, all but one of the wallets' list."""
+    """Whether words could be a wallet's recovery phrase: a fitting count, all but one of the
+    wallets' list.
+    """
     known = _wallet_words()
     return (
         len(words) in _COUNTS
@@ -61,7 +65,9 @@ def _checksum_holds(numbers: Sequence[int]) -> bool:
 
 
 def _runs(numbers: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Return for each word how many from there on are of the list, and how many are in its order or against it."""
+    """Return for each word how many from there on are of the list, and how many are in its order or
+    against it.
+    """
     size = len(numbers)
     known, rising, falling = [0] * (size + 1), [1] * size, [1] * size
     for at in range(size - 1, -1, -1):
@@ -75,7 +81,9 @@ def _runs(numbers: Sequence[int]) -> tuple[list[int], list[int]]:
 
 
 def _phrases_of(data: bytes, first: int, last: int) -> Iterable[Span]:
-    """Recovery phrases among words that follow each other: all of them, or those whose checksum holds."""
+    """Recovery phrases among words that follow each other: all of them, or those whose
+    checksum holds.
+    """
     words = list(_WORD.finditer(data, first, last))
     if is_word_list([word.group() for word in words]):
         yield Span(first, last, "seed_phrase", "phrase:words")
@@ -98,7 +106,12 @@ def _phrases_of(data: bytes, first: int, last: int) -> Iterable[Span]:
                     yield Span(words[at].start(), last, "seed_phrase", "phrase:words")
                     return
                 if _checksum_holds(window):
-                    yield Span(words[at].start(), words[at + count - 1].end(), "seed_phrase", "phrase:words")
+                    yield Span(
+                        words[at].start(),
+                        words[at + count - 1].end(),
+                        "seed_phrase",
+                        "phrase:words",
+                    )
                     step = count
                     break
         at += step
@@ -109,7 +122,12 @@ def find_in_phrases(data: bytes, lowered: bytes) -> Iterable[Span]:
     if occurs(_ANY_SAID, data):
         yield from _spoken(data, _SAID)
         yield from _spoken(data, _SAID_VAGUELY, vague=True)
-    if b"seed" in lowered or b"mnemonic" in lowered or b"phrase" in lowered or b"recovery" in lowered:
+    if (
+        b"seed" in lowered
+        or b"mnemonic" in lowered
+        or b"phrase" in lowered
+        or b"recovery" in lowered
+    ):
         for match in find_all(_SEED, data):
             yield Span(match.start(1), match.end(1), "seed_phrase", "phrase:named")
     if data.count(b" ") + data.count(b"\n") >= 11:

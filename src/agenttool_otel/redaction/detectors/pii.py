@@ -1,4 +1,6 @@
-"""Personal data with high confidence: check digits must hold, formats must be complete, and examples stay."""
+"""Personal data with high confidence: check digits must hold, formats must be complete, and
+examples stay.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +24,16 @@ _DIGITS = r"\d{2}[\d -]{0,3}\d|\(\d{3}\)"
 _RESERVED: Final = tuple(sorted(byte_words("reserved_domains")))
 _NOT_TLDS: Final = byte_words("not_tlds")
 _ROLES: Final = byte_words("role_addresses")
-_INVENTED: Final = re.compile(rb"(?:^|[._+-])(?:fake|example|dummy|test|sample|noreply|no-reply)\d*(?:$|[._+-])")
+_INVENTED: Final = re.compile(
+    rb"(?:^|[._+-])(?:fake|example|dummy|test|sample|noreply|no-reply)\d*(?:$|[._+-])"
+)
 _GOES_ON: Final = re.compile(rb"[\w@]|-\w|:[/~]")
 # who wrote something is published with it: commits, packages, keys, notices
 _AUTHOR: Final = re.compile(_LONG_PATTERNS["author"].encode())
 # nobody's own number: a place of work, a free call, what is set apart for films
-_DESK: Final = re.compile("|".join(map(_LONG_PATTERNS.__getitem__, ("desk", "desk_address"))).encode())
+_DESK: Final = re.compile(
+    "|".join(map(_LONG_PATTERNS.__getitem__, ("desk", "desk_address"))).encode()
+)
 _DESK_BEHIND: Final = re.compile(rb"(?i)[^\n@]{0,32}" + _LONG_PATTERNS["desk_address"].encode())
 _NOBODYS: Final = re.compile(_LONG_PATTERNS["nobodys"].encode())
 _SAMPLE_BEFORE: Final = re.compile(_LONG_PATTERNS["sample_before"].encode())
@@ -37,14 +43,22 @@ _CALLING_CODES: Final = words("calling_codes")
 
 
 def card_number(digits: str) -> bool:
-    """Whether digits are a payment card's number: issuer range, length and check digit (ISO/IEC 7812)."""
+    """Whether digits are a payment card's number: issuer range, length and check digit
+    (ISO/IEC 7812).
+    """
     size = len(digits)
     two, four = int(digits[:2]), int(digits[:4])
     fits = (
         (digits[0] == "4" and size in (13, 16, 19))
         or (
             size == 16
-            and (51 <= two <= 55 or 2221 <= four <= 2720 or four == 6011 or two == 65 or 644 <= four // 10 <= 649)
+            and (
+                51 <= two <= 55
+                or 2221 <= four <= 2720
+                or four == 6011
+                or two == 65
+                or 644 <= four // 10 <= 649
+            )
         )
         or (size == 15 and two in (34, 37))
         or (size == 14 and (two in (36, 38, 39) or 300 <= four // 10 <= 305))
@@ -79,7 +93,9 @@ def find_personal_data(data: bytes, lowered: bytes) -> Iterable[Span]:
     for match in find_all(_CARD, data):
         start, end = spans_of(match, 0)[0]
         number = data[start:end].translate(None, b" -").decode()
-        if card_number(number) and not (in_longer_number(data, start, end) or _is_sample(data, start, end)):
+        if card_number(number) and not (
+            in_longer_number(data, start, end) or _is_sample(data, start, end)
+        ):
             yield Span(start, end, "payment_card", "pii:card")
     for match in find_all(_IBAN, data):
         start, end = spans_of(match, 0)[0]
@@ -104,13 +120,20 @@ def _is_personal(address: bytes) -> bool:
 
 def _is_sample(data: bytes, start: int, end: int) -> bool:
     """Whether the text beside a number says that it is made up."""
-    return bool(_SAMPLE_BEFORE.search(data, max(0, start - 48), start) or _SAMPLE_BEHIND.match(data, end, end + 32))
+    return bool(
+        _SAMPLE_BEFORE.search(data, max(0, start - 48), start)
+        or _SAMPLE_BEHIND.match(data, end, end + 32)
+    )
 
 
 def _is_phone(data: bytes, start: int, end: int) -> bool:
     text = data[start:end].decode()
     digits = re.sub(r"\D", "", text)
-    if in_longer_number(data, start, end) or has_letter_sequence(data[start:end]) or _NOBODYS.match(data, start, end):
+    if (
+        in_longer_number(data, start, end)
+        or has_letter_sequence(data[start:end])
+        or _NOBODYS.match(data, start, end)
+    ):
         return False
     if _DESK.search(data, max(data.rfind(b"\n", max(0, start - 40), start), start - 40, 0), start):
         return False
@@ -124,4 +147,9 @@ def _is_phone(data: bytes, start: int, end: int) -> bool:
         whole = start == 0 and end == len(data)
         return whole or not (text[1:].isdigit() and at_line_start)
     area, exchange = digits[:3], digits[3:6]
-    return len(digits) == 10 and area[0] in "23456789" and exchange[0] in "23456789" and area[1:] != "11"
+    return (
+        len(digits) == 10
+        and area[0] in "23456789"
+        and exchange[0] in "23456789"
+        and area[1:] != "11"
+    )

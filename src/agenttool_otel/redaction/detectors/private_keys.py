@@ -23,7 +23,9 @@ _KEY = re.compile(rb"[A-Za-z0-9+/=]{16}")  # not the rest of a program or a sent
 
 
 def find_private_keys(data: bytes, lowered: bytes) -> Iterable[Span]:
-    """Spans from the opening to the closing line; to the end of the text where the closing line is missing."""
+    """Spans from the opening to the closing line; to the end of the text where the closing line is
+    missing.
+    """
     if b"private key" not in lowered:
         return
     done, size = 0, len(data)

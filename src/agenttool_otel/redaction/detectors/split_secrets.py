@@ -1,8 +1,10 @@
-"""Secrets that are split over the items of a list: the lines of a private key, the parts of a streamed text.
+"""Secrets that are split over the items of a list: the lines of a private key, the parts of a
+streamed text.
 
-A tool that returns a file as a list of lines, or a stream as a list of deltas, returns no item in which a whole secret
-stands. So what a list holds one after the other is read as one text too. Only what tells by itself where it begins
-counts there, private keys and distinctive tokens: other items that happen to follow each other say nothing together.
+A tool that returns a file as a list of lines, or a stream as a list of deltas, returns no item in
+which a whole secret stands. So what a list holds one after the other is read as one text too. Only
+what tells by itself where it begins counts there, private keys and distinctive tokens: other items
+that happen to follow each other say nothing together.
 """
 
 from __future__ import annotations
@@ -65,7 +67,9 @@ def _within(item: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
 
 
 class Segment(NamedTuple):
-    """A part of a string that may belong to something that goes on in the next string, or came from the one before."""
+    """A part of a string that may belong to something that goes on in the next string, or came from
+    the one before.
+    """
 
     place: int  # which string
     start: int  # first byte of the part
@@ -78,15 +82,24 @@ def whole(pieces: Sequence[bytes]) -> list[Segment]:
 
 
 def edges(pieces: Sequence[bytes]) -> list[Segment]:
-    """What of each string could be part of a token that is split: up to, and from, the white space in it.
+    """What of each string could be part of a token that is split: up to, and from, the white space
+    in it.
 
-    Where white space or the middle of a string was left out, a segment of one space tells so."""
+    Where white space or the middle of a string was left out, a segment of one space tells so.
+    """
     found: list[Segment] = []
     for index, piece in enumerate(pieces):
-        if len(piece) <= _TOKEN_BYTES and len(parts := piece.split(None, 1)) == 1 and parts[0] == piece:
+        if (
+            len(piece) <= _TOKEN_BYTES
+            and len(parts := piece.split(None, 1)) == 1
+            and parts[0] == piece
+        ):
             found.append(Segment(index, 0, piece))
             continue
-        head, tail = piece[:_TOKEN_BYTES].split(None, 1)[:1], piece[-_TOKEN_BYTES:].rsplit(None, 1)[-1:]
+        head, tail = (
+            piece[:_TOKEN_BYTES].split(None, 1)[:1],
+            piece[-_TOKEN_BYTES:].rsplit(None, 1)[-1:],
+        )
         if head and piece.startswith(head[0]):
             found.append(Segment(index, 0, head[0]))
         found.append(Segment(index, len(piece), b" "))
@@ -98,13 +111,18 @@ def edges(pieces: Sequence[bytes]) -> list[Segment]:
 def parts_found(
     segments: Sequence[Segment], separator: bytes, find: Callable[[bytes], list[Span]]
 ) -> Iterator[list[Part]]:
-    """What is found in the segments put together, and not within one string: the parts of one secret after another."""
+    """What is found in the segments put together, and not within one string: the parts of one
+    secret after another.
+    """
     data = separator.join(segment.data for segment in segments)
     ends = list(accumulate(len(segment.data) + len(separator) for segment in segments))
     for span in find(data):
         first, last = bisect_right(ends, span.start), bisect_right(ends, span.end - 1)
-        if span.rule == UNTERMINATED:  # a key that nothing closes goes on as long as the strings look like its lines
-            ended = (at for at in range(first + 1, last + 1) if not _KEY_LINE.search(segments[at].data))
+        # a key that nothing closes goes on as long as the strings look like its lines
+        if span.rule == UNTERMINATED:
+            ended = (
+                at for at in range(first + 1, last + 1) if not _KEY_LINE.search(segments[at].data)
+            )
             last = next(ended, last + 1) - 1
         if segments[first].place == segments[last].place:
             continue
@@ -115,12 +133,18 @@ def parts_found(
             start, end = max(0, span.start - at), min(len(text), span.end - at)
             parts.append(Part(place, begin + start, begin + end, span.kind, span.rule, secret))
         parts = [part for part in parts if part.start < part.end]
-        if span.kind == PRIVATE_KEY or not _complete(segments[first], segments[first + 1 : last + 1], find):
+        if span.kind == PRIVATE_KEY or not _complete(
+            segments[first], segments[first + 1 : last + 1], find
+        ):
             yield parts
 
 
-def _complete(first: Segment, following: Sequence[Segment], find: Callable[[bytes], list[Span]]) -> bool:
-    """Whether the first string has a whole token at its end, so that what follows is rather a thing of its own."""
+def _complete(
+    first: Segment, following: Sequence[Segment], find: Callable[[bytes], list[Span]]
+) -> bool:
+    """Whether the first string has a whole token at its end, so that what follows is rather a thing
+    of its own.
+    """
     if not any(span.end == len(first.data) for span in find(first.data)):
         return False
     rest = next((segment.data for segment in following if segment.data), b"")
@@ -137,4 +161,6 @@ def lists_of(root: Any) -> Iterator[tuple[Path, list[Any]]]:
             children: Iterable[tuple[str | int, Any]] = enumerate(value)
         else:
             children = value.items()
-        todo.extend(((*path, step), child) for step, child in children if type(child) in (dict, list))
+        todo.extend(
+            ((*path, step), child) for step, child in children if type(child) in (dict, list)
+        )

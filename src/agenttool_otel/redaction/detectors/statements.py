@@ -1,7 +1,9 @@
-"""Credentials that stand at a known place, or apart from their name: the statements of ``statements.toml``.
+"""Credentials that stand at a known place, or apart from their name: the statements of
+``statements.toml``.
 
-``IDENTIFIED BY '...'``, ``HTTPBasicAuth('user', '...')``; ``- name: DB_PASSWORD`` with ``value: ...`` on the next line,
-``<property name="password">...</property>``; and all values of a Kubernetes Secret.
+``IDENTIFIED BY '...'``, ``HTTPBasicAuth('user', '...')``; ``- name: DB_PASSWORD`` with ``value:
+...`` on the next line, ``<property name="password">...</property>``; and all values of a Kubernetes
+Secret.
 """
 
 from __future__ import annotations
@@ -40,7 +42,8 @@ class Statement(NamedTuple):
     kind: str = "password"  # low-cardinality kind
     prefilter: str = ""  # RE2; what a text has in it where a match could stand; empty: the keywords
     likely: bool = False  # whether the value itself must look machine-made
-    mixed: bool = False  # whether it must have letters and digits, or letters that don't read like words
+    # whether it must have letters and digits, or letters that don't read like words
+    mixed: bool = False
     named: bool = False  # whether group 1 is a name
     decoded: bool = False  # whether what the value decodes to must fit
 
@@ -55,7 +58,9 @@ def _statement(row: dict[str, Any]) -> Statement:
     expanded = {field: row.get(field, "") for field in ("pattern", "prefilter")}
     for macro, meaning in _TABLE["macros"].items():
         expanded = {field: text.replace(macro, meaning) for field, text in expanded.items()}
-    return row_of(Statement, {**row, **{field: _LINES.sub("", text) for field, text in expanded.items()}})
+    return row_of(
+        Statement, {**row, **{field: _LINES.sub("", text) for field, text in expanded.items()}}
+    )
 
 
 @lru_cache(maxsize=2)
@@ -109,9 +114,13 @@ def _fits(statement: Statement, value: bytes) -> bool:
     if is_template(value) or is_label(value):
         return False
     letters = value.translate(None, b" -")
-    if statement.mixed and (reads_like_words(letters) if letters.isalpha() else not _MIXED.search(value)):
+    if statement.mixed and (
+        reads_like_words(letters) if letters.isalpha() else not _MIXED.search(value)
+    ):
         return False
-    return not statement.likely or (has_digit(value) and plausible_token(value, least=6, quoted=True))
+    return not statement.likely or (
+        has_digit(value) and plausible_token(value, least=6, quoted=True)
+    )
 
 
 def _manifests(data: bytes) -> Iterable[Span]:
@@ -123,5 +132,10 @@ def _manifests(data: bytes) -> Iterable[Span]:
                 start = first + block.start(1)
                 for line in _MANIFEST_VALUE.finditer(block.group(1)):
                     if not is_template(line.group(1)):
-                        yield Span(start + line.start(1), start + line.end(1), "credential", "kubernetes:secret")
+                        yield Span(
+                            start + line.start(1),
+                            start + line.end(1),
+                            "credential",
+                            "kubernetes:secret",
+                        )
         first += len(document)

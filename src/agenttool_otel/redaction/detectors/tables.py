@@ -1,4 +1,6 @@
-"""Columns and lists whose head says that they hold secrets: CSV, TSV, Markdown, what clients print; YAML's lists."""
+"""Columns and lists whose head says that they hold secrets: CSV, TSV, Markdown, what clients print;
+YAML's lists.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +16,15 @@ from agenttool_otel.redaction.types import Span
 from agenttool_otel.redaction.words import reads_like_words
 from agenttool_otel.redaction.work import spend
 
-_LIST_WORDS: Final = r"pass|pwd|secret|token|api.?key|\bpin\b|otp|cvv|cvc|ssn|iban|card.?num|cred|recovery|backup"
+_LIST_WORDS: Final = (
+    r"pass|pwd|secret|token|api.?key|\bpin\b|otp|cvv|cvc|ssn|iban|card.?num|cred|recovery|backup"
+)
 _LONG_PATTERNS: Final = LONG_PATTERNS["tables"]
 _WORDS: Final = _LONG_PATTERNS["words"]
 _MOST_BYTES: Final = 800
-_CELL_NAME: Final = re.compile(rb"(?:[^\W\d]|[\x80-\xff])(?:[\w .\-/]|[\x80-\xff]){0,40}(?:\([\w .\-/]{0,20}\))?")
+_CELL_NAME: Final = re.compile(
+    rb"(?:[^\W\d]|[\x80-\xff])(?:[\w .\-/]|[\x80-\xff]){0,40}(?:\([\w .\-/]{0,20}\))?"
+)
 _COPY: Final = re.compile(rb"(?i)copy [^\s()]{1,200} \(([^()]*)\) from stdin;")
 _RULE: Final = re.compile(rb"[-+|: =]+")
 _SPACES: Final = b"  "
@@ -53,23 +59,46 @@ def find_in_tables(data: bytes, lowered: bytes) -> Iterable[Span]:
             columns, width = _columns(data, *head, delimiter)
             if columns:
                 delimiter = b"\t" if copied else delimiter
-                of_user = re.search(rb"user|login|host|account", lowered[start : _line_end(data, start)])
+                of_user = re.search(
+                    rb"user|login|host|account", lowered[start : _line_end(data, start)]
+                )
                 for row in _rows(data, _line_end(data, start) + 1, delimiter, width):
                     upto = row[-1][1]
                     for index, found, name in columns:
                         first, last = row[index]
                         value = data[first:last]
-                        plain = delimiter is _SPACES and not has_digit(value) and reads_like_words(value)
-                        count = not of_user and name.lower().endswith("pass") and len(value) < 4 and value.isdigit()
-                        if value and not (plain or count) and fits_class(found, value, service=is_service(name)):
+                        plain = (
+                            delimiter is _SPACES
+                            and not has_digit(value)
+                            and reads_like_words(value)
+                        )
+                        count = (
+                            not of_user
+                            and name.lower().endswith("pass")
+                            and len(value) < 4
+                            and value.isdigit()
+                        )
+                        if (
+                            value
+                            and not (plain or count)
+                            and fits_class(found, value, service=is_service(name))
+                        ):
                             yield Span(first, last, kind_of_key(found), "column:" + found.value)
                 break
 
 
 _GRIDS: Final = (
     # what has to occur; a row; a cell of it
-    (b"values", r"(?i)\(([^()]*)\)(?:\s*values\b)?", re.compile(rb"\\*[\"']([^\"'\\]*)\\*[\"']|([^\s,\"'()]+)")),
-    (b"<th", r"(?is)(?:<tr[^<>]*>)(.*?)</tr>", re.compile(rb"(?i)<t[hd][^<>]*>\s*([^<>]*?)\s*</t[hd]>")),
+    (
+        b"values",
+        r"(?i)\(([^()]*)\)(?:\s*values\b)?",
+        re.compile(rb"\\*[\"']([^\"'\\]*)\\*[\"']|([^\s,\"'()]+)"),
+    ),
+    (
+        b"<th",
+        r"(?is)(?:<tr[^<>]*>)(.*?)</tr>",
+        re.compile(rb"(?i)<t[hd][^<>]*>\s*([^<>]*?)\s*</t[hd]>"),
+    ),
     (b"]", r"\[([^\[\]{}:]*)\]", re.compile(rb"\\*[\"']([^\"'\\]*)\\*[\"']|([^\s,\"']+)")),
 )
 
@@ -83,23 +112,32 @@ def _find_in_grids(data: bytes, lowered: bytes) -> Iterable[Span]:
         width = 0
         for match in find_all(row, data):
             cells = [
-                found.span(found.lastindex or 1) for found in islice(cell.finditer(data, *match.span(1)), _MOST_COLUMNS)
+                found.span(found.lastindex or 1)
+                for found in islice(cell.finditer(data, *match.span(1)), _MOST_COLUMNS)
             ]
             if columns and len(cells) == width:
                 for (first, last), found in ((cells[index], found) for index, found in columns):
                     value = data[first:last]
-                    if fits_class(found, value, service=False) and (has_digit(value) or not reads_like_words(value)):
+                    if fits_class(found, value, service=False) and (
+                        has_digit(value) or not reads_like_words(value)
+                    ):
                         yield Span(first, last, kind_of_key(found), "column:" + found.value)
             elif mark in match.group().lower():
                 width = len(cells)
-                named = enumerate(classify(data[first:last].decode("utf-8", "replace")) for first, last in cells)
-                columns = [(index, found) for index, found in named if found in _CLASSES and width > 1]
+                named = enumerate(
+                    classify(data[first:last].decode("utf-8", "replace")) for first, last in cells
+                )
+                columns = [
+                    (index, found) for index, found in named if found in _CLASSES and width > 1
+                ]
 
 
 _NAME = r"([A-Za-z_][\w.\-]+)"
 _LISTS: Final = (
     # a name, and what belongs to it below, each behind a dash
-    r"(?m)^[ \t]*(?:-[ \t]+)?[\"']?" + _NAME + r"[\"']?[ \t]*:[ \t]*\r?\n((?:[ \t]*-[ \t]+[^\r\n]*(?:\r?\n|\z))+)",
+    r"(?m)^[ \t]*(?:-[ \t]+)?[\"']?"
+    + _NAME
+    + r"[\"']?[ \t]*:[ \t]*\r?\n((?:[ \t]*-[ \t]+[^\r\n]*(?:\r?\n|\z))+)",
     _NAME + r"\\{0,3}[\"']?(?:[ \t]*(?:=>|[:=])[ \t]*[\[({]|[ \t]+\{)([^\[\](){}]{6,})[\])}]",
     _NAME + r"[ \t]*[:=][ \t]*([^\s,;\"'(){}\[\]]{6,}(?:[,;][ \t]?[^\s,;\"'(){}\[\]]{6,})+)",
 )
@@ -121,7 +159,11 @@ def find_in_lists(data: bytes, lowered: bytes) -> Iterable[Span]:
             for item in _ITEM.finditer(data[first:last]):
                 value = item.group(item.lastindex or 0)
                 # under a name of credentials, a password by its four kinds of characters
-                chosen = found is KeyClass.WEAK and FOUR_KINDS.fullmatch(value) and not is_template(value)
+                chosen = (
+                    found is KeyClass.WEAK
+                    and FOUR_KINDS.fullmatch(value)
+                    and not is_template(value)
+                )
                 if (
                     len(value) >= _LEAST_ITEM_BYTES
                     and (chosen or fits_class(found, value, service=is_service(name)))
@@ -129,11 +171,15 @@ def find_in_lists(data: bytes, lowered: bytes) -> Iterable[Span]:
                 ):
                     fruitless.discard(data[match.start(1) : last])
                     start, end = item.span(item.lastindex or 0)
-                    yield Span(first + start, first + end, kind_of_key(found), "list:" + found.value)
+                    yield Span(
+                        first + start, first + end, kind_of_key(found), "list:" + found.value
+                    )
 
 
 def _heads(lowered: bytes) -> Iterator[int]:
-    """Where the first lines begin that have a word of a secret's name in them, and a line behind them."""
+    """Where the first lines begin that have a word of a secret's name in them, and a line
+    behind them.
+    """
     at = count = 0
     for match in find_all(_WORDS, lowered):
         place = match.start()
@@ -150,12 +196,16 @@ def _heads(lowered: bytes) -> Iterator[int]:
 
 
 def _goes_on(data: bytes, start: int) -> bool:
-    """Whether a line of Markdown goes on with a table: the head stands above, and a rule below it."""
+    """Whether a line of Markdown goes on with a table: the head stands above, and a rule
+    below it.
+    """
     lines = data[max(0, start - _MOST_BYTES) : start].splitlines()
     return len(lines) > 1 and b"|" in lines[-2] and _RULE.fullmatch(lines[-1]) is not None
 
 
-def _columns(data: bytes, start: int, end: int, delimiter: bytes) -> tuple[list[tuple[int, KeyClass, str]], int]:
+def _columns(
+    data: bytes, start: int, end: int, delimiter: bytes
+) -> tuple[list[tuple[int, KeyClass, str]], int]:
     """The secret columns of a head, and how many it has in all; none when the line is no head."""
     line = data[start:end]
     if not line.rstrip().count(delimiter) >= 1 or line.count(delimiter) >= _MOST_COLUMNS:
@@ -177,7 +227,13 @@ def _columns(data: bytes, start: int, end: int, delimiter: bytes) -> tuple[list[
     return found, len(cells)
 
 
-_CLASSES: Final = (KeyClass.PASSWORD, KeyClass.TOKEN, KeyClass.CODE, KeyClass.PERSONAL, KeyClass.SERVICE)
+_CLASSES: Final = (
+    KeyClass.PASSWORD,
+    KeyClass.TOKEN,
+    KeyClass.CODE,
+    KeyClass.PERSONAL,
+    KeyClass.SERVICE,
+)
 
 
 _LIST_CLASSES: Final = (*_CLASSES, KeyClass.WEAK, KeyClass.HEADER)

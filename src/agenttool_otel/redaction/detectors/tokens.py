@@ -30,7 +30,8 @@ class TokenRule(NamedTuple):
     entropy: float = 0.0  # least entropy of group 1, in bits per byte
     filler: bool = True  # whether matches made of x, stars and alphabets are dropped as examples
     joined: bool = False  # whether it is distinctive enough to be looked for across line breaks
-    digit: bool = False  # whether a match without a digit must not read like words, because names have the same shape
+    # whether a match without a digit must not read like words, because names have the same shape
+    digit: bool = False
 
 
 @cache
@@ -62,7 +63,8 @@ class TokenDetector:
         words = {word for rule in self._rules for word in rule.keywords}
         self.keywords = KeywordIndex(words)
         self._by_keyword = {
-            word: tuple(i for i, rule in enumerate(self._rules) if word in rule.keywords) for word in words
+            word: tuple(i for i, rule in enumerate(self._rules) if word in rule.keywords)
+            for word in words
         }
 
     def active(self, lowered: bytes) -> list[tuple[TokenRule, list[int] | None]]:
@@ -77,7 +79,11 @@ class TokenDetector:
     def find(self, data: bytes, lowered: bytes) -> Iterable[Span]:
         """Spans of all known formats."""
         for rule, places in self.active(lowered):
-            near = None if places is None or len(data) < _WINDOW else self._near(rule, data, sorted(places))
+            near = (
+                None
+                if places is None or len(data) < _WINDOW
+                else self._near(rule, data, sorted(places))
+            )
             yield from self.apply(rule, data) if near is None else near
 
     def apply(self, rule: TokenRule, data: bytes) -> Iterator[Span]:
@@ -88,7 +94,9 @@ class TokenDetector:
                 yield Span(start, end, rule.kind, rule.id)
 
     def _near(self, rule: TokenRule, data: bytes, places: list[int]) -> list[Span] | None:
-        """Spans around places; None when a match touches the edge of what was looked at, so that all has to be."""
+        """Spans around places; None when a match touches the edge of what was looked at, so that
+        all has to be.
+        """
         found: list[Span] = []
         size = len(data)
         matcher = compile_pattern(rule.pattern)
@@ -119,7 +127,9 @@ def _matches(matcher: Matcher, data: bytes) -> Iterator[MatchLike]:
 
 @cache
 def token_detector(*, joined_only: bool = False) -> TokenDetector:
-    """The detector of this process; it is never changed, and its index of keywords takes a while to make."""
+    """The detector of this process; it is never changed, and its index of keywords takes a while to
+    make.
+    """
     return TokenDetector(joined_only=joined_only)
 
 

@@ -11,8 +11,11 @@ from agenttool_otel.redaction.types import Span
 from agenttool_otel.redaction.words import reads_like_words, words
 
 _USERINFO = r"://([^\s\"'`<>/?#@:\\]{0,256}):([^\s\"'`<>/]+)@"
-# a slash that should have been encoded; a port and a path have one too, so the value must look like a credential
-_UNENCODED = r"://([^\s\"'`<>/?#@:\\]{0,256}):([^\s\"'`<>/?#@]{0,256}/[^\s\"'`<>@?#]{1,256})@[A-Za-z0-9\[]"
+# a slash that should have been encoded; a port and a path have one too, so the value must look like
+# a credential
+_UNENCODED = (
+    r"://([^\s\"'`<>/?#@:\\]{0,256}):([^\s\"'`<>/?#@]{0,256}/[^\s\"'`<>@?#]{1,256})@[A-Za-z0-9\[]"
+)
 _USER_ONLY = r"://([A-Za-z0-9_.~%\-]{14,})@"
 _QUERY = r"[?&;#]([A-Za-z][A-Za-z0-9_.\-]{1,60})=([^\s\"'`<>&;#\\]+)"
 _SIGNATURES = words("signatures")
@@ -32,7 +35,11 @@ def is_secret_parameter(name: str, value: bytes) -> bool:
     if found is KeyClass.PASSWORD:
         return True
     if found in (KeyClass.TOKEN, KeyClass.HEADER):
-        return len(value) >= 6 and not is_filler(value) and not (value.isupper() and reads_like_words(value))
+        return (
+            len(value) >= 6
+            and not is_filler(value)
+            and not (value.isupper() and reads_like_words(value))
+        )
     if found is KeyClass.CODE:
         return value.isdigit() and 3 <= len(value) <= 10
     return found in (KeyClass.WEAK, KeyClass.SERVICE) and plausible_token(value)
@@ -58,13 +65,20 @@ def find_in_urls(data: bytes, lowered: bytes) -> Iterable[Span]:
         for match in find_all(_QUERY, data):
             name = match.group(1).decode("ascii", "replace")
             value = match.group(2)
-            code = data[match.start()] == 59 and (b"(" in value or is_code(value.partition(b"|")[0]))  # a program
+            # a program
+            code = data[match.start()] == 59 and (
+                b"(" in value or is_code(value.partition(b"|")[0])
+            )
             if not code and is_secret_parameter(name, value):
                 yield Span(match.start(2), match.end(2), "url_parameter", "url:query")
 
 
 def _both_secret(user: bytes, password: bytes) -> bool:
-    """Whether the user name is one half of a credential too (hexadecimal pairs, as package registries give them)."""
+    """Whether the user name is one half of a credential too (hexadecimal pairs, as package
+    registries give them).
+    """
     return (
-        len(user) >= 8 and len(user) == len(password) and all(byte in b"0123456789abcdef" for byte in user + password)
+        len(user) >= 8
+        and len(user) == len(password)
+        and all(byte in b"0123456789abcdef" for byte in user + password)
     )

@@ -1,4 +1,6 @@
-"""Readings with encoded characters decoded: percent encoding, escapes of string literals, references of HTML."""
+"""Readings with encoded characters decoded: percent encoding, escapes of string literals,
+references of HTML.
+"""
 
 from __future__ import annotations
 

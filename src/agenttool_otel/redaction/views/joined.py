@@ -1,6 +1,8 @@
-"""Readings that put together what was apart: lines, string literals, elements of HTML, colours, zero bytes, events.
+"""Readings that put together what was apart: lines, string literals, elements of HTML, colours,
+zero bytes, events.
 
-A token may be wrapped over lines, concatenated or shown in pieces. Where something is found across a joint, it is one.
+A token may be wrapped over lines, concatenated or shown in pieces. Where something is found across
+a joint, it is one.
 """
 
 from __future__ import annotations
@@ -46,7 +48,9 @@ def without_breaks(data: bytes) -> bytes:
 
 
 def line_start(data: bytes, first: int, place: int) -> int:
-    """Where the line of a place begins, by a break or by an escaped one, but not before ``first``."""
+    """Where the line of a place begins, by a break or by an escaped one, but not before
+    ``first``.
+    """
     start = first
     for match in _LINE_END.finditer(data, first, place):
         start = match.end()
@@ -54,10 +58,12 @@ def line_start(data: bytes, first: int, place: int) -> int:
 
 
 def wrapped_ends(data: bytes, place: int, end: int) -> list[int]:
-    """Where a token may end that begins at a place and goes on over breaks: at the end of each next line.
+    """Where a token may end that begins at a place and goes on over breaks: at the end of each next
+    line.
 
-    A line that has white space in it is the last one. None at all where the place's own line goes on with white space,
-    as tokens have none."""
+    A line that has white space in it is the last one. None at all where the place's own line goes
+    on with white space, as tokens have none.
+    """
     found: list[int] = []
     at = place
     for count, match in enumerate(_LINE_END.finditer(data, place, end)):
@@ -108,7 +114,9 @@ class EventView(View):
     def sources(self, span: Span) -> list[Span]:
         """The part of the find in each event, so that what stands between them stays."""
         parts = []
-        for index in range(bisect_right(self._starts, span.start) - 1, bisect_left(self._starts, span.end)):
+        for index in range(
+            bisect_right(self._starts, span.start) - 1, bisect_left(self._starts, span.end)
+        ):
             first, begin = self._where[index][0], self._starts[index]
             start, end = max(span.start, begin), min(span.end, self._starts[index + 1])
             if start < end:
@@ -117,7 +125,9 @@ class EventView(View):
 
 
 def event_views(data: bytes) -> Iterator[View]:
-    """The texts that server-sent events carry in pieces: by the name of a JSON member, or the lines themselves."""
+    """The texts that server-sent events carry in pieces: by the name of a JSON member, or the lines
+    themselves.
+    """
     if data.count(b"data:") < 2:
         return
     places: dict[bytes, list[tuple[int, int]]] = {}
@@ -129,5 +139,6 @@ def event_views(data: bytes) -> Iterator[View]:
         else:
             places.setdefault(b"", []).append((first, last))
     for where in places.values():
-        if len({data[first:last] for first, last in where}) > 1:  # an id that each event repeats is no text
+        # an id that each event repeats is no text
+        if len({data[first:last] for first, last in where}) > 1:
             yield EventView(data, where)

@@ -1,6 +1,7 @@
 """JSON inside a string: structure is understood, and only the literals that hold secrets are replaced.
 
-Parsing and dumping again would change numbers, spacing and repeated names; here everything else stays byte for byte.
+Parsing and dumping again would change numbers, spacing and repeated names; here everything else
+stays byte for byte.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ class Literal(NamedTuple):
 
 
 def loads(text: str) -> Any:
-    """Parse; None for anything that isn't a JSON object or array (also when it is too deep or has huge numbers)."""
+    """Parse; None for anything that isn't a JSON object or array (also when it is too deep or has
+    huge numbers).
+    """
     stripped = text.lstrip()
     if stripped[:1] not in ("{", "[") or stripped[-1:].isalnum():
         return None

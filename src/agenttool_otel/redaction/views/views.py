@@ -1,8 +1,9 @@
 """Other readings of the same text, each with a map back to the original bytes.
 
-A token with a zero-width space inside, in full-width letters, wrapped over two lines or percent-encoded is the same
-token for whoever reads it. Detectors look at these readings too, and what they find is removed from the original. Here
-are the map and Unicode's reading; ``decoded.py`` has the encodings, ``joined.py`` what was apart.
+A token with a zero-width space inside, in full-width letters, wrapped over two lines or
+percent-encoded is the same token for whoever reads it. Detectors look at these readings too, and
+what they find is removed from the original. Here are the map and Unicode's reading; ``decoded.py``
+has the encodings, ``joined.py`` what was apart.
 """
 
 from __future__ import annotations
@@ -35,7 +36,12 @@ class View:
     __slots__ = ("_locate", "data", "joins", "lowered", "name")
 
     def __init__(
-        self, name: str, data: bytes, locate: Callable[[int], tuple[int, int]], *, joins: bool = False
+        self,
+        name: str,
+        data: bytes,
+        locate: Callable[[int], tuple[int, int]],
+        *,
+        joins: bool = False,
     ) -> None:
         """Keep a reading."""
         self.name = name
@@ -46,7 +52,9 @@ class View:
 
     def source(self, span: Span) -> Span:
         """The same span in the original."""
-        return Span(self._locate(span.start)[0], self._locate(span.end - 1)[1], span.kind, span.rule)
+        return Span(
+            self._locate(span.start)[0], self._locate(span.end - 1)[1], span.kind, span.rule
+        )
 
     def sources(self, span: Span) -> list[Span]:
         """What of the original a find takes out; in one piece, unless the view knows better."""
@@ -59,7 +67,9 @@ class View:
 
 
 def parts_around(data: bytes, places: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The parts of a text within reach of places in order, by whole lines; a text that is not large is one part."""
+    """The parts of a text within reach of places in order, by whole lines; a text that is not large
+    is one part.
+    """
     whole = [(0, len(data))]
     if len(data) <= _LARGE:
         return whole
@@ -73,7 +83,8 @@ def parts_around(data: bytes, places: Iterable[tuple[int, int]]) -> list[tuple[i
     if sum(last - first for first, last in parts) * 2 > len(data):
         return whole
     return [
-        (_break_before(data, first), _break_before(data, last) if last < len(data) else last) for first, last in parts
+        (_break_before(data, first), _break_before(data, last) if last < len(data) else last)
+        for first, last in parts
     ]
 
 
@@ -88,8 +99,9 @@ def _break_before(data: bytes, place: int) -> int:
 class Pieces:
     """Where the bytes of a reading came from, piece by piece.
 
-    From byte ``at`` on, ``made`` bytes of the reading stand for ``taken`` bytes of the original from ``start`` on, and
-    so forth. Arrays, because an adversary's text has a piece for each of its characters.
+    From byte ``at`` on, ``made`` bytes of the reading stand for ``taken`` bytes of the original
+    from ``start`` on, and so forth. Arrays, because an adversary's text has a piece for each of its
+    characters.
     """
 
     __slots__ = ("at", "made", "start", "taken")
@@ -117,19 +129,29 @@ class Pieces:
 
 def needs_normalising(text: str) -> bool:
     """Whether NFKC or the loss of invisible characters changes a text."""
-    return not text.isascii() and not (unicodedata.is_normalized("NFKC", text) and _HAS_INVISIBLE.search(text) is None)
+    return not text.isascii() and not (
+        unicodedata.is_normalized("NFKC", text) and _HAS_INVISIBLE.search(text) is None
+    )
 
 
 def normalised_view(text: str) -> View | None:
-    """NFKC of each character, without invisible ones; None where that changes nothing or leaves nothing."""
+    """NFKC of each character, without invisible ones; None where that changes nothing or leaves
+    nothing.
+    """
     if not needs_normalising(text):
         return None
     plain = text.translate(_PLAIN)
-    return View("normalised", plain.encode("utf-8", "surrogatepass"), _Normalised(text).source) if plain else None
+    return (
+        View("normalised", plain.encode("utf-8", "surrogatepass"), _Normalised(text).source)
+        if plain
+        else None
+    )
 
 
 class _PlainForms(dict[int, str]):
-    """Code point to plain form, filled as characters are met, and emptied before it holds too many."""
+    """Code point to plain form, filled as characters are met, and emptied before it holds
+    too many.
+    """
 
     def __missing__(self, code: int) -> str:
         char = chr(code)
@@ -160,7 +182,9 @@ class _Normalised:
             self._measure()
         block = bisect_right(self._at, position) - 1
         if (pieces := self._pieces.get(block)) is None:
-            pieces = self._pieces[block] = _normal_pieces(self._text[block * _BLOCK : (block + 1) * _BLOCK])
+            pieces = self._pieces[block] = _normal_pieces(
+                self._text[block * _BLOCK : (block + 1) * _BLOCK]
+            )
         start, end = pieces.source(position - self._at[block])
         return self._start[block] + start, self._start[block] + end
 
@@ -199,11 +223,15 @@ def _normal_pieces(text: str) -> Pieces:
 @lru_cache(maxsize=4096)
 def _sizes(char: str) -> tuple[int, int]:
     """Bytes of a character's plain form, and of itself."""
-    return len(_PLAIN[ord(char)].encode("utf-8", "surrogatepass")), len(char.encode("utf-8", "surrogatepass"))
+    return len(_PLAIN[ord(char)].encode("utf-8", "surrogatepass")), len(
+        char.encode("utf-8", "surrogatepass")
+    )
 
 
 class Around:
-    """The map where matches were replaced and the rest stays, made as far as it is asked for: most are never."""
+    """The map where matches were replaced and the rest stays, made as far as it is asked for: most
+    are never.
+    """
 
     __slots__ = ("_at", "_data", "_matches", "_pieces", "_start", "_taken")
 
@@ -224,7 +252,12 @@ class Around:
     def _reach(self, position: int) -> None:
         """Go on with the map until it has a byte of the reading."""
         pieces, each = self._pieces, self._taken
-        ats, starts, mades, takens = pieces.at.append, pieces.start.append, pieces.made.append, pieces.taken.append
+        ats, starts, mades, takens = (
+            pieces.at.append,
+            pieces.start.append,
+            pieces.made.append,
+            pieces.taken.append,
+        )
         at, start = self._at, self._start
         # without a call for each piece: an adversary's text has hundreds of thousands
         for match in self._matches:
@@ -254,14 +287,16 @@ class Around:
 
 
 class Reading(NamedTuple):
-    """A way to read a text: with something else, or nothing, in the place of what a pattern matches."""
+    """A way to read a text: with something else, or nothing, in the place of what a pattern
+    matches.
+    """
 
     name: str
     pattern: re.Pattern[bytes]
     marks: tuple[bytes, ...]  # of which each match has one
     plain: bytes | Callable[[re.Match[bytes]], bytes] = b""  # what takes the place of a match
-    # of how many bytes of the match each byte of that is made; ``None``: of all of them; 0: there is none, and what was
-    # apart is joined
+    # of how many bytes of the match each byte of that is made; ``None``: of all of them; 0: there
+    # is none, and what was apart is joined
     taken: int | None = 0
     tokens_only: bool = False  # whether nothing but known tokens is looked for
 

@@ -1,7 +1,9 @@
-"""Content blocks: the standard's content classes as JSON objects, made by tools or recognised in foreign shapes.
+"""Content blocks: the standard's content classes as JSON objects, made by tools or recognised in
+foreign shapes.
 
-A tool that wants to say more than its return value does returns ``Block``s. MCP content, LangChain content blocks and
-plain dicts of those shapes are brought to the same form: ``media_type``, ``data`` (base64), ``uri``, ``text``.
+A tool that wants to say more than its return value does returns ``Block``s. MCP content, LangChain
+content blocks and plain dicts of those shapes are brought to the same form: ``media_type``,
+``data`` (base64), ``uri``, ``text``.
 """
 
 from __future__ import annotations
@@ -53,19 +55,28 @@ class Block:
 
     @classmethod
     def resource_link(cls, uri: str, *, name: str = "", media_type: str = "", **more: Any) -> Block:
-        """A resource that a protocol can fetch (``digest``, ``access`` and ``relation`` where known)."""
+        """A resource that a protocol can fetch (``digest``, ``access`` and ``relation``
+        where known).
+        """
         return cls(_C.RESOURCE_LINK, _present(uri=uri, name=name, media_type=media_type, **more))
 
     @classmethod
     def embedded_resource(cls, uri: str, text: str, *, media_type: str = "text/plain") -> Block:
         """A resource with its text."""
-        return cls(_C.EMBEDDED_RESOURCE, {"resource": {"uri": uri, "text": text, "media_type": media_type}})
+        return cls(
+            _C.EMBEDDED_RESOURCE, {"resource": {"uri": uri, "text": text, "media_type": media_type}}
+        )
 
     @classmethod
-    def artifact(cls, artifact_id: str, *, uri: str = "", media_type: str = "", digest: str = "", **more: Any) -> Block:
+    def artifact(
+        cls, artifact_id: str, *, uri: str = "", media_type: str = "", digest: str = "", **more: Any
+    ) -> Block:
         """A durable deliverable with an identity of its own."""
         return cls(
-            _C.ARTIFACT_REF, _present(artifact_id=artifact_id, uri=uri, media_type=media_type, digest=digest, **more)
+            _C.ARTIFACT_REF,
+            _present(
+                artifact_id=artifact_id, uri=uri, media_type=media_type, digest=digest, **more
+            ),
         )
 
     @classmethod
@@ -92,8 +103,10 @@ class MappedContent:
     model_facing: list[JsonObject] = field(default_factory=list)  # content blocks for the model
     ui_summary: str = ""  # one line that says what it is; it holds no content
     transcript_text: str = ""  # text meant to be found in a transcript
-    resource_refs: list[JsonObject] = field(default_factory=list)  # fetchable resources among the content
-    artifact_refs: list[JsonObject] = field(default_factory=list)  # durable deliverables among the content
+    # fetchable resources among the content
+    resource_refs: list[JsonObject] = field(default_factory=list)
+    # durable deliverables among the content
+    artifact_refs: list[JsonObject] = field(default_factory=list)
     # the native result says that the call failed (MCP ``isError``, LangChain ``status="error"``)
     is_error: bool = False
     schema_errors: list[str] = field(default_factory=list)  # why the value could not be mapped
@@ -105,14 +118,23 @@ _MEMBERS: Final = frozenset(_TABLE["members"]["allowed"])
 
 
 def foreign_block(value: Any) -> JsonObject | None:
-    """Return a value as a normal block if it is one: a Block, an MCP or LangChain block, or a dict of such a shape."""
+    """Return a value as a normal block if it is one: a Block, an MCP or LangChain block, or a dict
+    of such a shape.
+    """
     if type(value) is Block:
         return value.to_block()
     kind = kind_of(value)
     if kind is Kind.MODEL or kind is Kind.DATACLASS:
-        if not any(name.partition(".")[0] in ("mcp", "mcp_types", "fastmcp") for name in mro_names(type(value))):
+        if not any(
+            name.partition(".")[0] in ("mcp", "mcp_types", "fastmcp")
+            for name in mro_names(type(value))
+        ):
             return None
-        data = {name: item for name, item in mapping_items(value, kind, len(_MEMBERS)) if item is not None}
+        data = {
+            name: item
+            for name, item in mapping_items(value, kind, len(_MEMBERS))
+            if item is not None
+        }
     elif type(value) is dict and len(value) <= len(_MEMBERS):
         data = value
     else:
@@ -135,7 +157,9 @@ def normal_block(data: dict[str, Any]) -> JsonObject:
         block.setdefault(_RENAMED.get(name, name), item)
     word = str(block["type"])
     block["type"] = _TYPES.get(word, word)
-    nested = block.pop("image_url", None) or block.pop("input_audio", None) or block.pop("source", None)
+    nested = (
+        block.pop("image_url", None) or block.pop("input_audio", None) or block.pop("source", None)
+    )
     if isinstance(nested, str):
         block["uri"] = nested
     elif isinstance(nested, dict):
@@ -147,7 +171,13 @@ def normal_block(data: dict[str, Any]) -> JsonObject:
     resource = block.get("resource")
     if isinstance(resource, dict):
         block["resource"] = {
-            ("media_type" if name in ("mimeType", "mime_type") else "data" if name == "blob" else name): item
+            (
+                "media_type"
+                if name in ("mimeType", "mime_type")
+                else "data"
+                if name == "blob"
+                else name
+            ): item
             for name, item in resource.items()
         }
     if block["type"] == _C.TEXT.value and "text" not in block:

@@ -1,6 +1,7 @@
 """JSON text of any value, piece by piece: a result of a gigabyte never exists as text as a whole.
 
-What JSON can't say is written as ``shown_json`` writes it. Unlike there, nothing is left out for its size.
+What JSON can't say is written as ``shown_json`` writes it. Unlike there, nothing is left out for
+its size.
 """
 
 from __future__ import annotations
@@ -26,14 +27,18 @@ from agenttool_otel.values.pointers import escape_token
 from agenttool_otel.values.unicode import escape_surrogates
 
 ValueTransform = Callable[[Any, str], Any]
-"""Takes plain JSON data and its JSON pointer in the result, and returns what may be shown of it (redaction)."""
+"""Takes plain JSON data and its JSON pointer in the result, and returns what may be shown of it
+(redaction).
+"""
 
 PIECE_CHARS: Final = 1 << 16
 _SMALL_NODES: Final = 2048
 _BATCH: Final = 128
 _DEEPEST: Final = 200
 _WHOLE: Final = View(whole=True)
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False, allow_nan=False).encode
+_encode = json.JSONEncoder(
+    ensure_ascii=False, separators=(",", ":"), check_circular=False, allow_nan=False
+).encode
 _PLAIN_CONTAINERS: Final = frozenset({dict, list, tuple})
 _PLAIN_LEAVES: Final = frozenset({int, bool, float, type(None)})
 
@@ -51,7 +56,9 @@ def json_text(value: Any, *, max_chars: int) -> str | None:
 
 
 def plain_json(value: Any) -> str | None:
-    """Return the JSON text of a small container of plain builtins, or ``None`` for anything else; the fast way."""
+    """Return the JSON text of a small container of plain builtins, or ``None`` for anything else;
+    the fast way.
+    """
     if type(value) not in _PLAIN_CONTAINERS:
         return None
     budget, chars = _SMALL_NODES, PIECE_CHARS
@@ -80,7 +87,10 @@ def plain_json(value: Any) -> str | None:
                 return None
     try:
         text = _encode(value)
-    except (ValueError, RecursionError):  # not a number, a number of too many digits, or a container in itself
+    except (
+        ValueError,
+        RecursionError,
+    ):  # not a number, a number of too many digits, or a container in itself
         return None
     return text if text.isascii() or escape_surrogates(text) is text else None
 
@@ -101,7 +111,8 @@ def json_pieces(value: Any, transform: ValueTransform | None = None) -> Iterator
 
 
 def _parts(root: Any, transform: ValueTransform | None) -> Iterator[str]:
-    # A frame: iterator over the children, whether they are pairs, the closing bracket, id, pointer, first?
+    # A frame: iterator over the children, whether they are pairs, the closing bracket, id, pointer,
+    # first?
     if transform is None and (plain := plain_json(root)) is not None:
         yield plain
         return
@@ -172,7 +183,16 @@ _END: Final = object()
 class _Frame:
     """A container that is being written."""
 
-    __slots__ = ("children", "closing", "count", "one_by_one", "opening", "pairs", "pointer", "source")
+    __slots__ = (
+        "children",
+        "closing",
+        "count",
+        "one_by_one",
+        "opening",
+        "pairs",
+        "pointer",
+        "source",
+    )
 
     def __init__(self, source: Any, pointer: str) -> None:
         kind = Kind.SEQUENCE if type(source) is Items else kind_of(source)
@@ -184,7 +204,8 @@ class _Frame:
         self.one_by_one = 0 if type(source) in (list, tuple) else NO_LIMIT
         children: Any
         if type(source) in (list, tuple, Items):
-            children = iter(source)  # exact builtins are walked in place: no copy of a list of ten million
+            # exact builtins are walked in place: no copy of a list of ten million
+            children = iter(source)
         elif self.pairs:
             children = iter(mapping_items(source, kind, NO_LIMIT))
         else:
@@ -192,7 +213,9 @@ class _Frame:
         self.children: Iterator[Any] = children
 
     def batch(self) -> str | None:
-        """Return the text of the next items at once, if they are plain; else they come one by one."""
+        """Return the text of the next items at once, if they are plain; else they come one
+        by one.
+        """
         if self.one_by_one:
             self.one_by_one -= 1
             return None
@@ -229,7 +252,9 @@ def _key(key: Any) -> str:
 
 
 def _is_small(value: Any) -> bool:
-    """Tell whether a value is a container of few parts and short strings; cycles and unknown classes are not small."""
+    """Tell whether a value is a container of few parts and short strings; cycles and unknown
+    classes are not small.
+    """
     if kind_of(value) not in CONTAINERS:
         return False
     budget, chars = _SMALL_NODES, PIECE_CHARS

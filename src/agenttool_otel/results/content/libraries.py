@@ -1,11 +1,14 @@
-"""Objects of libraries as Python data: data frames, series, arrays, tables, scalars, images, small classes of fields.
+"""Objects of libraries as Python data: data frames, series, arrays, tables, scalars, images, small
+classes of fields.
 
-One table says for each class what its content is, how it is written line by line, and how much it holds. It is used at
-every depth: a data frame in a list is shown as the data frame alone. Methods of library objects are run, so these
-classes are known by identity, found in ``sys.modules`` and never imported.
+One table says for each class what its content is, how it is written line by line, and how much it
+holds. It is used at every depth: a data frame in a list is shown as the data frame alone. Methods
+of library objects are run, so these classes are known by identity, found in ``sys.modules`` and
+never imported.
 
-What is missing (``NaT``, ``pd.NA``, a masked cell) is missing, and labels are kept: the index of a frame becomes
-columns, that of a series its ``index``, unless it is the plain count that pandas makes by itself.
+What is missing (``NaT``, ``pd.NA``, a masked cell) is missing, and labels are kept: the index of a
+frame becomes columns, that of a series its ``index``, unless it is the plain count that pandas
+makes by itself.
 """
 
 from __future__ import annotations
@@ -31,7 +34,8 @@ class View(NamedTuple):
     """How much of an object is wanted, and in which form."""
 
     whole: bool = False  # all rows and items; else the first ones
-    records: bool = False  # rows as objects, so that each cell has its name; else as lists below ``columns``
+    # rows as objects, so that each cell has its name; else as lists below ``columns``
+    records: bool = False
 
     @property
     def rows(self) -> int | None:
@@ -47,7 +51,8 @@ class View(NamedTuple):
 class LibraryType(NamedTuple):
     """How objects of one class are read; what a class does not have is ``None``."""
 
-    data: Callable[[Any, View], Any]  # content as Python data, whose parts may be objects of libraries again
+    # content as Python data, whose parts may be objects of libraries again
+    data: Callable[[Any, View], Any]
     lines: Callable[[Any], Iterator[Any]] | None = None  # what its lines are, one after the other
     held_bytes: Callable[[Any], int] | None = None  # bytes in memory
     # whether ``data`` of the whole tells all that an object of exactly this library holds
@@ -80,7 +85,9 @@ def library_type(value: Any) -> LibraryType | None:
 
 
 def tells_all(value: Any, known: LibraryType) -> bool:
-    """Return whether the whole data of an object is all that it holds: a subclass of others may hold more."""
+    """Return whether the whole data of an object is all that it holds: a subclass of others may
+    hold more.
+    """
     if known is _NAMED_TUPLE or known is _ATTRS_CLASS:
         return known.tells_all(value)
     return class_name(type(value)).partition(".")[0] in _PACKAGES and known.tells_all(value)
@@ -90,11 +97,16 @@ def lines_of(value: Any, known: LibraryType, write: Callable[[Any], Any]) -> Ite
     """Yield the lines of an object as JSON text, many at a time."""
     lines = known.lines(value) if known.lines is not None else iter(())
     while batch := list(islice(lines, _BATCH_ROWS)):
-        yield "".join(json.dumps(write(line), ensure_ascii=False, separators=(",", ":")) + "\n" for line in batch)
+        yield "".join(
+            json.dumps(write(line), ensure_ascii=False, separators=(",", ":")) + "\n"
+            for line in batch
+        )
 
 
 def encode_image(image: Any) -> bytes | None:
-    """Return a Pillow image as PNG, or ``None`` for one that is too large or can't be encoded so."""
+    """Return a Pillow image as PNG, or ``None`` for one that is too large or can't be
+    encoded so.
+    """
     if image.width * image.height > _MAX_PIXELS:
         return None
     target = io.BytesIO()
@@ -105,11 +117,15 @@ def encode_image(image: Any) -> bytes | None:
     return target.getvalue()
 
 
-# --- tables ----------------------------------------------------------------------------------------------------------
+# --- tables ---------------------------------------------------------------------------------------
 
 
 def _table(
-    kind: str, names: list[Any], rows: Callable[[int | None], Iterator[list[Any]]], total: int, view: View
+    kind: str,
+    names: list[Any],
+    rows: Callable[[int | None], Iterator[list[Any]]],
+    total: int,
+    view: View,
 ) -> Any:
     """Return a table of any library: ``rows`` gives its first rows, or all."""
     cut = view.items
@@ -157,7 +173,10 @@ def _index_names(frame: Any) -> list[str]:
         return []
     taken = {str(name) for name in frame.columns}
     unnamed = "index" if frame.index.nlevels == 1 and "index" not in taken else "level_{}"
-    return [str(name) if name is not None else unnamed.format(level) for level, name in enumerate(frame.index.names)]
+    return [
+        str(name) if name is not None else unnamed.format(level)
+        for level, name in enumerate(frame.index.names)
+    ]
 
 
 def _frame_rows(frame: Any, most: int | None) -> Iterator[list[Any]]:
@@ -232,14 +251,16 @@ def _polars_rows(frame: Any, most: int | None) -> Iterator[list[Any]]:
 
 
 def _polars_frame(frame: Any, view: View) -> Any:
-    return _table("dataframe", list(frame.columns), lambda most: _polars_rows(frame, most), frame.height, view)
+    return _table(
+        "dataframe", list(frame.columns), lambda most: _polars_rows(frame, most), frame.height, view
+    )
 
 
 def _polars_lines(frame: Any) -> Iterator[Any]:
     return iter(frame.iter_rows(named=True))
 
 
-# --- series and arrays -----------------------------------------------------------------------------------------------
+# --- series and arrays ----------------------------------------------------------------------------
 
 
 def _array(kind: str, dtype: Any, shape: Sequence[int], items: Any, **more: Any) -> dict[str, Any]:
@@ -264,7 +285,9 @@ def _listed(values: Any) -> list[Any]:
 
 def _series_data(series: Any, view: View) -> Any:
     named = {} if series.name is None else {"name": _label(series.name)}
-    data = _array("series", series.dtype, series.shape, _batches(series.array, view.items, _listed), **named)
+    data = _array(
+        "series", series.dtype, series.shape, _batches(series.array, view.items, _listed), **named
+    )
     if view.records and not _is_plain(series.index):
         data["data"] = dict(zip(_unique(map(_label, series.index)), series.tolist(), strict=True))
     elif not _is_plain(series.index):
@@ -284,7 +307,13 @@ def _series_lines(series: Any) -> Iterator[Any]:
 
 def _index_data(index: Any, view: View) -> Any:
     levels = [name for name in index.names if name is not None]
-    named = {} if not levels else {"names": list(index.names)} if index.nlevels > 1 else {"name": _label(index.name)}
+    named = (
+        {}
+        if not levels
+        else {"names": list(index.names)}
+        if index.nlevels > 1
+        else {"name": _label(index.name)}
+    )
     return _array("index", index.dtype, index.shape, _batches(index, view.items, _listed), **named)
 
 
@@ -298,13 +327,19 @@ def _ndarray_data(array: Any, view: View) -> Any:
         return _array("ndarray", array.dtype, [], _numbers(array), **fields)
     if view.records and fields and array.ndim == 1:
         keys, rows = fields["fields"], array[: view.items].tolist()
-        return _array("ndarray", array.dtype, array.shape, [dict(zip(keys, row, strict=True)) for row in rows])
+        return _array(
+            "ndarray", array.dtype, array.shape, [dict(zip(keys, row, strict=True)) for row in rows]
+        )
     flat = array if view.whole or array.size <= _MAX_ITEMS else array.reshape(-1)
-    return _array("ndarray", array.dtype, array.shape, _batches(flat, view.items, _numbers), **fields)
+    return _array(
+        "ndarray", array.dtype, array.shape, _batches(flat, view.items, _numbers), **fields
+    )
 
 
 def _numbers(array: Any) -> Any:
-    """Return numpy's items as Python's: times finer than a microsecond would come as counts of nanoseconds."""
+    """Return numpy's items as Python's: times finer than a microsecond would come as counts of
+    nanoseconds.
+    """
     if array.dtype.kind in "mM":
         shape = array.shape
         plain = [numpy_item(item) for item in array.reshape(-1)]
@@ -314,7 +349,9 @@ def _numbers(array: Any) -> Any:
 
 def _nested(items: list[Any], shape: tuple[int, ...]) -> list[Any]:
     for size in reversed(shape[1:]):
-        items = [items[start : start + size] for start in range(0, len(items), size)] if size else []
+        items = (
+            [items[start : start + size] for start in range(0, len(items), size)] if size else []
+        )
     return items
 
 
@@ -324,7 +361,11 @@ def _ndarray_lines(array: Any) -> Iterator[Any]:
 
 def _void_data(value: Any, view: View) -> Any:
     """A row of a structured array, with the names of its fields."""
-    return value.item() if value.dtype.names is None else dict(zip(value.dtype.names, value.item(), strict=True))
+    return (
+        value.item()
+        if value.dtype.names is None
+        else dict(zip(value.dtype.names, value.item(), strict=True))
+    )
 
 
 def _arrow_items(values: Any) -> list[Any]:
@@ -333,7 +374,9 @@ def _arrow_items(values: Any) -> list[Any]:
 
 
 def _arrow_array(array: Any, view: View) -> Any:
-    return _array("arrow_array", array.type, [len(array)], _batches(array, view.items, _arrow_items))
+    return _array(
+        "arrow_array", array.type, [len(array)], _batches(array, view.items, _arrow_items)
+    )
 
 
 def _polars_items(values: Any) -> list[Any]:
@@ -343,10 +386,12 @@ def _polars_items(values: Any) -> list[Any]:
 
 def _polars_series(series: Any, view: View) -> Any:
     named = {"name": series.name} if series.name else {}
-    return _array("series", series.dtype, [len(series)], _batches(series, view.items, _polars_items), **named)
+    return _array(
+        "series", series.dtype, [len(series)], _batches(series, view.items, _polars_items), **named
+    )
 
 
-# --- other -----------------------------------------------------------------------------------------------------------
+# --- other ----------------------------------------------------------------------------------------
 
 
 def _image_data(image: Any, view: View) -> Any:
@@ -358,7 +403,11 @@ def _image_bytes(image: Any) -> int:
 
 
 def _process_data(process: Any, view: View) -> Any:
-    return {"exit_code": process.returncode, "stdout": _decoded(process.stdout), "stderr": _decoded(process.stderr)}
+    return {
+        "exit_code": process.returncode,
+        "stdout": _decoded(process.stdout),
+        "stderr": _decoded(process.stderr),
+    }
 
 
 def _decoded(output: Any) -> Any:
@@ -367,7 +416,9 @@ def _decoded(output: Any) -> Any:
 
 def _attrs_data(value: Any, view: View) -> Any:
     """The fields of a class that attrs made, read from the instance itself."""
-    fields: Iterable[Any] = next(base.__dict__[_ATTRS] for base in type(value).__mro__ if _ATTRS in base.__dict__)
+    fields: Iterable[Any] = next(
+        base.__dict__[_ATTRS] for base in type(value).__mro__ if _ATTRS in base.__dict__
+    )
     found = {field.name: field_value(value, field.name, _MISSING) for field in fields}
     return {name: item for name, item in found.items() if item is not _MISSING}
 
@@ -396,27 +447,48 @@ def _memory_usage(values: Any) -> int:
 
 _ATTRS: Final = "__attrs_attrs__"
 _MISSING: Final = object()
-_PLAIN: Final = frozenset({str, int, float, bool, bytes, list, tuple, dict, set, frozenset, type(None)})
+_PLAIN: Final = frozenset(
+    {str, int, float, bool, bytes, list, tuple, dict, set, frozenset, type(None)}
+)
 _PACKAGES: Final = frozenset({"pandas", "numpy", "pyarrow", "polars", "PIL", "types", "subprocess"})
 
 IMAGE: Final = LibraryType(_image_data, held_bytes=_image_bytes, tells_all=lambda image: False)
 """Images of Pillow: shown and stored as PNG."""
 
 _ARROW_TABLE: Final = LibraryType(_arrow_table, _arrow_lines, _nbytes)
-_ARROW_ARRAY: Final = LibraryType(_arrow_array, lambda array: iter(_batches(array, None, _arrow_items)), _nbytes)
+_ARROW_ARRAY: Final = LibraryType(
+    _arrow_array, lambda array: iter(_batches(array, None, _arrow_items)), _nbytes
+)
 _NAMED_TUPLE: Final = LibraryType(_tuple_data, tells_all=lambda value: not instance_dict(value))
 _ATTRS_CLASS: Final = LibraryType(
-    _attrs_data, tells_all=lambda value: instance_dict(value).keys() <= _attrs_data(value, View()).keys()
+    _attrs_data,
+    tells_all=lambda value: instance_dict(value).keys() <= _attrs_data(value, View()).keys(),
 )
 _TABLE: Final[tuple[tuple[str, str, LibraryType], ...]] = (
     ("pandas", "DataFrame", LibraryType(_frame_data, _frame_lines, _frame_bytes, _frame_tells_all)),
-    ("pandas", "Series", LibraryType(_series_data, _series_lines, _memory_usage, _series_tells_all)),
-    ("pandas", "Index", LibraryType(_index_data, None, _memory_usage, lambda index: _no_categories(*_kinds(index)))),
-    ("pandas.api.extensions", "ExtensionArray", LibraryType(_pandas_array, None, _nbytes, lambda it: False)),
+    (
+        "pandas",
+        "Series",
+        LibraryType(_series_data, _series_lines, _memory_usage, _series_tells_all),
+    ),
+    (
+        "pandas",
+        "Index",
+        LibraryType(_index_data, None, _memory_usage, lambda index: _no_categories(*_kinds(index))),
+    ),
+    (
+        "pandas.api.extensions",
+        "ExtensionArray",
+        LibraryType(_pandas_array, None, _nbytes, lambda it: False),
+    ),
     ("pandas", "Period", LibraryType(_text)),
     ("pandas", "Interval", LibraryType(_text)),
     # what a mask hides is still there
-    ("numpy.ma", "MaskedArray", LibraryType(_ndarray_data, _ndarray_lines, _nbytes, lambda array: False)),
+    (
+        "numpy.ma",
+        "MaskedArray",
+        LibraryType(_ndarray_data, _ndarray_lines, _nbytes, lambda array: False),
+    ),
     ("numpy", "ndarray", LibraryType(_ndarray_data, _ndarray_lines, _nbytes)),
     ("numpy", "void", LibraryType(_void_data)),
     ("pyarrow", "Table", _ARROW_TABLE),
@@ -424,8 +496,16 @@ _TABLE: Final[tuple[tuple[str, str, LibraryType], ...]] = (
     ("pyarrow", "ChunkedArray", _ARROW_ARRAY),
     ("pyarrow", "Array", _ARROW_ARRAY),
     ("pyarrow", "Scalar", LibraryType(lambda scalar, view: scalar.as_py())),
-    ("polars", "DataFrame", LibraryType(_polars_frame, _polars_lines, lambda frame: int(frame.estimated_size()))),
-    ("polars", "Series", LibraryType(_polars_series, None, lambda series: int(series.estimated_size()))),
+    (
+        "polars",
+        "DataFrame",
+        LibraryType(_polars_frame, _polars_lines, lambda frame: int(frame.estimated_size())),
+    ),
+    (
+        "polars",
+        "Series",
+        LibraryType(_polars_series, None, lambda series: int(series.estimated_size())),
+    ),
     ("PIL.Image", "Image", IMAGE),
     ("types", "SimpleNamespace", LibraryType(_namespace_data)),
     ("subprocess", "CompletedProcess", LibraryType(_process_data)),

@@ -1,7 +1,9 @@
-"""Any return value as the standard's content, once (standard, "Result envelope", "Result mapping once").
+"""Any return value as the standard's content, once (standard, "Result envelope", "Result mapping
+once").
 
-Nothing here runs for a plain decorated call; an envelope is built when somebody asks for one. What the model gets, what
-an interface says in one line and what a transcript search finds are three texts, not one.
+Nothing here runs for a plain decorated call; an envelope is built when somebody asks for one. What
+the model gets, what an interface says in one line and what a transcript search finds are three
+texts, not one.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ from agenttool_otel.values.inspection import Kind, class_name, kind_of
 
 _C = ContentType
 EMPTY_TEXT: Final = "(no output)"
-"""What stands for a tool that returned nothing, so that nobody takes it for output that was lost."""
+"""What stands for a tool that returned nothing, so that nobody takes it for output that was lost.
+"""
 
 _EMPTY_BLOCK: Final[JsonObject] = {"type": _C.TEXT.value, "text": EMPTY_TEXT, "empty": True}
 _MAX_MODEL_CHARS: Final = 1_000_000
@@ -41,13 +44,17 @@ _MAX_BLOCKS: Final = 1000
 
 
 def map_content(value: Any) -> MappedContent:
-    """Map a return value, redacted where that is due, to content; never raises, never reads an iterator or a file."""
+    """Map a return value, redacted where that is due, to content; never raises, never reads an
+    iterator or a file.
+    """
     try:
         mapped = _map(value)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a subclass's own methods may raise anything
-        mapped = MappedContent([{"type": _C.TEXT.value, "text": f"[result of {class_name(type(value))} not shown]"}])
+        mapped = MappedContent(
+            [{"type": _C.TEXT.value, "text": f"[result of {class_name(type(value))} not shown]"}]
+        )
         mapped.schema_errors = [f"mapping: {class_name(type(error))}"]
     _add_views(mapped)
     return mapped
@@ -65,7 +72,9 @@ def _map(value: Any) -> MappedContent:
     if kind is Kind.PATH:
         return MappedContent([_file_block(value)])
     if isinstance(value, BaseException):
-        return MappedContent([{"type": _C.LOG.value, "level": "error", "text": class_name(type(value))}])
+        return MappedContent(
+            [{"type": _C.LOG.value, "level": "error", "text": class_name(type(value))}]
+        )
     if (block := foreign_block(value)) is not None:
         return _from_blocks([block])
     if (native := native_content(value)) is not None:
@@ -82,8 +91,12 @@ def _map(value: Any) -> MappedContent:
 
 
 def _structured(data: JsonLike, images: list[Any]) -> MappedContent:
-    """Return data as content, and the images that are in it: the data holds only how large they are."""
-    return MappedContent([{"type": _C.STRUCTURED_CONTENT.value, "data": data}, *map(_image_block, images)], data)
+    """Return data as content, and the images that are in it: the data holds only how large
+    they are.
+    """
+    return MappedContent(
+        [{"type": _C.STRUCTURED_CONTENT.value, "data": data}, *map(_image_block, images)], data
+    )
 
 
 def _from_blocks(blocks: list[JsonObject]) -> MappedContent:
@@ -106,7 +119,11 @@ def _bytes_block(view: memoryview) -> JsonObject:
     media_type = sniff(flat)
     kind = content_class(media_type)
     if kind in (_C.TEXT, _C.DIFF) and flat.nbytes <= _MAX_MODEL_CHARS:
-        return {"type": kind.value, "text": bytes(flat).decode("utf-8", "backslashreplace"), "media_type": media_type}
+        return {
+            "type": kind.value,
+            "text": bytes(flat).decode("utf-8", "backslashreplace"),
+            "media_type": media_type,
+        }
     block: JsonObject = {
         "type": (_C.FILE if kind is _C.TEXT else kind).value,
         "media_type": media_type,
@@ -122,7 +139,11 @@ def _bytes_block(view: memoryview) -> JsonObject:
 
 def _image_block(image: Any) -> JsonObject:
     encoded = encode_image(image)
-    block = _bytes_block(memoryview(encoded)) if encoded else {"type": _C.IMAGE.value, "omitted": "not_encoded"}
+    block = (
+        _bytes_block(memoryview(encoded))
+        if encoded
+        else {"type": _C.IMAGE.value, "omitted": "not_encoded"}
+    )
     return {**block, "width": image.width, "height": image.height, "mode": str(image.mode)}
 
 
@@ -146,7 +167,9 @@ def _file_block(path: Any) -> JsonObject:
 
 
 def _listed_block(item: Any) -> JsonObject | None:
-    """Return an item of a list as a block: blocks, LangChain documents, images and binary payloads."""
+    """Return an item of a list as a block: blocks, LangChain documents, images and binary
+    payloads.
+    """
     if (block := foreign_block(item)) is not None:
         return block
     native = native_content(item)
@@ -179,9 +202,13 @@ def _add_views(mapped: MappedContent) -> None:
         elif word not in (_C.ARTIFACT_REF.value, _C.HANDOFF_REF.value):
             mapped.model_facing.append({"type": _C.TEXT.value, "text": f"[{_describe(block)}]"})
         if word in (_C.RESOURCE_LINK.value, _C.PERSISTED_OUTPUT_REF.value):
-            mapped.resource_refs.append({name: item for name, item in block.items() if name != "type"})
+            mapped.resource_refs.append(
+                {name: item for name, item in block.items() if name != "type"}
+            )
         elif word == _C.ARTIFACT_REF.value:
-            mapped.artifact_refs.append({name: item for name, item in block.items() if name != "type"})
+            mapped.artifact_refs.append(
+                {name: item for name, item in block.items() if name != "type"}
+            )
     if not mapped.model_facing:
         mapped.model_facing = [{"type": _C.TEXT.value, "text": EMPTY_TEXT}]
     mapped.transcript_text = preview("\n".join(searchable), _MAX_TRANSCRIPT_CHARS).text

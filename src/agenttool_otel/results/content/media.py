@@ -1,7 +1,8 @@
 """Media types from the first bytes of a payload, and file extensions for them.
 
-Only formats that a tool is likely to return are known; everything else is ``application/octet-stream``. The table
-follows the formats' published signatures (WHATWG MIME Sniffing, and the formats' own specifications).
+Only formats that a tool is likely to return are known; everything else is
+``application/octet-stream``. The table follows the formats' published signatures (WHATWG MIME
+Sniffing, and the formats' own specifications).
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ def sniff(head: bytes | bytearray | memoryview) -> str:
 
 
 def is_text(head: bytes) -> bool:
-    """Tell whether bytes are UTF-8 text; a character that the end cuts in two does not count against it."""
+    """Tell whether bytes are UTF-8 text; a character that the end cuts in two does not count
+    against it.
+    """
     if head.translate(None, _CONTROLS) != head:
         return False
     try:

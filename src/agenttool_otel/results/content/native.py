@@ -1,7 +1,8 @@
 """Results whose class says what they are: of MCP, LangChain, LangGraph and ``subprocess``.
 
-One table says for each class how its content and its stated failure are read. The classes are known by their names,
-because their values are read as plain data. Objects of data and image libraries are in ``libraries.py``.
+One table says for each class how its content and its stated failure are read. The classes are known
+by their names, because their values are read as plain data. Objects of data and image libraries are
+in ``libraries.py``.
 """
 
 from __future__ import annotations
@@ -21,27 +22,36 @@ from agenttool_otel.values.inspection import Kind, class_name, kind_of, mapping_
 
 _C = ContentType
 _MAX_FIELDS: Final = 50
-PLAIN_TYPES: Final = frozenset({str, int, float, bool, bytes, list, tuple, set, frozenset, type(None)})
+PLAIN_TYPES: Final = frozenset(
+    {str, int, float, bool, bytes, list, tuple, set, frozenset, type(None)}
+)
 
 
 class ResultType(NamedTuple):
     """How results of one class are read; what a class does not have is ``None``."""
 
-    content: Callable[[Any], MappedContent | None] | None = None  # the content that a framework's result is
+    # the content that a framework's result is
+    content: Callable[[Any], MappedContent | None] | None = None
     failure: Callable[[Any], str | None] | None = None  # a reference to the failure that it states
 
 
 def native_content(value: Any) -> MappedContent | None:
     """Return the blocks of a framework's result; ``None`` for anything else."""
     if type(value) is dict:
-        is_mcp = isinstance(value.get("content"), list) and _MCP_MEMBERS.issuperset(value) and len(value) > 1
+        is_mcp = (
+            isinstance(value.get("content"), list)
+            and _MCP_MEMBERS.issuperset(value)
+            and len(value) > 1
+        )
         return _mcp_blocks(value) if is_mcp else None
     found = result_type(value)
     return None if found is None or found.content is None else found.content(value)
 
 
 def native_failure(value: Any) -> str | None:
-    """Return a reference to the failure that a result states: MCP ``isError``, LangChain's status, an exit code."""
+    """Return a reference to the failure that a result states: MCP ``isError``, LangChain's status,
+    an exit code.
+    """
     cls = type(value)
     if cls in PLAIN_TYPES:
         return None
@@ -82,10 +92,19 @@ def _fields(value: Any) -> dict[str, Any]:
     return dict(mapping_items(value, kind, _MAX_FIELDS))
 
 
-# --- frameworks ------------------------------------------------------------------------------------------------------
+# --- frameworks -----------------------------------------------------------------------------------
 
 _MCP_MEMBERS: Final = frozenset(
-    {"content", "isError", "is_error", "structuredContent", "structured_content", "_meta", "meta", "result_type"}
+    {
+        "content",
+        "isError",
+        "is_error",
+        "structuredContent",
+        "structured_content",
+        "_meta",
+        "meta",
+        "result_type",
+    }
 )
 
 
@@ -103,7 +122,9 @@ def _mcp_blocks(fields: dict[str, Any]) -> MappedContent | None:
 
 
 def _mcp_failure(value: Any) -> str | None:
-    return "mcp:isError" if peek(value, "isError") is True or peek(value, "is_error") is True else None
+    return (
+        "mcp:isError" if peek(value, "isError") is True or peek(value, "is_error") is True else None
+    )
 
 
 def _message_blocks(value: Any) -> MappedContent:
@@ -114,9 +135,13 @@ def _message_blocks(value: Any) -> MappedContent:
         if type(item) is str:
             blocks.append(Block.text(item).to_block())
         else:
-            blocks.append(foreign_block(item) or {"type": _C.STRUCTURED_CONTENT.value, "data": shown_json(item)})
+            blocks.append(
+                foreign_block(item)
+                or {"type": _C.STRUCTURED_CONTENT.value, "data": shown_json(item)}
+            )
     if (artifact := fields.get("artifact")) is not None:
-        # The model does not see an artifact, so neither do its content blocks: a reference says that there is one.
+        # The model does not see an artifact, so neither do its content blocks: a reference says
+        # that there is one.
         identity = str(fields.get("tool_call_id") or "artifact")
         blocks.append(Block.artifact(identity, native_type=class_name(type(artifact))).to_block())
     return MappedContent(blocks, is_error=fields.get("status") == "error")
@@ -126,7 +151,9 @@ def _document_blocks(value: Any) -> MappedContent:
     fields = _fields(value)
     metadata = shown_json(fields.get("metadata"))
     source = metadata.get("source") if isinstance(metadata, dict) else None
-    block = Block.embedded_resource(str(source or fields.get("id") or ""), str(fields.get("page_content") or ""))
+    block = Block.embedded_resource(
+        str(source or fields.get("id") or ""), str(fields.get("page_content") or "")
+    )
     return MappedContent([{**block.to_block(), "_meta": metadata}])
 
 
@@ -135,7 +162,9 @@ def _command_blocks(value: Any) -> MappedContent | None:
     goto = to_json_value(fields.get("goto"))
     update = shown_json(fields.get("update"))
     targets = goto if isinstance(goto, list) else [goto] if goto else []
-    blocks = [Block.handoff(item if isinstance(item, str) else "send").to_block() for item in targets]
+    blocks = [
+        Block.handoff(item if isinstance(item, str) else "send").to_block() for item in targets
+    ]
     if not blocks and update is None:
         return None
     if update is not None:
@@ -147,12 +176,16 @@ def _process_blocks(value: CompletedProcess[Any]) -> MappedContent:
     blocks: list[JsonObject] = []
     for name, kind, output in (("stdout", _C.TEXT, value.stdout), ("stderr", _C.LOG, value.stderr)):
         if output:
-            text = output if type(output) is str else bytes(output).decode("utf-8", "backslashreplace")
+            text = (
+                output if type(output) is str else bytes(output).decode("utf-8", "backslashreplace")
+            )
             blocks.append({"type": kind.value, "text": text, "stream": name})
-    return MappedContent(blocks, {"exit_code": to_json_value(value.returncode)}, is_error=value.returncode != 0)
+    return MappedContent(
+        blocks, {"exit_code": to_json_value(value.returncode)}, is_error=value.returncode != 0
+    )
 
 
-# --- the table -------------------------------------------------------------------------------------------------------
+# --- the table ------------------------------------------------------------------------------------
 
 _PROCESS: Final = ResultType(
     _process_blocks, lambda process: f"exit:{process.returncode}" if process.returncode else None
@@ -165,7 +198,8 @@ _BY_NAME: Final[dict[tuple[str, str], ResultType]] = {
         for name in ("CallToolResult", "ToolResult")
     },
     ("langchain_core", "ToolMessage"): ResultType(
-        _message_blocks, lambda message: "langchain:error" if peek(message, "status") == "error" else None
+        _message_blocks,
+        lambda message: "langchain:error" if peek(message, "status") == "error" else None,
     ),
     ("langchain_core", "Document"): ResultType(_document_blocks),
     ("langgraph", "Command"): ResultType(_command_blocks),

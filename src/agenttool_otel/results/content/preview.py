@@ -1,4 +1,6 @@
-"""A short view of a long text: its head and its tail, cut where a reader would cut, and what is missing in between."""
+"""A short view of a long text: its head and its tail, cut where a reader would cut, and what is
+missing in between.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,8 @@ class PreviewBuilder:
         self._tail_chars += len(end)
         while self._tail_chars - len(self._tail[0]) >= self._max + _LOOK_BACK_CHARS:
             self._tail_chars -= len(self._tail.popleft())
-        if len(self._tail) > _MAX_PARTS:  # many tiny pieces: one string costs less than their headers
+        # many tiny pieces: one string costs less than their headers
+        if len(self._tail) > _MAX_PARTS:
             self._tail = deque(["".join(self._tail)])
 
     def build(self, max_chars: int | None = None) -> Preview:
@@ -84,7 +87,8 @@ class PreviewBuilder:
 def _cut_head(text: str, size: int) -> str:
     if size >= len(text):
         return text
-    # a line break right behind the room costs nothing: one stands before the note in any case, and it is the text's own
+    # a line break right behind the room costs nothing: one stands before the note in any case, and
+    # it is the text's own
     line = text.rfind("\n", size // 2, size + 1)
     return text[: line + 1] if line >= 0 else text[: _boundary(text, size)]
 
@@ -110,7 +114,9 @@ def _boundary(text: str, position: int) -> int:
 
 
 def _is_boundary(text: str, position: int, *, open_start: bool = False) -> bool:
-    """Tell whether a cut here leaves every user-perceived character whole (a near form of UAX #29 clusters)."""
+    """Tell whether a cut here leaves every user-perceived character whole (a near form of UAX #29
+    clusters).
+    """
     if position <= 0 or position >= len(text):
         return True
     before, after = text[position - 1], text[position]
@@ -122,7 +128,8 @@ def _is_boundary(text: str, position: int, *, open_start: bool = False) -> bool:
         run = 0
         while position - 1 - run >= 0 and _REGIONAL.match(text[position - 1 - run]):
             run += 1
-        if open_start and run == position:  # where the run of flags began is not known; where it ends is
+        # where the run of flags began is not known; where it ends is
+        if open_start and run == position:
             run = 0
             while position + run < len(text) and _REGIONAL.match(text[position + run]):
                 run += 1
@@ -131,7 +138,9 @@ def _is_boundary(text: str, position: int, *, open_start: bool = False) -> bool:
 
 
 def _extends(character: str) -> bool:
-    """Tell whether a character belongs to the one before: marks, joiners, emoji modifiers and tags."""
+    """Tell whether a character belongs to the one before: marks, joiners, emoji modifiers
+    and tags.
+    """
     if character <= "\u02ff":
         return False
     if unicodedata.category(character) in ("Mn", "Mc", "Me") or character in "\u200c\u200d":

@@ -1,7 +1,8 @@
-"""Results as plain JSON data: what ``to_json_value`` makes of a value, with objects of libraries read at every depth.
+"""Results as plain JSON data: what ``to_json_value`` makes of a value, with objects of libraries
+read at every depth.
 
-A result is for reading, so what is missing is ``null`` (also a float that is not a number), and a key of several parts
-is a list (``["north", 2026]``), as JSON text.
+A result is for reading, so what is missing is ``null`` (also a float that is not a number), and a
+key of several parts is a list (``["north", 2026]``), as JSON text.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ _KEY_CHARS: Final = 4096
 _MAX_IMAGES: Final = 20
 NO_LIMIT: Final = 1 << 62
 _READ: Final = frozenset({Kind.OPAQUE, Kind.SEQUENCE, Kind.NUMPY_SCALAR})
-"""Kinds of which a library's object may be: a named tuple is a sequence, a row of a structured array a scalar."""
+"""Kinds of which a library's object may be: a named tuple is a sequence, a row of a structured
+array a scalar.
+"""
 
 
 def opened(value: Any, view: View) -> Any:
@@ -44,7 +47,9 @@ class Shown(Converter):
 
     view = View()
 
-    def __init__(self, max_depth: int, max_nodes: int, max_chars: int, *, watch: bool = False) -> None:
+    def __init__(
+        self, max_depth: int, max_nodes: int, max_chars: int, *, watch: bool = False
+    ) -> None:
         super().__init__(max_depth, max_nodes, max_chars, watch=watch)
         self.images: list[Any] = []
 
@@ -87,13 +92,17 @@ class _Whole(Shown):
 
 
 class _Read(Shown):
-    """All rows and items, each cell with the name of its column; named tuples as the lists that pointers count in."""
+    """All rows and items, each cell with the name of its column; named tuples as the lists that
+    pointers count in.
+    """
 
     view = View(whole=True, records=True)
 
 
 class _Captured(Shown):
-    """The first rows and items, each cell with the name of its column, by which a redactor knows it."""
+    """The first rows and items, each cell with the name of its column, by which a redactor
+    knows it.
+    """
 
     view = View(records=True)
 
@@ -129,5 +138,7 @@ def whole_json(value: Any) -> JsonLike:
 
 
 def read_json(value: Any) -> tuple[JsonLike, bool]:
-    """Return a result as JSON data of whatever size, and whether that is all of it (``to_whole_json``)."""
+    """Return a result as JSON data of whatever size, and whether that is all of it
+    (``to_whole_json``).
+    """
     return to_whole_json(value, _Read)

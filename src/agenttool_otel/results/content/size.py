@@ -1,7 +1,8 @@
 """How large a result is, in bytes, without building what is measured.
 
-Text counts as UTF-8, bytes as they are, structured values as their JSON text, data frames and arrays as what they hold
-in memory. Iterators, open files and unknown objects have no size until they are read, and nobody reads them for it.
+Text counts as UTF-8, bytes as they are, structured values as their JSON text, data frames and
+arrays as what they hold in memory. Iterators, open files and unknown objects have no size until
+they are read, and nobody reads them for it.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ class Size(NamedTuple):
     """A measured size."""
 
     bytes: int | None  # bytes, or ``None`` where nothing can be known without reading
-    # whether ``bytes`` is the size; if not, it is a lower bound (a container too large to count) or what a
-    # library says it holds in memory
+    # whether ``bytes`` is the size; if not, it is a lower bound (a container too large to count) or
+    # what a library says it holds in memory
     exact: bool = True
     chars: int | None = None  # characters, for text
 
@@ -32,7 +33,9 @@ _UNKNOWN: Final = Size(None, False)
 
 
 def size_of(value: Any) -> int | None:
-    """Return the size in bytes, or ``None`` if it is unknown; the cheap form of ``measure`` for the call path."""
+    """Return the size in bytes, or ``None`` if it is unknown; the cheap form of ``measure`` for the
+    call path.
+    """
     cls = type(value)
     if cls is str:
         return len(value) if value.isascii() else text_bytes(value)
@@ -81,7 +84,9 @@ def _measure(value: Any, limit: int) -> Size:
 
 
 def text_bytes(text: str) -> int:
-    """Return the length of a text in UTF-8, counted in pieces; a lone surrogate counts three bytes."""
+    """Return the length of a text in UTF-8, counted in pieces; a lone surrogate counts
+    three bytes.
+    """
     # asked of the class: a subclass may have methods of its own
     length = str.__len__(text)
     if str.isascii(text):
@@ -95,7 +100,9 @@ def text_bytes(text: str) -> int:
 
 
 def is_measured(value: Any, size: int | None) -> bool:
-    """Tell whether a consumer can get no more out of a value than its size says: an iterator in a list is one tag."""
+    """Tell whether a consumer can get no more out of a value than its size says: an iterator in a
+    list is one tag.
+    """
     if size is None:
         return False
     # arrays and data frames are opaque, but say how much they hold

@@ -1,8 +1,8 @@
 """Exceptions that are no errors: pauses of frameworks, and cancellation.
 
-A framework's interrupt that is caught, wrapped or counted as a failure breaks the framework: the graph does not pause,
-the approval is lost. They are recognised by the qualified names along their class's bases, so that no framework is
-imported for it and subclasses count too.
+A framework's interrupt that is caught, wrapped or counted as a failure breaks the framework: the
+graph does not pause, the approval is lost. They are recognised by the qualified names along their
+class's bases, so that no framework is imported for it and subclasses count too.
 """
 
 from __future__ import annotations
@@ -28,11 +28,15 @@ _CANCELLATIONS: Final[tuple[tuple[type[BaseException], AbortReason], ...]] = (
 
 
 def control_flow(exception: BaseException, extra: frozenset[str] = frozenset()) -> bool:
-    """Tell whether an exception is a framework's pause or jump, which passes through untouched and is no error.
+    """Tell whether an exception is a framework's pause or jump, which passes through untouched and
+    is no error.
 
-    A group counts when all of its members do."""
+    A group counts when all of its members do.
+    """
     if isinstance(exception, BaseExceptionGroup):
-        return bool(exception.exceptions) and all(control_flow(inner, extra) for inner in exception.exceptions)
+        return bool(exception.exceptions) and all(
+            control_flow(inner, extra) for inner in exception.exceptions
+        )
     for name in mro_names(type(exception)):
         if name in extra:
             return True
@@ -45,7 +49,9 @@ def control_flow(exception: BaseException, extra: frozenset[str] = frozenset()) 
 
 
 def jump(exception: BaseException) -> bool:
-    """Tell whether a control-flow exception ends the tool for good and goes on elsewhere, instead of pausing it."""
+    """Tell whether a control-flow exception ends the tool for good and goes on elsewhere, instead
+    of pausing it.
+    """
     return any(
         name.partition(".")[0] == "langgraph" and name.rpartition(".")[2] == "ParentCommand"
         for name in mro_names(type(exception))
@@ -55,8 +61,9 @@ def jump(exception: BaseException) -> bool:
 def cancellation(exception: BaseException) -> AbortReason | None:
     """Return why the call was stopped, or ``None`` for an exception that is no cancellation.
 
-    ``asyncio.CancelledError`` does not say who cancelled; a caller who knows better (a timeout, a failed sibling, a
-    shutdown) replaces the reason. A group counts when all of its members do; the first one's reason stands.
+    ``asyncio.CancelledError`` does not say who cancelled; a caller who knows better (a timeout, a
+    failed sibling, a shutdown) replaces the reason. A group counts when all of its members do; the
+    first one's reason stands.
     """
     if isinstance(exception, BaseExceptionGroup):
         reasons = [cancellation(inner) for inner in exception.exceptions]
@@ -64,12 +71,17 @@ def cancellation(exception: BaseException) -> AbortReason | None:
     for base, reason in _CANCELLATIONS:
         if isinstance(exception, base):
             return reason
-    if any(name in ("trio.Cancelled", "trio._core._exceptions.Cancelled") for name in mro_names(type(exception))):
+    if any(
+        name in ("trio.Cancelled", "trio._core._exceptions.Cancelled")
+        for name in mro_names(type(exception))
+    ):
         return AbortReason.UNKNOWN
     return None
 
 
 def mcp_code(exception: BaseException) -> int | None:
-    """Return the JSON-RPC code of an MCP SDK error (1.x ``McpError`` and 2.x ``MCPError``), if it has one."""
+    """Return the JSON-RPC code of an MCP SDK error (1.x ``McpError`` and 2.x ``MCPError``), if it
+    has one.
+    """
     code = peek(peek(exception, "error"), "code")
     return code if type(code) is int else None

@@ -1,7 +1,8 @@
-"""From a tool's own exception to the standard's error, with guidance what to do next (standard, "Errors and Retries").
+"""From a tool's own exception to the standard's error, with guidance what to do next (standard,
+"Errors and Retries").
 
-The exception itself is re-raised as it was; this is what telemetry, records and ``.tool.invoke`` say of it. Its message
-enters only through a redactor.
+The exception itself is re-raised as it was; this is what telemetry, records and ``.tool.invoke``
+say of it. Its message enters only through a redactor.
 """
 
 from __future__ import annotations
@@ -23,7 +24,13 @@ from agenttool_otel.results.errors.error_tables import (
     Verdict,
     for_http_status,
 )
-from agenttool_otel.results.errors.native_errors import exit_reference, grpc_code, http_status, peek, retry_after
+from agenttool_otel.results.errors.native_errors import (
+    exit_reference,
+    grpc_code,
+    http_status,
+    peek,
+    retry_after,
+)
 from agenttool_otel.values.inspection import class_name, error_name, mro_names
 from agenttool_otel.values.unicode import escape_surrogates
 
@@ -31,18 +38,23 @@ Redact = Callable[[str], str]
 """Takes a text and returns it without secrets; whatever it raises, the text is then left out."""
 
 MappingTarget = ErrorClass | Callable[[BaseException], ToolError | ErrorClass | None]
-"""A class of the taxonomy, or a function that makes the error; ``None`` leaves it to the stock mapping."""
+"""A class of the taxonomy, or a function that makes the error; ``None`` leaves it to the stock
+mapping.
+"""
 
 _MAX_MESSAGE: Final = 2000
 _MAX_SCANNED: Final = 65_536
 _MAX_CAUSES: Final = 5
 _MAX_MEMBERS: Final = 100
 _COMMAND_NOT_RUN: Final = frozenset({126, 127})
-_SIGSYS: Final = getattr(signal, "SIGSYS", None)  # how a sandbox (seccomp) ends who calls what it forbids
+# how a sandbox (seccomp) ends who calls what it forbids
+_SIGSYS: Final = getattr(signal, "SIGSYS", None)
 
 
 class ErrorMapper:
-    """Maps exceptions to errors: a user's own mappings first, the nearest base class winning, then the stock ones."""
+    """Maps exceptions to errors: a user's own mappings first, the nearest base class winning, then
+    the stock ones.
+    """
 
     def __init__(self, redact: Redact | None = None) -> None:
         self._redact = redact
@@ -75,7 +87,8 @@ class ErrorMapper:
             if isinstance(made, ErrorClass):
                 return _build((made, None), exception, redact, error_name(exception))
             if isinstance(made, ToolError):
-                # A user's function often copies str(exception) into the message: the same redactor applies.
+                # A user's function often copies str(exception) into the message: the same redactor
+                # applies.
                 return made.model_copy(update={"message": _clean(made.message, redact)})
             return None
         return None
@@ -89,7 +102,9 @@ class ErrorMapper:
         return _build(verdict, exception, redact, reference)
 
     def _from_causes(self, exception: BaseException) -> Verdict:
-        """``raise ToolFailure from httpx.ConnectError``: the stated cause says what the wrapper's class does not."""
+        """``raise ToolFailure from httpx.ConnectError``: the stated cause says what the wrapper's
+        class does not.
+        """
         cause = peek(exception, "__cause__")
         for _ in range(_MAX_CAUSES):
             if not isinstance(cause, BaseException):
@@ -102,7 +117,9 @@ class ErrorMapper:
             cause = peek(cause, "__cause__")
         return FAILED
 
-    def _from_group(self, group: BaseExceptionGroup[BaseException], redact: Redact | None) -> ToolError:
+    def _from_group(
+        self, group: BaseExceptionGroup[BaseException], redact: Redact | None
+    ) -> ToolError:
         members = [self.classify(leaf, redact=redact) for leaf in _leaves(group)]
         classes = {member.error_class for member in members}
         waits = [member.retry_after for member in members if member.retry_after is not None]
@@ -112,7 +129,9 @@ class ErrorMapper:
         else:
             error = members[0].model_copy(update={"native_error_ref": reference})
         error.retry_after = max(waits, default=None)
-        error.message = f"{len(members)} failures: " + "; ".join(dict.fromkeys(m.message for m in members[:5]))
+        error.message = f"{len(members)} failures: " + "; ".join(
+            dict.fromkeys(m.message for m in members[:5])
+        )
         error.message = error.message[:_MAX_MESSAGE]
         return error
 
@@ -121,7 +140,9 @@ _DEFAULT: Final = ErrorMapper()
 
 
 def classify(exception: BaseException, *, redact: Redact | None = None) -> ToolError:
-    """Return the standard's error for an exception by the stock mapping; see ErrorMapper.classify."""
+    """Return the standard's error for an exception by the stock mapping; see
+    ErrorMapper.classify.
+    """
     return _DEFAULT.classify(exception, redact=redact)
 
 
@@ -132,7 +153,10 @@ def _verdict(exception: BaseException) -> tuple[Verdict, str]:
         return (exception.error_class, None), reference
     if cancellation(exception) is not None:
         return (ErrorClass.CANCELED, None), reference
-    if any(name.partition(".")[0] == "mcp" for name in names) and (code := mcp_code(exception)) is not None:
+    if (
+        any(name.partition(".")[0] == "mcp" for name in names)
+        and (code := mcp_code(exception)) is not None
+    ):
         return BY_MCP_CODE.get(code, FAILED), f"mcp:{code}"
     if (status := http_status(exception)) is not None:
         return for_http_status(status), f"http:{status}"
@@ -156,17 +180,23 @@ def _process_verdict(exception: BaseException, reference: str) -> tuple[Verdict,
     if (ended := exit_reference(exception)) is None:
         return FAILED, reference
     how, number = ended
-    if how == "exit" and number in _COMMAND_NOT_RUN:  # the shell's words for "not executable" and "not found"
+    # the shell's words for "not executable" and "not found"
+    if how == "exit" and number in _COMMAND_NOT_RUN:
         return (ErrorClass.SETUP_REQUIRED, None), f"{how}:{number}"
     if how == "signal" and number == _SIGSYS:
         return (ErrorClass.SANDBOX_VIOLATION, None), f"{how}:{number}"
     return (ErrorClass.EXECUTION_FAILED, Recoverability.UNKNOWN), f"{how}:{number}"
 
 
-def _build(verdict: Verdict, exception: BaseException, redact: Redact | None, reference: str) -> ToolError:
+def _build(
+    verdict: Verdict, exception: BaseException, redact: Redact | None, reference: str
+) -> ToolError:
     error_class, recoverability = verdict
     error = ToolError.of(
-        error_class, message_of(exception, redact), native_error_ref=reference, retry_after=retry_after(exception)
+        error_class,
+        message_of(exception, redact),
+        native_error_ref=reference,
+        retry_after=retry_after(exception),
     )
     if recoverability is not None:
         error.recoverability = recoverability
@@ -175,15 +205,23 @@ def _build(verdict: Verdict, exception: BaseException, redact: Redact | None, re
 
 
 def message_of(exception: BaseException, redact: Redact | None) -> str:
-    """Return the exception's class name, and its message if a redactor cleaned it; at most 2,000 characters."""
+    """Return the exception's class name, and its message if a redactor cleaned it; at most 2,000
+    characters.
+    """
     name = error_name(exception).removeprefix("builtins.")
     if redact is None:
         return name
     try:
         text = str(exception)
-    except BaseException:  # other people's __str__, which may raise anything and must not be what the caller gets
+    except (
+        BaseException
+    ):  # other people's __str__, which may raise anything and must not be what the caller gets
         return name
-    return name if type(text) is not str or not text.strip() else f"{name}: {_clean(text, redact)}"[:_MAX_MESSAGE]
+    return (
+        name
+        if type(text) is not str or not text.strip()
+        else f"{name}: {_clean(text, redact)}"[:_MAX_MESSAGE]
+    )
 
 
 def _clean(text: str, redact: Redact | None) -> str:
@@ -197,7 +235,9 @@ def _clean(text: str, redact: Redact | None) -> str:
         cleaned = redact(escape_surrogates(text))
     except Exception:
         return "[message withheld: redaction failed]"
-    return cleaned[:_MAX_MESSAGE] if type(cleaned) is str else "[message withheld: redaction failed]"
+    return (
+        cleaned[:_MAX_MESSAGE] if type(cleaned) is str else "[message withheld: redaction failed]"
+    )
 
 
 def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:

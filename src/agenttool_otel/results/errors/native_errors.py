@@ -1,4 +1,5 @@
-"""What a native exception says of itself: HTTP status, Retry-After, exit code, gRPC code; read by duck typing.
+"""What a native exception says of itself: HTTP status, Retry-After, exit code, gRPC code; read by
+duck typing.
 
 Attributes of foreign exceptions may be properties that raise; every look at one is guarded.
 """
@@ -19,14 +20,22 @@ def peek(value: object, name: str) -> Any:
     """Return an attribute, or ``None`` where there is none or reading it raises."""
     try:
         return getattr(value, name, None)
-    except BaseException:  # a property may raise anything, and it must not be what the tool's caller gets
+    except (
+        BaseException
+    ):  # a property may raise anything, and it must not be what the tool's caller gets
         return None
 
 
 def http_status(exception: BaseException) -> int | None:
-    """Return the HTTP error status that an exception carries, of requests, httpx, aiohttp, urllib or an SDK."""
+    """Return the HTTP error status that an exception carries, of requests, httpx, aiohttp, urllib
+    or an SDK.
+    """
     response = peek(exception, "response")
-    candidates = [peek(response, "status_code"), peek(response, "status"), peek(exception, "status_code")]
+    candidates = [
+        peek(response, "status_code"),
+        peek(response, "status"),
+        peek(exception, "status_code"),
+    ]
     if type(response) is dict:  # botocore
         meta = response.get("ResponseMetadata")
         candidates.append(meta.get("HTTPStatusCode") if type(meta) is dict else None)
@@ -42,7 +51,9 @@ def http_status(exception: BaseException) -> int | None:
 
 
 def retry_after(exception: BaseException) -> float | None:
-    """Return the seconds that a server asks to wait (Retry-After in seconds or as a date, RFC 9110 section 10.2.3)."""
+    """Return the seconds that a server asks to wait (Retry-After in seconds or as a date, RFC 9110
+    section 10.2.3).
+    """
     direct = peek(exception, "retry_after")
     if type(direct) in (int, float):
         return _bounded(float(direct))
@@ -100,7 +111,9 @@ def exit_reference(exception: BaseException) -> tuple[str, int] | None:
 
 def grpc_code(exception: BaseException) -> str | None:
     """Return the name of a gRPC status code."""
-    if not any(name.partition(".")[0] in ("grpc", "grpclib") for name in mro_names(type(exception))):
+    if not any(
+        name.partition(".")[0] in ("grpc", "grpclib") for name in mro_names(type(exception))
+    ):
         return None
     code = peek(exception, "code")
     if callable(code):

@@ -1,6 +1,8 @@
-"""When to try again: the execution profile's retry policy as a pure function (standard, "Errors and Retries").
+"""When to try again: the execution profile's retry policy as a pure function (standard, "Errors and
+Retries").
 
-Every attempt runs within the decision that the call had; an expired decision ends the retries in the pipeline.
+Every attempt runs within the decision that the call had; an expired decision ends the retries in
+the pipeline.
 """
 
 from __future__ import annotations
@@ -16,7 +18,9 @@ from agenttool_otel.records.error import ToolError
 from agenttool_otel.records.execution_profile import ExecutionProfile
 from agenttool_otel.results.errors.error_tables import NEVER_RETRIED
 
-_RETRIED_BY_DEFAULT: Final = frozenset({ErrorClass.TIMEOUT, ErrorClass.RATE_LIMITED, ErrorClass.DEPENDENCY_UNAVAILABLE})
+_RETRIED_BY_DEFAULT: Final = frozenset(
+    {ErrorClass.TIMEOUT, ErrorClass.RATE_LIMITED, ErrorClass.DEPENDENCY_UNAVAILABLE}
+)
 _NOT_BY_RETRY: Final = frozenset({Recoverability.SETUP_NEEDED, Recoverability.NOT_RECOVERABLE})
 
 
@@ -29,11 +33,14 @@ class RetryPolicy:
     max_delay_s: float = 30.0  # longest wait; a server that asks for more ends the retries
     multiplier: float = 2.0  # growth of the delay per attempt
     retry_on: frozenset[ErrorClass] = _RETRIED_BY_DEFAULT  # error classes after which to try again
-    jitter: float = 0.5  # share of the delay that is random, 0 to 1; it keeps many callers from retrying in step
+    # share of the delay that is random, 0 to 1; it keeps many callers from retrying in step
+    jitter: float = 0.5
 
     @classmethod
     def from_profile(cls, profile: ExecutionProfile | None) -> RetryPolicy:
-        """Read the policy of an execution profile; one that does not say ``supports_retries`` gets a single attempt."""
+        """Read the policy of an execution profile; one that does not say ``supports_retries`` gets
+        a single attempt.
+        """
         if profile is None or not profile.supports_retries:
             return cls()
         stated = profile.retry or {}
@@ -44,11 +51,15 @@ class RetryPolicy:
                 initial_delay_s=_number(stated.get("initial_delay_ms", 200)) / 1000,
                 max_delay_s=_number(stated.get("max_delay_ms", 30_000)) / 1000,
                 multiplier=max(1.0, _number(stated.get("multiplier", 2.0))),
-                retry_on=_RETRIED_BY_DEFAULT if classes is None else frozenset(ErrorClass(name) for name in classes),
+                retry_on=_RETRIED_BY_DEFAULT
+                if classes is None
+                else frozenset(ErrorClass(name) for name in classes),
                 jitter=min(1.0, _number(stated.get("jitter", 0.5))),
             )
         except (ValueError, TypeError) as error:
-            raise ConfigurationError(f"retry policy of {profile.execution_profile_id}: {error}") from error
+            raise ConfigurationError(
+                f"retry policy of {profile.execution_profile_id}: {error}"
+            ) from error
 
     def next_delay(
         self, attempt: int, error: ToolError, *, uniform: Callable[[], float] = random.random

@@ -1,7 +1,7 @@
 """Keeping results: the chosen strategy carried out, recorded, and survived when the store fails.
 
-Telemetry's rule holds here, not permission's: a failing store never takes a result away from a caller who may have it.
-What it costs is the full text behind the preview, and the record says so.
+Telemetry's rule holds here, not permission's: a failing store never takes a result away from a
+caller who may have it. What it costs is the full text behind the preview, and the record says so.
 """
 
 from __future__ import annotations
@@ -19,7 +19,13 @@ from agenttool_otel.results.content.preview import PreviewBuilder
 from agenttool_otel.results.content.shown import redactable_json
 from agenttool_otel.results.content.size import is_measured, measure, text_bytes
 from agenttool_otel.results.persistence.source import Source, source_of
-from agenttool_otel.results.persistence.strategy import NO_DEMAND, SENSITIVE, Demand, StrategyChoice, choose_strategy
+from agenttool_otel.results.persistence.strategy import (
+    NO_DEMAND,
+    SENSITIVE,
+    Demand,
+    StrategyChoice,
+    choose_strategy,
+)
 from agenttool_otel.results.persistence.stream import StreamCollector
 from agenttool_otel.results.persistence.writer import PayloadWriter, ref_block, stand_in, text_block
 from agenttool_otel.results.stores.types import PayloadStore, PersistedRef
@@ -36,9 +42,12 @@ class Kept:
     """What was done with one result."""
 
     decision: ResultPersistence  # the record
-    preview: Any  # what may be shown in the result's place: the value itself where nothing had to be cut, else a text
+    # what may be shown in the result's place: the value itself where nothing had to be cut, else a
+    # text
+    preview: Any
     ref: PersistedRef | None = None  # reference to the payload, if it was stored
-    failure: str | None = None  # why the payload could not be stored; no content in it. ``None``: nothing failed
+    # why the payload could not be stored; no content in it. ``None``: nothing failed
+    failure: str | None = None
     model_facing: list[JsonObject] = field(default_factory=list)  # content blocks for the model
     content: list[JsonObject] = field(default_factory=list)  # content blocks of the envelope
 
@@ -47,8 +56,8 @@ class ResultKeeper:
     """Chooses a strategy for each result and carries it out.
 
     Args:
-        store: where payloads go; ``None``: nowhere, so that a large result is cut and the rest is gone. A function is
-            called once, when the first payload has to be stored.
+        store: where payloads go; ``None``: nowhere, so that a large result is cut and the rest is
+            gone. A function is called once, when the first payload has to be stored.
         max_inline_chars: limit for tools that state none.
         preview_chars: most characters of what takes a large result's place.
         deadline_s: seconds that a call may wait for the store in all.
@@ -83,8 +92,12 @@ class ResultKeeper:
             raise PersistenceError(f"the store can't be opened: {error_name(error)}") from error
         return self._store
 
-    def choose(self, value: Any, demand: Demand = NO_DEMAND, *, size: int | None = None) -> StrategyChoice | None:
-        """Choose the strategy of a result; ``None`` when it is small and nobody demands anything: the usual case."""
+    def choose(
+        self, value: Any, demand: Demand = NO_DEMAND, *, size: int | None = None
+    ) -> StrategyChoice | None:
+        """Choose the strategy of a result; ``None`` when it is small and nobody demands anything:
+        the usual case.
+        """
         limit, strategy = demand.obliged_limit, demand.obliged_strategy or demand.contract_strategy
         cls = type(value)
         if cls is str:
@@ -96,21 +109,30 @@ class ResultKeeper:
         if limit is not None and not is_measured(value, size):
             size = None
         if size is None and strategy is None:
-            # An iterator, an open file, an object of the caller's own: it can't be cut or stored without being
-            # consumed. Its class name, which is all that is ever shown of it, is small; what its consumer can get of
-            # it is not known to be, and a limit of the policy binds that too.
+            # An iterator, an open file, an object of the caller's own: it can't be cut or stored
+            # without being consumed. Its class name, which is all that is ever shown of it, is
+            # small; what its consumer can get of it is not known to be, and a limit of the policy
+            # binds that too.
             if limit is not None:
                 choice = choose_strategy(demand, size=None, default_limit=self.max_inline_chars)
                 return choice._replace(strategy=_S.DROP_WITH_REASON, reason="result_size_unknown")
             size = 0
         wanted = strategy or limit is not None or demand.redact or demand.exempt
         sensitivity = demand.sensitivity
-        if not wanted and size is not None and (sensitivity is None or sensitivity.lower() not in SENSITIVE):
-            inline = self.max_inline_chars if demand.contract_limit is None else demand.contract_limit
+        if (
+            not wanted
+            and size is not None
+            and (sensitivity is None or sensitivity.lower() not in SENSITIVE)
+        ):
+            inline = (
+                self.max_inline_chars if demand.contract_limit is None else demand.contract_limit
+            )
             if type(inline) is int and size <= inline:
                 return None
         has_store = self._store is not None
-        choice = choose_strategy(demand, size=size, default_limit=self.max_inline_chars, has_store=has_store)
+        choice = choose_strategy(
+            demand, size=size, default_limit=self.max_inline_chars, has_store=has_store
+        )
         return None if choice.is_plain else choice
 
     def collector(
@@ -121,9 +143,13 @@ class ResultKeeper:
         transform: Transform | None = None,
         owner: dict[str, str] | None = None,
     ) -> tuple[StreamCollector, StrategyChoice]:
-        """Make the collector of a stream, of whose size nothing is known yet, and say what was chosen."""
+        """Make the collector of a stream, of whose size nothing is known yet, and say what
+        was chosen.
+        """
         has_store = self._store is not None
-        choice = choose_strategy(demand, size=0, default_limit=self.max_inline_chars, has_store=has_store)
+        choice = choose_strategy(
+            demand, size=0, default_limit=self.max_inline_chars, has_store=has_store
+        )
         stores_nothing = demand.exempt or demand.obliged_strategy == _S.INLINE.value
         may_store = demand.supports_persistence and has_store and not stores_nothing
         collector = StreamCollector(
@@ -158,7 +184,9 @@ class ResultKeeper:
         except PersistenceError as error:
             return job.dropped("store_failed", str(error), RedactionState.NONE)
         except Exception as error:
-            return job.dropped("store_failed", f"internal: {error_name(error)}", RedactionState.NONE)
+            return job.dropped(
+                "store_failed", f"internal: {error_name(error)}", RedactionState.NONE
+            )
 
 
 class _Job(NamedTuple):
@@ -203,7 +231,9 @@ class _Job(NamedTuple):
     def _inline(self) -> Kept:
         value = self._clean_value()
         state = RedactionState.NONE if value is self.value else RedactionState.REDACTED
-        return Kept(self._record(self.choice.strategy, self.choice.reason, state, size=self.size), value)
+        return Kept(
+            self._record(self.choice.strategy, self.choice.reason, state, size=self.size), value
+        )
 
     def _clean_value(self) -> Any:
         """Redact the value as plain data; where nothing is found, it keeps its own type."""
@@ -211,7 +241,11 @@ class _Job(NamedTuple):
         if transform is None:
             return value
         plain: Any = value if type(value) is str else redactable_json(value)
-        cleaned = redacted(transform.text, plain) if type(plain) is str else redacted(transform.value, plain, "")
+        cleaned = (
+            redacted(transform.text, plain)
+            if type(plain) is str
+            else redacted(transform.value, plain, "")
+        )
         return value if cleaned == plain else cleaned
 
     def _cut(self, source: Source, writer: PayloadWriter, ref: PersistedRef | None) -> Kept:
@@ -229,15 +263,21 @@ class _Job(NamedTuple):
             return Kept(decision, self._clean_value(), None, writer.failure)
         view = None if choice.strategy is _S.REF_ONLY else writer.view
         lines = f", {view.build().lines} lines" if view is not None else ""
-        text = stand_in(f"{size} bytes{lines}, {source.media_type}", ref, view, self.keeper.preview_chars)
-        decision = self._record(strategy, reason, state, size=size, preview_bytes=text_bytes(text), ref=ref)
+        text = stand_in(
+            f"{size} bytes{lines}, {source.media_type}", ref, view, self.keeper.preview_chars
+        )
+        decision = self._record(
+            strategy, reason, state, size=size, preview_bytes=text_bytes(text), ref=ref
+        )
         content = [text_block(text), *([] if ref is None else [ref_block(ref)])]
         return Kept(decision, text, ref, writer.failure, content[:1], content)
 
     def dropped(self, reason: str, failure: str | None, state: RedactionState) -> Kept:
         """Return the outcome of a result that nobody sees."""
         text = f"[result dropped: {reason}]"
-        decision = self._record(_S.DROP_WITH_REASON, reason, state, size=self.size, preview_bytes=len(text))
+        decision = self._record(
+            _S.DROP_WITH_REASON, reason, state, size=self.size, preview_bytes=len(text)
+        )
         return Kept(decision, text, None, failure, [text_block(text)], [text_block(text)])
 
     @property

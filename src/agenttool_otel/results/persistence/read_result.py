@@ -1,7 +1,9 @@
-"""The tool that pages through a persisted result: governed like any other, and exempt from persistence itself.
+"""The tool that pages through a persisted result: governed like any other, and exempt from
+persistence itself.
 
-Its pages are bounded, so that its output never becomes a payload that it would have to read again (standard, "Circular
-result guard"). A reference is no permission: who may read is checked against the payload's owner on every page.
+Its pages are bounded, so that its output never becomes a payload that it would have to read again
+(standard, "Circular result guard"). A reference is no permission: who may read is checked against
+the payload's owner on every page.
 """
 
 from __future__ import annotations
@@ -13,12 +15,19 @@ from typing import Final
 
 from agenttool_otel.records.base import JsonObject
 from agenttool_otel.results.persistence.upload import call_with_deadline
-from agenttool_otel.results.stores.types import PayloadExpired, PayloadNotFound, PayloadStore, PersistedRef
+from agenttool_otel.results.stores.types import (
+    PayloadExpired,
+    PayloadNotFound,
+    PayloadStore,
+    PersistedRef,
+)
 
 DEFAULT_PAGE: Final = 8_192
 MAX_PAGE: Final = 32_768
 _SPARE: Final = 3  # bytes that a UTF-8 character may reach past a page
-_TEXTUAL: Final = frozenset({"application/json", "application/x-ndjson", "image/svg+xml", "application/xml"})
+_TEXTUAL: Final = frozenset(
+    {"application/json", "application/x-ndjson", "image/svg+xml", "application/xml"}
+)
 _OWNED_BY: Final = ("tenant", "session_id")
 
 Identity = Callable[[], dict[str, str]]
@@ -59,10 +68,17 @@ def read_page(
 ) -> JsonObject:
     """Return one page of a persisted result.
 
-    The page of a text begins and ends between characters, and at a line's end where there is one in its last quarter.
-    A payload that is gone or never was is an answer, not an error: ``status`` says ``expired`` or ``not_found``.
-    Somebody else's payload is ``not_found`` too: whether it exists is not theirs to know."""
-    if not isinstance(uri, str) or isinstance(offset, bool) or not isinstance(offset, int) or offset < 0:
+    The page of a text begins and ends between characters, and at a line's end where there is one in
+    its last quarter. A payload that is gone or never was is an answer, not an error: ``status``
+    says ``expired`` or ``not_found``. Somebody else's payload is ``not_found`` too: whether it
+    exists is not theirs to know.
+    """
+    if (
+        not isinstance(uri, str)
+        or isinstance(offset, bool)
+        or not isinstance(offset, int)
+        or offset < 0
+    ):
         raise ValueError("uri must be text and offset a whole number from 0")
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
         raise ValueError("limit must be a whole number from 1")
@@ -87,7 +103,8 @@ def read_page(
 
 
 def _may_read(ref: PersistedRef, identity: dict[str, str]) -> bool:
-    # A payload without an owner has nobody who could be kept out; one with an owner is for that owner alone.
+    # A payload without an owner has nobody who could be kept out; one with an owner is for that
+    # owner alone.
     return all(identity.get(name) == ref.owner[name] for name in _OWNED_BY if name in ref.owner)
 
 

@@ -1,4 +1,6 @@
-"""A result as a stream: its media type and its bytes in pieces, redacted, read once, never whole in memory."""
+"""A result as a stream: its media type and its bytes in pieces, redacted, read once, never whole in
+memory.
+"""
 
 from __future__ import annotations
 
@@ -42,15 +44,20 @@ class Source:
 def source_of(value: Any, transform: Transform | None = None) -> Source:
     """Return the stream of a result.
 
-    Text stays text; bytes that are text are read as text; a path is the file that it names; structured values become
-    JSON text, data frames and Arrow tables one JSON object a line, images PNG. Iterators and open files are not read:
-    they belong to whoever the tool gave them to."""
+    Text stays text; bytes that are text are read as text; a path is the file that it names;
+    structured values become JSON text, data frames and Arrow tables one JSON object a line, images
+    PNG. Iterators and open files are not read: they belong to whoever the tool gave them to.
+    """
     kind = kind_of(value)
     if kind is Kind.TEXT:
         text = value if type(value) is str else str.__str__(value)
         return _text_source(_slices(text), _text_type(text[:SNIFF_BYTES]), transform)
     if kind is Kind.BYTES:
-        view = memoryview(value).cast("B") if memoryview(value).contiguous else memoryview(bytes(value))
+        view = (
+            memoryview(value).cast("B")
+            if memoryview(value).contiguous
+            else memoryview(bytes(value))
+        )
         return _bytes_source(_views(view), bytes(view[:SNIFF_BYTES]), transform)
     if kind is Kind.PATH:
         blocks = _file_blocks(PurePath.__str__(value))
@@ -61,7 +68,9 @@ def source_of(value: Any, transform: Transform | None = None) -> Source:
         if known is IMAGE:
             return Source("image/png", iter([encode_image(value) or b""]), False)
         if known is not None and known.lines is not None:
-            return _text_source(lines_of(value, known, whole_json), "application/x-ndjson", transform)
+            return _text_source(
+                lines_of(value, known, whole_json), "application/x-ndjson", transform
+            )
     if transform is None:
         return Source("application/json", json_pieces(value), True)
     cleaner = CleanValue(transform.value)
@@ -80,15 +89,20 @@ def _bytes_source(blocks: Iterator[bytes], head: bytes, transform: Transform | N
     if media_type.startswith("text/") or media_type == "image/svg+xml":
         return _text_source(_decoded(blocks), media_type, transform)
     if media_type != OCTETS or transform is None:
-        # A known binary format holds no text that a text redactor could read, and must not be damaged by it.
+        # A known binary format holds no text that a text redactor could read, and must not be
+        # damaged by it.
         return Source(media_type, blocks, False)
     cleaner = CleanText(transform.text)
     text = cleaner.pieces(block.decode("latin-1") for block in blocks)
-    return Source(media_type, (piece.encode("latin-1", "backslashreplace") for piece in text), False, cleaner)
+    return Source(
+        media_type, (piece.encode("latin-1", "backslashreplace") for piece in text), False, cleaner
+    )
 
 
 def _text_type(head: str) -> str:
-    if head.startswith("diff --git ") or (head.startswith("--- ") and "\n+++ " in head and "\n@@ " in head):
+    if head.startswith("diff --git ") or (
+        head.startswith("--- ") and "\n+++ " in head and "\n@@ " in head
+    ):
         return "text/x-diff"
     return TEXT
 
@@ -116,7 +130,9 @@ def _decoded(blocks: Iterator[bytes]) -> Iterator[str]:
 def _file_blocks(path: str) -> Iterator[bytes]:
     try:
         # Without O_NONBLOCK, opening a named pipe that nobody writes to would wait for ever.
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
+        descriptor = os.open(
+            path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+        )
     except (OSError, ValueError) as error:
         raise PersistenceError(f"can't read the file: {type(error).__name__}") from None
     with os.fdopen(descriptor, "rb", buffering=0) as file:

@@ -1,7 +1,9 @@
-"""Which persistence strategy a result gets: a pure choice from contract, size, sensitivity and obligation.
+"""Which persistence strategy a result gets: a pure choice from contract, size, sensitivity and
+obligation.
 
-The stricter word wins: an obligation of the policy can forbid what a contract allows, and a limit of the policy can
-only lower the contract's. A word that nobody knows drops the result rather than guess.
+The stricter word wins: an obligation of the policy can forbid what a contract allows, and a limit
+of the policy can only lower the contract's. A word that nobody knows drops the result rather than
+guess.
 """
 
 from __future__ import annotations
@@ -17,7 +19,14 @@ SENSITIVE: Final = frozenset({"secret", "credential", "credentials", "restricted
 
 _S = PersistenceStrategy
 # From the most permissive to the strictest about what is kept and shown.
-_ORDER: Final = (_S.INLINE, _S.PREVIEW_AND_PERSIST, _S.REDACT, _S.REF_ONLY, _S.NEVER_PERSIST, _S.DROP_WITH_REASON)
+_ORDER: Final = (
+    _S.INLINE,
+    _S.PREVIEW_AND_PERSIST,
+    _S.REDACT,
+    _S.REF_ONLY,
+    _S.NEVER_PERSIST,
+    _S.DROP_WITH_REASON,
+)
 
 
 class Demand(NamedTuple):
@@ -27,16 +36,20 @@ class Demand(NamedTuple):
     contract_limit: Any = None
     # the policy's; it can only lower the other. A limit that is no whole number from 0 is read as 0
     obliged_limit: Any = None
-    contract_strategy: str | None = None  # the contract's ``persistence_policy_ref``, where it is one of the strategies
+    # the contract's ``persistence_policy_ref``, where it is one of the strategies
+    contract_strategy: str | None = None
     obliged_strategy: str | None = None  # the policy's strategy
     sensitivity: str | None = None  # ``data_sensitivity`` of the permission profile; see SENSITIVE
     redact: bool = False  # contract or policy want the result redacted
     supports_persistence: bool = True  # what the execution profile says
-    exempt: bool = False  # the tool reads persisted results itself; storing its output again would never end
+    # the tool reads persisted results itself; storing its output again would never end
+    exempt: bool = False
 
     @property
     def binding(self) -> bool:
-        """Whether the policy decides what the caller gets, too: its limit and its strategy hold at every door."""
+        """Whether the policy decides what the caller gets, too: its limit and its strategy hold at
+        every door.
+        """
         return self.obliged_limit is not None or self.obliged_strategy is not None
 
 
@@ -84,7 +97,9 @@ class StrategyChoice(NamedTuple):
             threshold={"max_inline_chars": self.max_inline_chars},
             original_size_bytes=size,
             preview_size_bytes=preview_bytes,
-            persisted_ref=None if ref is None else {**ref.to_json(), "redaction_state": state.value},
+            persisted_ref=None
+            if ref is None
+            else {**ref.to_json(), "redaction_state": state.value},
             redaction_state=state,
             reason=reason,
         )
@@ -115,19 +130,29 @@ def choose_strategy(
         instead = _S.DROP_WITH_REASON if wanted is _S.REF_ONLY else _S.NEVER_PERSIST
         return StrategyChoice(instead, blocked, limit, over)
     if wanted is _S.REDACT or demand.redact:
-        return StrategyChoice(_S.REDACT, reason if wanted is _S.REDACT else "redaction_required", limit, over)
+        return StrategyChoice(
+            _S.REDACT, reason if wanted is _S.REDACT else "redaction_required", limit, over
+        )
     return StrategyChoice(_S.INLINE, "within_inline_limit", limit, over)
 
 
 def _wanted(demand: Demand) -> tuple[PersistenceStrategy, str]:
-    contract, obliged, sensitivity = demand.contract_strategy, demand.obliged_strategy, demand.sensitivity
+    contract, obliged, sensitivity = (
+        demand.contract_strategy,
+        demand.obliged_strategy,
+        demand.sensitivity,
+    )
     found: list[tuple[PersistenceStrategy, str]] = [(_S.INLINE, "within_inline_limit")]
     if contract is not None and contract in _S.__members__.values():
         # A reference to some other system's rule is not ours to interpret.
         found.append((_S(contract), "output_contract"))
     if obliged is not None:
         known = obliged in _S.__members__.values()
-        found.append((_S(obliged), "policy_obligation") if known else (_S.DROP_WITH_REASON, "unknown_strategy"))
+        found.append(
+            (_S(obliged), "policy_obligation")
+            if known
+            else (_S.DROP_WITH_REASON, "unknown_strategy")
+        )
     if sensitivity is not None and sensitivity.lower() in SENSITIVE:
         found.append((_S.NEVER_PERSIST, "data_sensitivity"))
     return max(reversed(found), key=lambda item: _ORDER.index(item[0]))

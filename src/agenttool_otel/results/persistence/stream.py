@@ -1,7 +1,8 @@
-"""What a stream gave, bounded: its items in order, the head and the tail, the whole in a store if it grows.
+"""What a stream gave, bounded: its items in order, the head and the tail, the whole in a store if
+it grows.
 
-The collector sees each item once, on its way to the consumer, and never changes or delays it: a store that fails or
-hangs costs the stored copy.
+The collector sees each item once, on its way to the consumer, and never changes or delays it: a
+store that fails or hangs costs the stored copy.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ class StreamOutcome(NamedTuple):
     total_bytes: int  # their bytes, as they are written
     preview: str  # text for the model: all of it, or head and tail
     truncated: bool  # whether ``preview`` leaves something out
-    decision: ResultPersistence | None  # the persistence record; ``None`` for a small stream that nobody wanted to keep
+    # the persistence record; ``None`` for a small stream that nobody wanted to keep
+    decision: ResultPersistence | None
     ref: PersistedRef | None  # reference to the whole, if it was stored
     failure: str | None  # why it could not be stored
     redaction_state: RedactionState  # what redaction did
@@ -67,7 +69,9 @@ class StreamCollector:
         self._invocation_id = invocation_id
         self._choice = choice
         self._has_store = store is not None
-        self._may_store = self._has_store and (choice.persists or choice.strategy in (_S.INLINE, _S.REDACT))
+        self._may_store = self._has_store and (
+            choice.persists or choice.strategy in (_S.INLINE, _S.REDACT)
+        )
         self._preview_chars = preview_chars
         self._view = PreviewBuilder(max(preview_chars, choice.max_inline_chars))
         self._writer = PayloadWriter(
@@ -89,7 +93,9 @@ class StreamCollector:
 
     @property
     def uploading(self) -> bool:
-        """Whether the stream is on its way to the store, so that the next item may have to wait for it."""
+        """Whether the stream is on its way to the store, so that the next item may have to wait for
+        it.
+        """
         return self._writer.uploading
 
     @property
@@ -127,7 +133,13 @@ class StreamCollector:
     def _write(self, item: Any) -> None:
         cls = type(item)
         if self._form is None:
-            self._form = _Form.TEXT if cls is str else _Form.BYTES if cls in (bytes, bytearray) else _Form.LINES
+            self._form = (
+                _Form.TEXT
+                if cls is str
+                else _Form.BYTES
+                if cls in (bytes, bytearray)
+                else _Form.LINES
+            )
         if self._form is _Form.BYTES and cls in (bytes, bytearray):
             self._out(bytes(item))
         elif self._form is _Form.TEXT and cls is str:
@@ -138,7 +150,9 @@ class StreamCollector:
         else:
             # A line of JSON, also for the odd item in a stream of another form.
             values, place = self._values, f"/{self._items - 1}"
-            clean = None if values is None else lambda value, pointer: values.at(value, place + pointer)
+            clean = (
+                None if values is None else lambda value, pointer: values.at(value, place + pointer)
+            )
             for piece in json_pieces(item, clean):
                 self._out(piece)
             self._out("\n")
@@ -161,21 +175,33 @@ class StreamCollector:
         return length > self._choice.max_inline_chars
 
     def _outcome(self) -> StreamOutcome:
-        if self._has_store and self._items and self._choice.strategy in (_S.PREVIEW_AND_PERSIST, _S.REF_ONLY):
+        if (
+            self._has_store
+            and self._items
+            and self._choice.strategy in (_S.PREVIEW_AND_PERSIST, _S.REF_ONLY)
+        ):
             self._start()
         ref = self._writer.commit()
         large, size = self._is_large(), self._writer.total_bytes
         state = RedactionState.NONE
         if self._redaction_failed:
             state = RedactionState.FAILED
-        elif any(cleaner is not None and cleaner.changed for cleaner in (self._cleaner, self._values)):
+        elif any(
+            cleaner is not None and cleaner.changed for cleaner in (self._cleaner, self._values)
+        ):
             state = RedactionState.REDACTED
         strategy, reason = self._strategy(ref, large=large)
         text = self._shown(reason, ref, large=large)
         decision = None
         if strategy is not _S.INLINE:
             decision = self._choice.record(
-                self._invocation_id, strategy, reason, state, size=size, preview_bytes=text_bytes(text), ref=ref
+                self._invocation_id,
+                strategy,
+                reason,
+                state,
+                size=size,
+                preview_bytes=text_bytes(text),
+                ref=ref,
             )
         return StreamOutcome(
             items=self._items,
@@ -190,7 +216,9 @@ class StreamCollector:
             content=[text_block(text), *([] if ref is None else [ref_block(ref)])],
         )
 
-    def _strategy(self, ref: PersistedRef | None, *, large: bool) -> tuple[PersistenceStrategy, str]:
+    def _strategy(
+        self, ref: PersistedRef | None, *, large: bool
+    ) -> tuple[PersistenceStrategy, str]:
         chosen, reason = self._choice.strategy, self._choice.reason
         if self._redaction_failed:
             return _S.DROP_WITH_REASON, "redaction_failed"
@@ -209,7 +237,11 @@ class StreamCollector:
 
     def _shown(self, reason: str, ref: PersistedRef | None, *, large: bool) -> str:
         chosen = self._choice.strategy
-        if self._redaction_failed or chosen is _S.DROP_WITH_REASON or (chosen is _S.REF_ONLY and ref is None):
+        if (
+            self._redaction_failed
+            or chosen is _S.DROP_WITH_REASON
+            or (chosen is _S.REF_ONLY and ref is None)
+        ):
             return f"[stream of {self._items} items dropped: {reason}]"
         what = f"{self._items} items, {self._writer.total_bytes} bytes"
         if chosen is _S.REF_ONLY and ref is not None:

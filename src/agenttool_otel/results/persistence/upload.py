@@ -1,7 +1,8 @@
-"""Writing to a store that may hang, from a caller that must not: a worker thread, a short queue and a deadline.
+"""Writing to a store that may hang, from a caller that must not: a worker thread, a short queue and
+a deadline.
 
-The producer stays in the caller's thread, with its context and its exceptions. What is counted against the deadline is
-only the time that the caller waits for the store.
+The producer stays in the caller's thread, with its context and its exceptions. What is counted
+against the deadline is only the time that the caller waits for the store.
 """
 
 from __future__ import annotations
@@ -36,10 +37,14 @@ class _Abandoned(Exception):
 class Upload:
     """One payload on its way to a store.
 
-    A worker that the store keeps beyond the deadline is left behind: it ends when the store lets go of it, and its
-    payload is discarded. When many are left behind at once, new uploads fail at once instead of adding to them."""
+    A worker that the store keeps beyond the deadline is left behind: it ends when the store lets go
+    of it, and its payload is discarded. When many are left behind at once, new uploads fail at once
+    instead of adding to them.
+    """
 
-    def __init__(self, store: PayloadStore, media_type: str, *, deadline_s: float, **options: Any) -> None:
+    def __init__(
+        self, store: PayloadStore, media_type: str, *, deadline_s: float, **options: Any
+    ) -> None:
         self._left_s = deadline_s
         self._buffer = bytearray()
         self._queue: queue.Queue[bytes | None] = queue.Queue(_QUEUED_PIECES)
@@ -98,7 +103,8 @@ class Upload:
         ref: PersistedRef | None = store.put_stream(self._pieces(), media_type, **options)
         if ref is None:
             raise PersistenceError("the store gave no reference")
-        if self._gone.is_set():  # finished after its caller had left: nobody will ever know the reference
+        # finished after its caller had left: nobody will ever know the reference
+        if self._gone.is_set():
             with suppress(PersistenceError):
                 store.delete(ref.uri)
         return ref
@@ -120,7 +126,9 @@ def call_with_deadline(function: Callable[[], _T], deadline_s: float) -> _T:
 
 
 def _start(function: Callable[[], _T], name: str) -> Future[_T]:
-    """Run a function in a thread of its own; one that hangs does not keep the process from ending."""
+    """Run a function in a thread of its own; one that hangs does not keep the process from
+    ending.
+    """
     with _hanging_lock:
         if _hanging >= _MAX_HANGING_WORKERS:
             raise StoreTimeout("the store hangs")

@@ -1,6 +1,8 @@
-"""What a large result and a large stream have in common: bytes to a store, a preview, a count, and what is shown.
+"""What a large result and a large stream have in common: bytes to a store, a preview, a count, and
+what is shown.
 
-A store that fails or hangs costs the stored copy; what is written goes on into the preview and the count.
+A store that fails or hangs costs the stored copy; what is written goes on into the preview and the
+count.
 """
 
 from __future__ import annotations
@@ -50,7 +52,9 @@ class PayloadWriter:
 
     @property
     def uploading(self) -> bool:
-        """Whether the payload is on its way to the store, so that writing may have to wait for it."""
+        """Whether the payload is on its way to the store, so that writing may have to wait
+        for it.
+        """
         return self._upload is not None
 
     def start(self, media_type: str) -> None:
@@ -109,8 +113,12 @@ class PayloadWriter:
         self._upload = self._held = None
 
 
-def stand_in(what: str, ref: PersistedRef | None, view: PreviewBuilder | None, max_chars: int) -> str:
-    """Return the text that takes a result's place: what it was, where it is, and a preview, within ``max_chars``."""
+def stand_in(
+    what: str, ref: PersistedRef | None, view: PreviewBuilder | None, max_chars: int
+) -> str:
+    """Return the text that takes a result's place: what it was, where it is, and a preview, within
+    ``max_chars``.
+    """
     where = f"Full output saved to {ref.uri}." if ref is not None else "The rest was not kept."
     head = f"Output too large ({what}). {where}"
     if view is None:

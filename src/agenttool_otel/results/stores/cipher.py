@@ -1,8 +1,10 @@
-"""Encryption at rest: AES-256-GCM in chunks, so that a page of a large payload is read without the rest.
+"""Encryption at rest: AES-256-GCM in chunks, so that a page of a large payload is read without the
+rest.
 
-Layout: a header (magic, key id, random prefix), then chunks of 64 KiB plaintext with their tags. A chunk's nonce is the
-prefix, its number and whether it is the last one (the STREAM construction of Hoang, Reyhanitabar, Rogaway and Vizar,
-2015), and the header is authenticated with each chunk: chunks can't be changed, swapped, dropped or appended unnoticed.
+Layout: a header (magic, key id, random prefix), then chunks of 64 KiB plaintext with their tags. A
+chunk's nonce is the prefix, its number and whether it is the last one (the STREAM construction of
+Hoang, Reyhanitabar, Rogaway and Vizar, 2015), and the header is authenticated with each chunk:
+chunks can't be changed, swapped, dropped or appended unnoticed.
 """
 
 from __future__ import annotations
@@ -39,7 +41,9 @@ class Cipher:
         self._name_key = hmac.digest(key, b"agenttool object names", "sha256")
 
     def object_name(self, digest: str) -> str:
-        """Return the name of a payload in the store: a keyed hash, because a plain one tells equal contents apart."""
+        """Return the name of a payload in the store: a keyed hash, because a plain one tells equal
+        contents apart.
+        """
         return hmac.digest(self._name_key, digest.encode(), "sha256").hex()
 
     def encrypt(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
@@ -56,12 +60,16 @@ class Cipher:
                 held += view[start : start + CHUNK_BYTES]
                 # A full chunk waits until it is known not to be the last.
                 while len(held) > CHUNK_BYTES:
-                    yield cipher.encrypt(_nonce(prefix, number, last=False), bytes(held[:CHUNK_BYTES]), header)
+                    yield cipher.encrypt(
+                        _nonce(prefix, number, last=False), bytes(held[:CHUNK_BYTES]), header
+                    )
                     del held[:CHUNK_BYTES]
                     number += 1
         yield cipher.encrypt(_nonce(prefix, number, last=True), bytes(held), header)
 
-    def decrypt_range(self, read: Callable[[int, int], bytes], plain_size: int, start: int, length: int) -> bytes:
+    def decrypt_range(
+        self, read: Callable[[int, int], bytes], plain_size: int, start: int, length: int
+    ) -> bytes:
         """Return a range of the plaintext."""
         from cryptography.exceptions import InvalidTag
 
@@ -78,9 +86,13 @@ class Cipher:
         first, final = start // CHUNK_BYTES, (end - 1) // CHUNK_BYTES
         out = bytearray()
         for number in range(first, final + 1):
-            block = read(HEADER_BYTES + number * (CHUNK_BYTES + _TAG_BYTES), CHUNK_BYTES + _TAG_BYTES)
+            block = read(
+                HEADER_BYTES + number * (CHUNK_BYTES + _TAG_BYTES), CHUNK_BYTES + _TAG_BYTES
+            )
             try:
-                out += cipher.decrypt(_nonce(prefix, number, last=number == last_chunk), block, header)
+                out += cipher.decrypt(
+                    _nonce(prefix, number, last=number == last_chunk), block, header
+                )
             except InvalidTag as error:
                 raise PersistenceError("the stored payload was changed") from error
         skip = start - first * CHUNK_BYTES

@@ -23,13 +23,15 @@ _MAX_KEY_CHARS: Final = 255
 class LocalBackend:
     """Keeps each blob in a file of its own.
 
-    Directories are 0700 and files 0600 whatever the umask says. A blob is written to a temporary file, flushed to the
-    disk and renamed, so that a crash leaves the old state or the new one. Symbolic links inside are never followed.
+    Directories are 0700 and files 0600 whatever the umask says. A blob is written to a temporary
+    file, flushed to the disk and renamed, so that a crash leaves the old state or the new one.
+    Symbolic links inside are never followed.
 
     Args:
-        root: the directory; it is made when first needed. An existing one must belong to the user and nobody else may
-            write to it.
-        durable: flush to the disk before a write counts (``fsync``); off only for tests and scratch space.
+        root: the directory; it is made when first needed. An existing one must belong to the user
+            and nobody else may write to it.
+        durable: flush to the disk before a write counts (``fsync``); off only for tests and scratch
+          space.
     """
 
     name = "local"
@@ -66,7 +68,8 @@ class LocalBackend:
             try:
                 descriptor = os.open(self._path(key), os.O_RDONLY | _NOFOLLOW)
             except FileNotFoundError:
-                self._check_root()  # where the whole directory is gone, it is not this blob that is missing
+                # where the whole directory is gone, it is not this blob that is missing
+                self._check_root()
                 raise KeyError(key) from None
             with os.fdopen(descriptor, "rb") as file:
                 file.seek(start)
@@ -135,7 +138,9 @@ class LocalBackend:
             self._make_private(folder)
 
     def _check_root(self) -> None:
-        """Refuse what finds another directory than the one in use, or none; the next use takes it as a new one."""
+        """Refuse what finds another directory than the one in use, or none; the next use takes it
+        as a new one.
+        """
         if self._known is None:
             return
         try:
@@ -186,5 +191,8 @@ def _failing(action: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        # Without the path: it may hold a user's or tenant's name, and the message reaches telemetry.
-        raise PersistenceError(f"can't {action}: {error.strerror or type(error).__name__}") from error
+        # Without the path: it may hold a user's or tenant's name, and the message reaches
+        # telemetry.
+        raise PersistenceError(
+            f"can't {action}: {error.strerror or type(error).__name__}"
+        ) from error

@@ -1,4 +1,6 @@
-"""Blobs in S3, Google Cloud Storage or Azure Blob Storage, through obstore (the extra ``object-store``)."""
+"""Blobs in S3, Google Cloud Storage or Azure Blob Storage, through obstore (the extra
+``object-store``).
+"""
 
 from __future__ import annotations
 
@@ -10,21 +12,25 @@ from agenttool_otel.errors import ConfigurationError, PersistenceError
 from agenttool_otel.results.stores.types import BlobInfo
 
 _PART_BYTES: Final = 5 << 20  # the smallest part of an S3 multipart upload
-_CONCURRENT_PARTS: Final = 2  # with the parts that fill meanwhile this bounds the memory of an upload
+# with the parts that fill meanwhile this bounds the memory of an upload
+_CONCURRENT_PARTS: Final = 2
 
 
 class ObjectStoreBackend:
     """Keeps blobs in an obstore store.
 
-    Retention needs nothing of the cloud's own life-cycle rules, but works beside them. Who may read the bucket is the
-    cloud's own matter: keep it private."""
+    Retention needs nothing of the cloud's own life-cycle rules, but works beside them. Who may read
+    the bucket is the cloud's own matter: keep it private.
+    """
 
     def __init__(self, store: Any, *, prefix: str = "", name: str = "", **options: Any) -> None:
         try:
             import obstore
             from obstore.store import from_url
         except ImportError as error:
-            raise ConfigurationError("object stores need the extra agenttool-otel[object-store]") from error
+            raise ConfigurationError(
+                "object stores need the extra agenttool-otel[object-store]"
+            ) from error
         self._obstore = obstore
         try:
             self._store = from_url(store, **options) if isinstance(store, str) else store
@@ -47,7 +53,8 @@ class ObjectStoreBackend:
             )
         except Exception as error:
             if failure:
-                raise failure[0] from error  # the producer's own exception, which the Rust side has wrapped
+                # the producer's own exception, which the Rust side has wrapped
+                raise failure[0] from error
             raise PersistenceError(f"can't write: {type(error).__name__}") from error
 
     def get(self, key: str, start: int, length: int) -> bytes:
@@ -59,7 +66,9 @@ class ObjectStoreBackend:
             return b""
         with _failing("read"):
             try:
-                return bytes(self._obstore.get_range(self._store, self._prefix + key, start=start, end=end))
+                return bytes(
+                    self._obstore.get_range(self._store, self._prefix + key, start=start, end=end)
+                )
             except FileNotFoundError:
                 raise KeyError(key) from None
 
@@ -75,7 +84,9 @@ class ObjectStoreBackend:
             self._obstore.rename(self._store, self._prefix + source, self._prefix + target)
 
     def touch(self, key: str) -> None:
-        """Object stores have no such operation: raise, so that the caller writes the object again."""
+        """Object stores have no such operation: raise, so that the caller writes the object
+        again.
+        """
         raise PersistenceError("not supported")
 
     def delete(self, key: str) -> None:

@@ -1,7 +1,9 @@
-"""The payload store: content-addressed objects, references to them with an end, quota, retention, optional encryption.
+"""The payload store: content-addressed objects, references to them with an end, quota, retention,
+optional encryption.
 
-Keys: ``objects/<2 hex>/<hash>`` holds bytes, ``refs/<2 hex>/<name>`` says to which object a URI leads and until when,
-``incoming/<random>`` is being written. Two writers of the same content end with one object and two references.
+Keys: ``objects/<2 hex>/<hash>`` holds bytes, ``refs/<2 hex>/<name>`` says to which object a URI
+leads and until when, ``incoming/<random>`` is being written. Two writers of the same content end
+with one object and two references.
 """
 
 from __future__ import annotations
@@ -47,8 +49,10 @@ class StoreLimits:
         min_free_bytes: room that must stay free on the disk.
         ttl_s: seconds that a payload is kept; ``None``: until it is deleted.
         tombstone_ttl_s: seconds that an expired reference still tells what it was.
-        grace_s: age in seconds below which an object without reference is left alone: its writer may be at work.
-        sweep_every_s: seconds between the cleanings that writing starts; ``None``: only ``sweep()`` cleans.
+        grace_s: age in seconds below which an object without reference is left alone: its writer
+          may be at work.
+        sweep_every_s: seconds between the cleanings that writing starts; ``None``: only ``sweep()``
+          cleans.
     """
 
     max_object_bytes: int = 4 << 30
@@ -155,7 +159,9 @@ class ResultStore:
         """Return a range of a payload; see PayloadStore."""
         ref = self._live(uri)
         start = max(0, offset)
-        length = ref.size_bytes - start if limit is None else min(max(0, limit), ref.size_bytes - start)
+        length = (
+            ref.size_bytes - start if limit is None else min(max(0, limit), ref.size_bytes - start)
+        )
         if length <= 0:
             return b""
         key = self._object_key(ref.digest)
@@ -163,7 +169,10 @@ class ResultStore:
             if self._cipher is None:
                 return self._backend.get(key, start, length)
             return self._cipher.decrypt_range(
-                lambda begin, size: self._backend.get(key, begin, size), ref.size_bytes, start, length
+                lambda begin, size: self._backend.get(key, begin, size),
+                ref.size_bytes,
+                start,
+                length,
             )
         except KeyError:
             raise PayloadExpired("the payload is gone", ref) from None
@@ -185,17 +194,22 @@ class ResultStore:
     def delete(self, uri: str) -> None:
         """Remove a reference at once; the next sweep removes bytes that nothing else needs."""
         ref, now = self.resolve(uri), self._clock()
-        self._write_ref(uri.removeprefix(URI_PREFIX), replace(ref, expires_at=min(now, ref.expires_at or now)))
+        self._write_ref(
+            uri.removeprefix(URI_PREFIX), replace(ref, expires_at=min(now, ref.expires_at or now))
+        )
 
     def sweep(self) -> SweepReport:
-        """Remove expired references' bytes, old tombstones, orphans and what crashed writers left behind."""
+        """Remove expired references' bytes, old tombstones, orphans and what crashed writers left
+        behind.
+        """
         now = self._clock()
         wall = now.timestamp()
         live: set[str] = set()
         expired = 0
         for blob in self._backend.list("refs"):
             if (ref := self._read_ref(blob.key)) is None:
-                continue  # unreadable or just replaced: never a reason to delete bytes, and none to keep them
+                # unreadable or just replaced: never a reason to delete bytes, and none to keep them
+                continue
             if ref.expires_at is None or ref.expires_at > now:
                 live.add(self._object_key(ref.digest))
             elif (now - ref.expires_at).total_seconds() > self._limits.tombstone_ttl_s:
@@ -230,7 +244,8 @@ class ResultStore:
 
     def _publish(self, incoming: str, key: str) -> None:
         if self._backend.size(key) is not None:
-            # Same content: the object stays, and counts as new so that a cleaner that runs now leaves it alone.
+            # Same content: the object stays, and counts as new so that a cleaner that runs now
+            # leaves it alone.
             try:
                 self._backend.touch(key)
             except PersistenceError:
@@ -246,7 +261,8 @@ class ResultStore:
         if name is None or _NAME.fullmatch(name) is None:
             return f"result_{uuid4().hex}{extension}"
         candidate = f"{name[:100]}{extension}"
-        # A second result of the same call gets a name of its own; a stored reference is never replaced.
+        # A second result of the same call gets a name of its own; a stored reference is never
+        # replaced.
         if self._backend.size(_ref_key(candidate)) is not None:
             return f"{name[:100]}.{uuid4().hex[:12]}{extension}"
         return candidate
@@ -276,7 +292,9 @@ class ResultStore:
             fresh = self._used is not None and time.monotonic() - self._used_at < 60
             if fresh and self._used is not None and self._used < self._limits.max_total_bytes:
                 return self._used
-        used = sum(blob.size for prefix in ("objects", "incoming") for blob in self._backend.list(prefix))
+        used = sum(
+            blob.size for prefix in ("objects", "incoming") for blob in self._backend.list(prefix)
+        )
         if used >= self._limits.max_total_bytes:
             used = self.sweep().kept_bytes
         with self._lock:
@@ -289,7 +307,8 @@ class ResultStore:
             if due := every is not None and time.monotonic() - self._swept_at >= every:
                 self._swept_at = time.monotonic()
         if due:
-            with suppress(PersistenceError):  # a failing cleaner does not stop a writer; writing itself will tell
+            # a failing cleaner does not stop a writer; writing itself will tell
+            with suppress(PersistenceError):
                 self.sweep()
 
 

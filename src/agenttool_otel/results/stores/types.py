@@ -37,11 +37,14 @@ class QuotaExceeded(PersistenceError):
 
 @dataclass(frozen=True, slots=True)
 class PersistedRef:
-    """A reference to persisted bytes: it says what they are, knowing it is no permission to read them."""
+    """A reference to persisted bytes: it says what they are, knowing it is no permission to
+    read them.
+    """
 
     uri: str  # ``agent-runtime://session/tool-results/...``
     media_type: str  # media type of the bytes
-    digest: str  # ``sha256:`` and the SHA-256 of the bytes as they are read back (before encryption)
+    # ``sha256:`` and the SHA-256 of the bytes as they are read back (before encryption)
+    digest: str
     size_bytes: int  # how many there are
     created_at: datetime = field(default_factory=utc_now)  # when they were stored
     expires_at: datetime | None = None  # when they may be gone; ``None``: kept until deleted
@@ -50,10 +53,14 @@ class PersistedRef:
     redaction_state: str = "none"  # what redaction did to them before they were stored
 
     def to_json(self) -> JsonObject:
-        """Return the ``persisted_ref`` of a record: keyed, and without the owner, which is nobody else's business."""
+        """Return the ``persisted_ref`` of a record: keyed, and without the owner, which is nobody
+        else's business.
+        """
         own = {"owner", "created_at"}
         known = {**self.to_index(), "digest": keyed_digest(self.digest)}
-        return {name: value for name, value in known.items() if name not in own and value is not None}
+        return {
+            name: value for name, value in known.items() if name not in own and value is not None
+        }
 
     def to_index(self) -> JsonObject:
         """Return everything, for the store's own index."""
@@ -91,7 +98,9 @@ class BlobInfo(NamedTuple):
 
 @runtime_checkable
 class PayloadStore(Protocol):
-    """Keeps payloads. Every failure is a PersistenceError; every call may block, so callers bring a deadline."""
+    """Keeps payloads. Every failure is a PersistenceError; every call may block, so callers bring a
+    deadline.
+    """
 
     @property
     def name(self) -> str:
@@ -116,7 +125,9 @@ class PayloadStore(Protocol):
         """Return ``limit`` bytes from ``offset``. Raises PayloadNotFound or PayloadExpired."""
 
     def open(self, uri: str) -> Iterator[bytes]:
-        """Yield all bytes in pieces, and raise at the end if they are not the ones that were stored."""
+        """Yield all bytes in pieces, and raise at the end if they are not the ones that
+        were stored.
+        """
 
     def delete(self, uri: str) -> None:
         """Remove a payload's reference; the bytes go when nothing else refers to them."""
@@ -136,7 +147,9 @@ class Backend(Protocol):
         """Write a blob whole or not at all: a reader sees the old one, the new one or none."""
 
     def get(self, key: str, start: int, length: int) -> bytes:
-        """Return up to ``length`` bytes from ``start``. Raises KeyError if there is no such blob."""
+        """Return up to ``length`` bytes from ``start``. Raises KeyError if there is no such
+        blob.
+        """
 
     def size(self, key: str) -> int | None:
         """Return the blob's size, or ``None`` if there is none."""

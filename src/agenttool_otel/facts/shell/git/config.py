@@ -24,7 +24,8 @@ _CREDENTIAL_IN_URL = re.compile(r"://[^/@\s]+@")
 def judge_config(content: bytes, layout: Layout, category: str = "") -> str:
     """Say why a repository's configuration may make git do more than read, or ``""``.
 
-    ``category`` is that of a command that does more: such commands obey settings that reading ones do not look at.
+    ``category`` is that of a command that does more: such commands obey settings that reading ones
+    do not look at.
     """
     section = name = ""
     obeyed = programs()["git_obeyed"].get(category, frozenset())
@@ -47,9 +48,15 @@ def judge_config(content: bytes, layout: Layout, category: str = "") -> str:
             return f"configuration with {setting[:80]}"
         if setting == "core.worktree" and layout.is_worktree_setting(value):
             continue
-        if line.endswith("\\") or not _KEY.fullmatch(key) or not _runs_nothing(section, key.lower(), value, layout.top):
+        if (
+            line.endswith("\\")
+            or not _KEY.fullmatch(key)
+            or not _runs_nothing(section, key.lower(), value, layout.top)
+        ):
             return f"configuration with {section[:40]}.{key[:40]}"
-        if section in ("remote.*", "url.*") and (_CREDENTIAL_IN_URL.search(name + value) or "::" in name + value):
+        if section in ("remote.*", "url.*") and (
+            _CREDENTIAL_IN_URL.search(name + value) or "::" in name + value
+        ):
             return "address with a credential or a helper"
     return ""
 
@@ -62,9 +69,14 @@ def _runs_nothing(section: str, key: str, value: str, top: Path) -> bool:
         return True
     if f"{section}.{key}" in _PATHS:
         place = top / os.path.expanduser(value)
-        within = place.resolve().is_relative_to(top.resolve()) and (place.is_file() or not place.exists())
+        within = place.resolve().is_relative_to(top.resolve()) and (
+            place.is_file() or not place.exists()
+        )
         # the one hook that a reading command runs, when it writes down what it saw
         calm = not (place / "post-index-change").exists() if key == "hookspath" else within
         return calm and re.fullmatch(_PATHS[f"{section}.{key}"], value, re.ASCII) is not None
     # git 2.51 lets an alias stand in for a command that it means to drop
-    return bool(settings.get(section, frozenset()) & {key, "*"}) and (section, key) != ("alias", "whatchanged")
+    return bool(settings.get(section, frozenset()) & {key, "*"}) and (section, key) != (
+        "alias",
+        "whatchanged",
+    )

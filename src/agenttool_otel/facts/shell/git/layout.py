@@ -1,7 +1,8 @@
 """Where the parts of a repository lie, and whether they are those of an ordinary checkout.
 
-A linked worktree and a submodule have a file ``.git`` that says where their repository is. It is believed only where
-the repository lies in the ``.git`` of a checkout, at the place that git gives it, and says that it belongs there.
+A linked worktree and a submodule have a file ``.git`` that says where their repository is. It is
+believed only where the repository lies in the ``.git`` of a checkout, at the place that git gives
+it, and says that it belongs there.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ class Layout(NamedTuple):
     """Where the parts of one repository lie."""
 
     private: Path  # HEAD and index
-    common: Path  # configuration, objects, references and hooks: the same directory, but for a linked worktree
+    # configuration, objects, references and hooks: the same directory, but for a linked worktree
+    common: Path
     top: Path  # of the files
     kind: str = ""  # "", "worktree" or "submodule"
     outer: Path | None = None  # the checkout that a submodule belongs to
@@ -55,7 +57,8 @@ def layout_of(repository: Path) -> Layout:
     """Return where the parts lie of what git found: ``.git``, or a bare repository.
 
     Raises:
-        Odd: it is neither a plain ``.git`` directory, nor a linked worktree or submodule of an ordinary checkout.
+        Odd: it is neither a plain ``.git`` directory, nor a linked worktree or submodule of an
+          ordinary checkout.
     """
     if repository.name != ".git" or repository.is_symlink():
         raise Odd("repository that lies elsewhere")
@@ -97,7 +100,11 @@ def _worktree(repository: Path, private: Path, main: Path) -> Layout:
     back = _LINE.fullmatch(content_of(private / "gitdir"))
     if content_of(private / "commondir") != b"../..\n":
         raise Odd("worktree with a repository elsewhere")
-    if back is None or (private / "gitdir").is_symlink() or not leads_to(private, os.fsdecode(back[1]), repository):
+    if (
+        back is None
+        or (private / "gitdir").is_symlink()
+        or not leads_to(private, os.fsdecode(back[1]), repository)
+    ):
         raise Odd("worktree that its repository does not know")
     return Layout(private, main, repository.parent, "worktree")
 
@@ -110,8 +117,17 @@ def _submodule(repository: Path, private: Path, main: Path) -> Layout:
 
 
 def _check_owner(repository: Path, layout: Layout, main: Path) -> None:
-    """Refuse where the parts belong to several users: whoever owns one decides what git does in the other."""
-    places = (repository, layout.top, layout.private, main, layout.private / "HEAD", layout.common / "config")
+    """Refuse where the parts belong to several users: whoever owns one decides what git does in the
+    other.
+    """
+    places = (
+        repository,
+        layout.top,
+        layout.private,
+        main,
+        layout.private / "HEAD",
+        layout.common / "config",
+    )
     found = [os.lstat(place) for place in places]
     if len({one.st_uid for one in found}) > 1:
         raise Odd("repository of another owner")

@@ -1,8 +1,10 @@
-"""Whether a repository's own configuration leaves git's reading commands what they are: commands that only read.
+"""Whether a repository's own configuration leaves git's reading commands what they are: commands
+that only read.
 
-A repository can name programs that git runs even for ``status`` and ``diff``: a file system monitor, pagers, diff and
-text converters, filters, signature checks, hooks. So the configuration may hold nothing but keys that are known to run
-nothing. The user's own configuration is taken as given: no call inside the roots can change it.
+A repository can name programs that git runs even for ``status`` and ``diff``: a file system
+monitor, pagers, diff and text converters, filters, signature checks, hooks. So the configuration
+may hold nothing but keys that are known to run nothing. The user's own configuration is taken as
+given: no call inside the roots can change it.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ _NOT_WALKED = {"objects", "refs", "hooks", "logs", "lfs"}
 
 
 def unsafe_repository(where: Where, named: bool, category: str = "") -> str:
-    """Why git may do more than read in the repository of these directories, or be given odd names by it, or ``""``."""
+    """Why git may do more than read in the repository of these directories, or be given odd names
+    by it, or ``""``.
+    """
     if not where.known:
         return "repository that is not known"
     if any(name in os.environ for name in ("GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE")):
@@ -42,13 +46,23 @@ def unsafe_repository(where: Where, named: bool, category: str = "") -> str:
 
 
 def is_top(where: Where) -> bool:
-    """Whether the one directory is the top of its repository, so that going there leads nowhere, even if git fails."""
-    top = where.known and len(where.paths) == 1 and os.path.realpath(where.paths[0]) == where.paths[0]
-    return top and os.path.isdir(f"{where.paths[0]}/.git") and not unsafe_repository(where, named=False)
+    """Whether the one directory is the top of its repository, so that going there leads nowhere,
+    even if git fails.
+    """
+    top = (
+        where.known and len(where.paths) == 1 and os.path.realpath(where.paths[0]) == where.paths[0]
+    )
+    return (
+        top
+        and os.path.isdir(f"{where.paths[0]}/.git")
+        and not unsafe_repository(where, named=False)
+    )
 
 
 def names_of_repository(words: list[str]) -> list[str]:
-    """Return the options in front of git's sub-command that say where its repository or its files are."""
+    """Return the options in front of git's sub-command that say where its repository or its
+    files are.
+    """
     found: list[str] = []
     index = 1
     while index < len(words) and words[index].startswith("-"):
@@ -60,7 +74,9 @@ def names_of_repository(words: list[str]) -> list[str]:
 
 
 def _has_odd_references(repository: Path) -> bool:
-    """Whether there may be references whose names a program, or a shell, takes for more than names."""
+    """Whether there may be references whose names a program, or a shell, takes for more
+    than names.
+    """
     try:
         layout = layout_of(repository)
     except (Odd, OSError):
@@ -75,11 +91,14 @@ def _are_odd_in(repository: Path) -> bool:
     try:
         packed = listed.read_bytes() if listed.exists() else b""
         walked = os.walk(repository / "refs")
-        loose = [Path(folder, name) for folder, folders, files in walked for name in (*folders, *files)]
+        loose = [
+            Path(folder, name) for folder, folders, files in walked for name in (*folders, *files)
+        ]
         if any(file.is_symlink() or not (file.is_dir() or file.is_file()) for file in loose):
             return True
         aims = [file.read_bytes() for file in loose if file.is_file()]
-        aims += [text for text in map(content_of, repository.iterdir()) if text[:4] == b"ref:"]  # FOO, as HEAD is
+        # FOO, as HEAD is
+        aims += [text for text in map(content_of, repository.iterdir()) if text[:4] == b"ref:"]
     except OSError:
         return True
     odd = any(file.name[0] == "-" or {"{", "("} & {*file.name} for file in loose)
@@ -88,11 +107,17 @@ def _are_odd_in(repository: Path) -> bool:
 
 
 def compares_files(where: Where, words: list[Word]) -> bool:
-    """Whether ``git diff`` takes its two operands for files or directories, as it does where there is no repository."""
+    """Whether ``git diff`` takes its two operands for files or directories, as it does where there
+    is no repository.
+    """
     names = [word for word in words if word.text[:1] != "-"]
     return any(
         _repository(Path(place)) is None
-        and sum(2 * n.glob or TEXT in n.text or os.path.lexists(os.path.join(place, n.text)) for n in names) > 1
+        and sum(
+            2 * n.glob or TEXT in n.text or os.path.lexists(os.path.join(place, n.text))
+            for n in names
+        )
+        > 1
         for place in where.paths
     )
 
@@ -108,18 +133,24 @@ def _repository(directory: Path) -> Path | None:
 
 
 def _has_links(repository: Path) -> bool:
-    """Whether a file that git may print is a link; reading commands run no hooks but one, which is looked for."""
+    """Whether a file that git may print is a link; reading commands run no hooks but one, which is
+    looked for.
+    """
     if any(map(os.path.islink, (repository / "objects").iterdir())):
         return True
     for folder, folders, files in os.walk(repository):
-        if any(os.path.islink(f"{folder}/{name}") and name != "hooks" for name in (*folders, *files)):
+        if any(
+            os.path.islink(f"{folder}/{name}") and name != "hooks" for name in (*folders, *files)
+        ):
             return True
         folders[:] = [name for name in folders if name not in _NOT_WALKED]
     return False
 
 
 def _judge(repository: Path, category: str = "", depth: int = 0) -> str:
-    """Say why git may do more than read in a repository, or ``""``; ``depth`` counts submodules within each other."""
+    """Say why git may do more than read in a repository, or ``""``; ``depth`` counts submodules
+    within each other.
+    """
     if depth > _MAX_INNER:
         return "repository with others in it"
     try:
@@ -164,7 +195,11 @@ def _judge_private(layout: Layout) -> str:
     if not _is_plain_head(private):
         return "repository that is none"
     walked = os.walk(private)
-    if any(os.path.islink(f"{folder}/{name}") for folder, folders, files in walked for name in (*folders, *files)):
+    if any(
+        os.path.islink(f"{folder}/{name}")
+        for folder, folders, files in walked
+        for name in (*folders, *files)
+    ):
         return "repository with links"
     odd = ("hooks", "objects", "config", "modules", "packed-refs")
     return "worktree that is none" if any(os.path.lexists(private / name) for name in odd) else ""
@@ -179,13 +214,19 @@ def _judge_around(layout: Layout, category: str) -> str:
 
 
 def _judge_inner(layout: Layout, category: str, depth: int) -> str:
-    """Judge the repositories that git's index names, which git looks into: submodules of this very checkout."""
+    """Judge the repositories that git's index names, which git looks into: submodules of this very
+    checkout.
+    """
     inner = _inner(layout)
     if inner is None:
         return "repository with others in it"
     for place in inner:
         found = layout_of(place)
-        if found.kind != "submodule" or found.outer is None or not found.outer.samefile(_main(layout)):
+        if (
+            found.kind != "submodule"
+            or found.outer is None
+            or not found.outer.samefile(_main(layout))
+        ):
             return "repository with others in it"
         if reason := _judge(place, category, depth + 1):
             return reason
@@ -228,7 +269,8 @@ def _inner(layout: Layout) -> list[Path] | None:
     for match in _GITLINK.finditer(content) if _MODE in content else ():
         if content[4:8] == b"\0\0\0\4":
             return None  # names stand in it in parts
-        for start in (match.start() + _TO_NAME, match.start() + _TO_NAME + 2):  # with more flags in between
+        # with more flags in between
+        for start in (match.start() + _TO_NAME, match.start() + _TO_NAME + 2):
             name = os.fsdecode(content[start:].partition(b"\0")[0][:4096])
             if name and os.path.lexists(layout.top / name / ".git"):
                 found[layout.top / name / ".git"] = None
