@@ -14,8 +14,8 @@ from pathlib import Path
 
 from agenttool_otel.facts import FactEnvironment, ProvenanceLedger, plan_facts
 from agenttool_otel.facts.outputs import ANYBODYS, OutputTrust
-from agenttool_otel.facts.paths.fact import path_fact
-from agenttool_otel.facts.urls.fact import url_fact
+from agenttool_otel.readers.paths.fact import path_fact
+from agenttool_otel.readers.urls.fact import url_fact
 
 
 def rows() -> Iterator[tuple[str, Callable[[], object]]]:

@@ -9,8 +9,8 @@ import timeit
 from collections.abc import Callable, Iterator
 
 from agenttool_otel.facts.alternatives import shell_alternatives
-from agenttool_otel.facts.shell import shell_fact
-from agenttool_otel.facts.sql import sql_fact
+from agenttool_otel.readers.shell import shell_fact
+from agenttool_otel.readers.sql import sql_fact
 
 _SHELL = {
     "shell: one reading command": "ls -la",

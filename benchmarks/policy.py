@@ -21,7 +21,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "policy")
 from opa_program import OpaServer, find_opa
 from policy_inputs import default_of, make_document
 
-from agenttool_otel.facts.types import PathFact
 from agenttool_otel.policy.bundles.bundle import default_bundle_path
 from agenttool_otel.policy.bundles.bundle_files import bundle_files, write_archive
 from agenttool_otel.policy.bundles.load import load_bundle
@@ -29,6 +28,7 @@ from agenttool_otel.policy.cache import DecisionCache
 from agenttool_otel.policy.decider import Decider
 from agenttool_otel.policy.engines.embedded import EmbeddedEngine
 from agenttool_otel.policy.engines.opa_server import OpaServerEngine
+from agenttool_otel.readers.types import PathFact
 
 DECISION = "data.agenttool.permission.decision"
 

@@ -19,8 +19,8 @@ BEGIN: Final = "# --- generated from semconv/ by `make docs`; edit there "
 END: Final = "# --- end of what is generated "
 CLASSES: Final = {
     "GenAI": "Attributes of OpenTelemetry's GenAI conventions that a tool span uses.",
-    "Exc": 'The event of a tool\'s own exception (OpenTelemetry, "recording errors"); the message only where captured.',
-    "Attr": "Attributes of spans and events: flat primitives, because backends can search and group by those alone.",
+    "Exc": "The event of a tool's own exception; its message only where content is captured.",
+    "Attr": "Attributes of spans and events: flat primitives, by which backends search and group.",
     "Label": "Metric labels that are no span attributes; never an id, a digest or a message.",
     "Event": "Event classes of the standard, and this package's own in its style.",
     "Metric": "Metric names.",

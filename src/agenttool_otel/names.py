@@ -13,6 +13,15 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Final
 
+# the words of the two rooms that stand alone, spelt there
+from agenttool_otel.readers.vocabulary import AddressClass as AddressClass
+from agenttool_otel.readers.vocabulary import PathAccess as PathAccess
+from agenttool_otel.readers.vocabulary import PathClass as PathClass
+from agenttool_otel.readers.vocabulary import PathRejection as PathRejection
+from agenttool_otel.readers.vocabulary import UrlRejection as UrlRejection
+from agenttool_otel.readers.vocabulary import WindowsForm as WindowsForm
+from agenttool_otel.redaction.state import RedactionState as RedactionState
+
 SCHEMA_VERSION: Final = "0.2.0"
 """The version of Agent Tool that every record states (standard, "Version compatibility")."""
 
@@ -104,9 +113,6 @@ ContentType = StrEnum(
     "TEXT STRUCTURED_CONTENT IMAGE AUDIO VIDEO FILE RESOURCE_LINK EMBEDDED_RESOURCE LOG DIFF ARTIFACT_REF "
     "PERSISTED_OUTPUT_REF HANDOFF_REF",
 )
-
-
-RedactionState = StrEnum("RedactionState", "NONE REDACTED DROPPED FAILED")
 
 
 PersistenceStrategy = StrEnum(
@@ -308,41 +314,6 @@ ArgumentRole = StrEnum("ArgumentRole", "TARGET BOUNDED CONTENT")
 """What a value does in a call; ``input.facts.provenance[_].role``."""
 
 
-PathAccess = StrEnum("PathAccess", "READ WRITE UNKNOWN")
-"""What a call does with a path argument, as far as its declaration tells;
-``input.facts.paths[_].access``.
-"""
-
-
-PathClass = StrEnum(
-    "PathClass", "KEY CREDENTIAL APPROVAL POLICY VCS AGENT_CONFIG SYSTEM CONTENT DOTFILE"
-)
-"""Kinds of places that deserve care; ``input.facts.paths[_].sensitive``."""
-
-PathRejection = StrEnum(
-    "PathRejection",
-    "NOT_TEXT EMPTY NUL CONTROL SURROGATE TOO_LONG NOT_NORMALIZED URL LOOP SPECIAL_FILE TOO_MANY INTERNAL",
-)
-"""Why a value is no usable path; ``input.facts.paths[_].rejected``."""
-
-WindowsForm = StrEnum(
-    "WindowsForm", "DRIVE UNC DEVICE STREAM RESERVED_NAME SHORT_NAME TRAILING BACKSLASH"
-)
-"""Windows spellings that mean another file there than here; ``input.facts.paths[_].windows``."""
-
-AddressClass = StrEnum(
-    "AddressClass",
-    "NAME PUBLIC LOOPBACK PRIVATE LINK_LOCAL METADATA RESERVED MULTICAST UNSPECIFIED UNKNOWN",
-)
-"""Where an address or host leads; ``input.facts.urls[_].address_class``."""
-
-UrlRejection = StrEnum(
-    "UrlRejection",
-    "NOT_TEXT EMPTY CONTROL SPACE SURROGATE TOO_LONG NO_SCHEME NO_HOST MALFORMED TOO_MANY INTERNAL",
-)
-"""Why a value is no usable URL; ``input.facts.urls[_].rejected``."""
-
-
 # --- telemetry ------------------------------------------------------------------------------------
 
 OPERATION_EXECUTE_TOOL: Final = "execute_tool"
@@ -368,9 +339,7 @@ class GenAI:
 
 
 class Exc:
-    """The event of a tool's own exception (OpenTelemetry, "recording errors"); the message only
-    where captured.
-    """
+    """The event of a tool's own exception; its message only where content is captured."""
 
     TYPE: Final = "exception.type"
     MESSAGE: Final = "exception.message"
@@ -378,9 +347,7 @@ class Exc:
 
 
 class Attr:
-    """Attributes of spans and events: flat primitives, because backends can search and group by
-    those alone.
-    """
+    """Attributes of spans and events: flat primitives, by which backends search and group."""
 
     APPROVAL_STATUS: Final = "agenttool.approval.status"
     APPROVAL_ID: Final = "agenttool.approval.id"
@@ -542,5 +509,4 @@ class Env:
     CAPTURE_CONTENT: Final = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
     APPROVALS_URL: Final = "AGENTTOOL_APPROVALS_URL"
     APPROVALS_KEY: Final = "AGENTTOOL_APPROVALS_KEY"
-    DIGEST_KEY: Final = "AGENTTOOL_DIGEST_KEY"
     OPA_PROGRAM: Final = "AGENTTOOL_OPA"

@@ -11,7 +11,7 @@ HEAVY = (
     "sqlalchemy", "sqlglot", "tree_sitter", "tree_sitter_bash",
     "http.client", "urllib3", "requests", "httpx", "aiohttp",
     "opentelemetry.sdk", "langchain_core", "typer", "rich",
-    "agenttool_otel.facts.shell", "agenttool_otel.facts.sql", "agenttool_otel.facts.urls",
+    "agenttool_otel.readers.shell", "agenttool_otel.readers.sql", "agenttool_otel.readers.urls",
     "agenttool_otel.redaction.cleaner", "agenttool_otel.redaction.keys", "agenttool_otel.redaction.plausibility",
 )  # fmt: skip
 

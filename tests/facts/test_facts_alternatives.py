@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agenttool_otel.facts.alternatives import shell_alternatives
-from agenttool_otel.facts.shell import shell_fact
+from agenttool_otel.readers.shell import shell_fact
 
 
 def tool(

@@ -15,10 +15,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agenttool_otel.facts.paths import PathChanged, open_checked, path_fact
-from agenttool_otel.facts.paths.text import normalize_path
-from agenttool_otel.facts.types import FactEnvironment, PathFact
+from agenttool_otel.facts import PathChanged, open_checked
+from agenttool_otel.facts.types import FactEnvironment
 from agenttool_otel.names import PathClass
+from agenttool_otel.readers.paths import path_fact
+from agenttool_otel.readers.paths.text import normalize_path
+from agenttool_otel.readers.types import PathFact
 from agenttool_otel.values.tables import load_table
 from agenttool_otel.values.unicode import skeleton
 
@@ -210,7 +212,7 @@ def test_a_roots_own_name_makes_its_files_no_dotfiles() -> None:
 
 
 def test_every_class_of_the_data_is_a_class_of_the_vocabulary() -> None:
-    data = load_table("agenttool_otel.facts", "data/sensitive_paths.json")
+    data = load_table("agenttool_otel.readers.paths", "data/sensitive_paths.json")
     classes = {kind.value for kind in PathClass}
     assert data["order"] == [kind.value for kind in PathClass]
     for table in ("components", "names", "patterns"):

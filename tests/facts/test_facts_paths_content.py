@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from agenttool_otel import Behavior, Governor, agent_context
-from agenttool_otel.facts.paths import path_fact
-from agenttool_otel.facts.shell import shell_fact
 from agenttool_otel.facts.types import FactEnvironment
+from agenttool_otel.readers.paths import path_fact
+from agenttool_otel.readers.shell import shell_fact
 
 DRAWN = "Tr0mmel" + "-Herbst-81"
 KEY = "-----BEGIN " + "RSA PRIVATE KEY-----\nMIIE"

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
-from agenttool_otel.facts.paths import PathChanged, open_checked, path_fact
-from agenttool_otel.facts.types import FactEnvironment, PathFact
+from agenttool_otel.facts import PathChanged, open_checked
+from agenttool_otel.facts.types import FactEnvironment
+from agenttool_otel.readers.paths import path_fact
+from agenttool_otel.readers.types import PathFact
 
 HERE = Path(__file__).parent
 SHARED = (

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agenttool_otel.facts.paths import path_fact
-from agenttool_otel.facts.paths.sensitive import fold_name, sensitive_class
-from agenttool_otel.facts.types import FactEnvironment, PathFact
+from agenttool_otel.facts.types import FactEnvironment
+from agenttool_otel.readers.paths import path_fact
+from agenttool_otel.readers.paths.sensitive import fold_name, sensitive_class
+from agenttool_otel.readers.types import PathFact
 
 ENV = FactEnvironment(
     roots=("/srv/ws",), cwd="/srv/ws", home="/home/agent", touch_file_system=False
@@ -121,7 +122,7 @@ def test_a_tool_without_such_arguments_loads_no_parser() -> None:
         "from agenttool_otel.facts import plan_facts\n"
         "schema = {'type': 'object', 'properties': {'n': {'type': 'integer'}}}\n"
         "assert plan_facts(schema=schema, read_only=True) is None\n"
-        "loaded = {'ada_url', 'idna', 'tree_sitter', 'sqlglot', 'agenttool_otel.facts.paths'} & set(sys.modules)\n"
+        "loaded = {'ada_url', 'idna', 'tree_sitter', 'sqlglot', 'agenttool_otel.readers.paths'} & set(sys.modules)\n"
         "sys.exit(' '.join(sorted(loaded)) or 0)\n"
     )
     done = subprocess.run(

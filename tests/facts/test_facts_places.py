@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 
 from agenttool_otel import Governor, agent_context
-from agenttool_otel.facts.paths import path_fact
-from agenttool_otel.facts.shell import shell_fact
-from agenttool_otel.facts.types import FactEnvironment, ShellFact
+from agenttool_otel.facts.types import FactEnvironment
+from agenttool_otel.readers.paths import path_fact
+from agenttool_otel.readers.shell import shell_fact
+from agenttool_otel.readers.types import ShellFact
 
 _STRACE = shutil.which("strace")
 
@@ -169,7 +170,7 @@ def test_a_tree_too_large_to_walk_is_not_complete(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert fact_of("grep -r x docs", root)["complete"]
-    monkeypatch.setattr("agenttool_otel.facts.shell.places._MAX_ENTRIES", 3)
+    monkeypatch.setattr("agenttool_otel.readers.shell.places._MAX_ENTRIES", 3)
     assert not fact_of("grep -r x .", root)["complete"]
 
 

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from agenttool_otel.facts.paths.fact import path_fact
-from agenttool_otel.facts.shell import shell_fact
-from agenttool_otel.facts.types import FactEnvironment, ShellFact
+from agenttool_otel.facts.types import FactEnvironment
+from agenttool_otel.readers.paths.fact import path_fact
+from agenttool_otel.readers.shell import shell_fact
+from agenttool_otel.readers.types import ShellFact
 
 _ENVIRONMENT = {
     **{name: value for name, value in os.environ.items() if not name.startswith("GIT_")},

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agenttool_otel.facts.reviewed.words import review, rows
+from agenttool_otel.readers.shell.reviewed.words import review, rows
 
 WORDS = st.lists(
     st.one_of(

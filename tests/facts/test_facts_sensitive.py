@@ -11,10 +11,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from agenttool_otel.facts.paths import path_fact
-from agenttool_otel.facts.paths.globs import wild
-from agenttool_otel.facts.paths.sensitive import sensitive_class
 from agenttool_otel.facts.types import FactEnvironment
+from agenttool_otel.readers.paths import path_fact
+from agenttool_otel.readers.paths.globs import wild
+from agenttool_otel.readers.paths.sensitive import sensitive_class
 
 SECRETS = """
 id_rsa~ #.env# .id_rsa.swp credentials.json.bak secrets.yml.old .env.save server.key.orig .config/sops/age/keys.txt
@@ -163,7 +163,7 @@ def test_more_variables_of_shells_are_told(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["a\\ud800", "x/\\udce9.txt"])
 def test_what_may_have_been_a_lone_surrogate_is_rejected(text: str) -> None:
-    from agenttool_otel.facts.urls import url_fact
+    from agenttool_otel.readers.urls import url_fact
 
     env = FactEnvironment(roots=("/srv",), cwd="/srv")
     assert path_fact(text, argument="/p", access="read", env=env)["rejected"] == "surrogate"

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agenttool_otel.facts.shell import shell_fact
-from agenttool_otel.facts.shell.guard import MAX_LENGTH, read
-from agenttool_otel.facts.shell.words import Unproven
-from agenttool_otel.facts.types import ShellFact
+from agenttool_otel.readers.shell import shell_fact
+from agenttool_otel.readers.shell.guard import MAX_LENGTH, read
+from agenttool_otel.readers.shell.words import Unproven
+from agenttool_otel.readers.types import ShellFact
 
 _REPO = Path(__file__).resolve().parents[2]
 _SHARED = (

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from agenttool_otel.facts.shell import shell_fact
-from agenttool_otel.facts.types import FactEnvironment, ShellFact
+from agenttool_otel.facts.types import FactEnvironment
+from agenttool_otel.readers.shell import shell_fact
+from agenttool_otel.readers.types import ShellFact
 
 HONEST = r"""
 if [ -f a.py ]; then echo yes; else echo no; fi

@@ -20,10 +20,10 @@ from typing import Any
 
 import pytest
 
-from agenttool_otel.facts.shell import shell_fact
-from agenttool_otel.facts.shell.guard import Unproven, read
-from agenttool_otel.facts.shell.tables import Spec, read_only
 from agenttool_otel.facts.types import FactEnvironment
+from agenttool_otel.readers.shell import shell_fact
+from agenttool_otel.readers.shell.guard import Unproven, read
+from agenttool_otel.readers.shell.tables import Spec, read_only
 
 OWN = Path(__file__).parent / "corpus" / "shell.jsonl"
 SHARED = Path(os.environ.get("AGENTTOOL_CORPORA", Path(__file__).parents[3] / "shared" / "corpora"))

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from agenttool_otel.facts.shell import shell_fact
-from agenttool_otel.facts.types import FactEnvironment, ShellFact, ShellPlace
+from agenttool_otel.facts.types import FactEnvironment
+from agenttool_otel.readers.shell import shell_fact
+from agenttool_otel.readers.types import ShellFact, ShellPlace
 
 _ENVIRONMENT = {
     **{name: value for name, value in os.environ.items() if not name.startswith("GIT_")},

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agenttool_otel.facts.shell import shell_fact
+from agenttool_otel.readers.shell import shell_fact
 
 _OWN = Path(__file__).parent / "corpus" / "shell.jsonl"
 _BASH = shutil.which("bash")

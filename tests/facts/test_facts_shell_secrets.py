@@ -11,12 +11,12 @@ import tomllib
 import pytest
 from shell_samples import samples_of
 
-from agenttool_otel.facts.shell import shell_fact
+from agenttool_otel.readers.shell import shell_fact
 
 _DATA = tomllib.loads(
-    (importlib.resources.files("agenttool_otel.facts.shell") / "data" / "sensitive.toml").read_text(
-        encoding="utf-8"
-    )
+    (
+        importlib.resources.files("agenttool_otel.readers.shell") / "data" / "sensitive.toml"
+    ).read_text(encoding="utf-8")
 )
 
 

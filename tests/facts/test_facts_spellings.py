@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agenttool_otel.facts.shell import shell_fact
-from agenttool_otel.facts.shell.spellings import MAX_ENTRY_WORDS, plain_words, spellings
 from agenttool_otel.facts.types import FactEnvironment
+from agenttool_otel.readers.shell import shell_fact
+from agenttool_otel.readers.shell.spellings import MAX_ENTRY_WORDS, plain_words, spellings
 
 
 def commands_of(line: str) -> list[dict[str, object]]:

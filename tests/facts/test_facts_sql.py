@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agenttool_otel.facts.sql import MAX_LENGTH, sql_fact
-from agenttool_otel.facts.types import SqlFact
+from agenttool_otel.readers.sql import sql_fact
+from agenttool_otel.readers.sql.fact import MAX_LENGTH
+from agenttool_otel.readers.types import SqlFact
 
 
 def fact(query: object, dialect: str = "") -> SqlFact:

@@ -20,10 +20,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agenttool_otel.facts.types import FactEnvironment, UrlFact
-from agenttool_otel.facts.urls import AddressChanged, connect_pinned, url_fact
-from agenttool_otel.facts.urls.addresses import address_class, hosts_data
+from agenttool_otel.facts import AddressChanged, connect_pinned
+from agenttool_otel.facts.types import FactEnvironment
 from agenttool_otel.names import AddressClass
+from agenttool_otel.readers.types import UrlFact
+from agenttool_otel.readers.urls import url_fact
+from agenttool_otel.readers.urls.addresses import address_class, hosts_data
 
 ENV = FactEnvironment(allowed_hosts=("docs.python.org", ".example.org"))
 HERE = frozenset({"loopback"})

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from agenttool_otel.facts.types import FactEnvironment, UrlFact
-from agenttool_otel.facts.urls import url_fact
+from agenttool_otel.facts.types import FactEnvironment
+from agenttool_otel.readers.types import UrlFact
+from agenttool_otel.readers.urls import url_fact
 
 HERE = Path(__file__).parent
 SHARED = (

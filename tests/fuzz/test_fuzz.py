@@ -25,13 +25,13 @@ from agenttool_otel.approvals.store.sealing import generate_key
 from agenttool_otel.approvals.store.store import ApprovalStore
 from agenttool_otel.errors import AgentToolError, ApprovalError, PolicyError
 from agenttool_otel.facts import FactEnvironment
-from agenttool_otel.facts.paths import path_fact
-from agenttool_otel.facts.shell import shell_fact
-from agenttool_otel.facts.sql import sql_fact
-from agenttool_otel.facts.urls import url_fact
 from agenttool_otel.policy.bundles.bundle import default_bundle_path
 from agenttool_otel.policy.bundles.bundle_files import bundle_files, read_archive, write_archive
 from agenttool_otel.policy.bundles.load import load_bundle
+from agenttool_otel.readers.paths import path_fact
+from agenttool_otel.readers.shell import shell_fact
+from agenttool_otel.readers.sql import sql_fact
+from agenttool_otel.readers.urls import url_fact
 from agenttool_otel.redaction import RedactionSettings, Redactor
 from agenttool_otel.values.canonical import canonical_bytes, digest
 from agenttool_otel.values.conversion import to_json_value

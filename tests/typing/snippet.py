@@ -53,8 +53,8 @@ reveal_type(rows("x"))  # R: typing.AsyncIterator[builtins.int] | typing.AsyncIt
 read_file(1)  # E: arg-type
 read_file("x", limits=3)  # E: call-arg
 _ = read_file.tols  # E: attr-defined
-# R: agenttool_otel.call.tool.GovernedTool
-reveal_type(govern(read_only=True)(bare.__wrapped__).tool)
+twice = govern(read_only=True)(bare.__wrapped__)
+reveal_type(twice.tool)  # R: agenttool_otel.call.tool.GovernedTool
 govern(read_onyl=True)  # E: call-overload
 governor.govern(read_onyl=True)  # E: call-overload
 

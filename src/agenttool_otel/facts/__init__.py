@@ -11,21 +11,22 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from agenttool_otel.facts.types import EMPTY_FACTS, FactEnvironment, Facts, Resolver
+from agenttool_otel.facts.types import EMPTY_FACTS, FactEnvironment, Facts
+from agenttool_otel.readers.types import Resolver
 
 if TYPE_CHECKING:
-    from agenttool_otel.facts.paths import PathChanged, open_checked
+    from agenttool_otel.facts.checked import PathChanged, open_checked
+    from agenttool_otel.facts.pinned import AddressChanged, connect_pinned
     from agenttool_otel.facts.plan import FactPlan, plan_facts
     from agenttool_otel.facts.provenance import ProvenanceLedger
-    from agenttool_otel.facts.urls import AddressChanged, connect_pinned
 
 _HOMES = {
-    "AddressChanged": "urls",
+    "AddressChanged": "pinned",
     "FactPlan": "plan",
-    "PathChanged": "paths",
+    "PathChanged": "checked",
     "ProvenanceLedger": "provenance",
 }
-_HOMES |= {"connect_pinned": "urls", "open_checked": "paths", "plan_facts": "plan"}
+_HOMES |= {"connect_pinned": "pinned", "open_checked": "checked", "plan_facts": "plan"}
 
 __all__ = [
     "EMPTY_FACTS",

@@ -22,8 +22,8 @@ from agenttool_otel.facts.argument_names import (
 )
 from agenttool_otel.facts.collect import Collector
 from agenttool_otel.facts.schema_nodes import resolved, types_of
-from agenttool_otel.facts.types import ShellFact
 from agenttool_otel.names import ArgumentRole
+from agenttool_otel.readers.types import ShellFact
 from agenttool_otel.values.pointers import escape_token, unescape_token
 
 _Tokens = tuple[str, ...]

@@ -14,10 +14,10 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from agenttool_otel.facts.shell import shell_fact
-from agenttool_otel.facts.shell.tables import effects
-from agenttool_otel.facts.types import ShellCommand, ShellFact
 from agenttool_otel.names import AccessKind, ToolKind
+from agenttool_otel.readers.shell import shell_fact
+from agenttool_otel.readers.shell.tables import effects
+from agenttool_otel.readers.types import ShellCommand, ShellFact
 from agenttool_otel.values.tables import load_table
 
 _MAX_FILES = 5

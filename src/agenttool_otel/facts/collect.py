@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from agenttool_otel.facts.argument_names import FactKind, is_one_line
-from agenttool_otel.facts.types import EMPTY_FACTS, FactEnvironment, Facts, unread
+from agenttool_otel.facts.types import EMPTY_FACTS, FactEnvironment, Facts
 from agenttool_otel.names import ArgumentRole, PathAccess
+from agenttool_otel.readers.types import unread
 from agenttool_otel.values.pointers import escape_token
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class _Value(NamedTuple):
     @property
     def text(self) -> Any:
         """What it says."""
-        from agenttool_otel.facts.paths.fact import path_text_of
+        from agenttool_otel.readers.paths.fact import path_text_of
 
         if isinstance(self.given, list | tuple | set | frozenset):
             return list(self.given)
@@ -264,14 +265,14 @@ class Collector:
             return
         self._count += 1
         if kind is FactKind.PATH:
-            from agenttool_otel.facts.paths.fact import path_fact
+            from agenttool_otel.readers.paths.fact import path_fact
 
             fact = path_fact(
                 value, argument=pointer, access=access.value, env=self._env, inferred=inferred
             )
             self.facts["paths"].append(fact)
         elif kind is FactKind.URL:
-            from agenttool_otel.facts.urls.fact import url_fact
+            from agenttool_otel.readers.urls.fact import url_fact
 
             self.facts["urls"].append(
                 url_fact(value, argument=pointer, env=self._env, inferred=inferred)
@@ -284,8 +285,8 @@ class Collector:
     def _add_parsed(self, kind: str, value: Any, pointer: str, inferred: bool) -> None:
         found: list[Any] = cast("dict[str, Any]", self.facts)[kind]
         try:
-            from agenttool_otel.facts.shell import shell_fact
-            from agenttool_otel.facts.sql import sql_fact
+            from agenttool_otel.readers.shell import shell_fact
+            from agenttool_otel.readers.sql import sql_fact
 
             if kind == "sql":
                 found.append(sql_fact(value, argument=pointer, inferred=inferred))

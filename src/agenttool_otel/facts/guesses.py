@@ -87,7 +87,7 @@ def _is_path(text: str, env: FactEnvironment) -> bool:
 
 
 def _is_sensitive(name: str) -> bool:
-    from agenttool_otel.facts.paths.sensitive import sensitive_class
+    from agenttool_otel.readers.paths.sensitive import sensitive_class
 
     return sensitive_class("/" + name, None) is not None
 
@@ -106,8 +106,8 @@ def _is_inner_host(text: str) -> bool:
         return True
     if _HOST.fullmatch(text) is None:
         return False
-    from agenttool_otel.facts.urls.hostnames import name_class
     from agenttool_otel.names import AddressClass
+    from agenttool_otel.readers.urls.hostnames import name_class
 
     host = text.strip().lower().partition("/")[0].partition(":")[0].rstrip(".")
     if "." not in host and host not in {"localhost", "metadata"}:

@@ -15,9 +15,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from agenttool_otel.facts.paths.fact import clean, within
-from agenttool_otel.facts.reviewed.words import Review, review
-from agenttool_otel.facts.types import Facts, PathFact, ShellCommand, UrlFact
+from agenttool_otel.facts.types import Facts
+from agenttool_otel.readers.paths.fact import clean, within
+from agenttool_otel.readers.shell.reviewed.words import Review, review
+from agenttool_otel.readers.types import PathFact, ShellCommand, UrlFact
 
 Need = dict[str, str]
 """``does``: a key of SENTENCES; ``what``: words, where it has any; ``inside``: a directory, or a

@@ -42,7 +42,6 @@ from agenttool_otel.facts.tokens import (
 from agenttool_otel.facts.types import ProvenanceFact
 from agenttool_otel.names import ArgumentRole, Trust
 from agenttool_otel.values.forks import new_lock
-from agenttool_otel.values.tables import load_table
 
 _USER: Final = "user"
 _UNKNOWN: Final = "unknown"
@@ -602,7 +601,19 @@ class _Argument(NamedTuple):
     tool: str  # the tool's name
 
 
-UNREADABLE: Final[ProvenanceFact] = load_table(__package__, "data/unestablished.json")["provenance"]
+UNREADABLE: Final[ProvenanceFact] = {
+    "sources": ["unknown"],
+    "untrusted": True,
+    "certain": False,
+    "trust": Trust.UNKNOWN.value,
+    "role": ArgumentRole.TARGET.value,
+    "seen_in": [],
+    "link": True,
+    "extended": True,
+    "made_up_id": False,
+    "private": [],
+    "broken": False,
+}
 """The fact about a value that could not be judged."""
 
 

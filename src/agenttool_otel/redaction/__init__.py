@@ -1,9 +1,28 @@
-"""Taking secrets and personal data out of values before they leave the process."""
+"""Taking secrets and personal data out of values before they leave the process.
+
+It knows no agents, tools or calls, and can be used alone:
+
+    >>> from agenttool_otel.redaction import Redactor
+    >>> Redactor().redact({"password": "correct horse"}).value
+    {'password': '[REDACTED:password]'}
+
+The redactor is imported when it is first used: its patterns take a while to compile.
+"""
 
 from __future__ import annotations
 
-from agenttool_otel.redaction.redactor import Redactor, default_redactor, redact_log_lines
-from agenttool_otel.redaction.types import Detector, Redacted, Redaction, RedactionSettings, Span
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from agenttool_otel.redaction.redactor import Redactor, default_redactor
+    from agenttool_otel.redaction.types import (
+        Detector,
+        Redacted,
+        Redaction,
+        RedactionSettings,
+        Span,
+    )
 
 __all__ = [
     "Detector",
@@ -15,4 +34,12 @@ __all__ = [
     "default_redactor",
 ]
 
-redact_log_lines()
+_HOMES = dict.fromkeys(__all__, "types") | dict.fromkeys(
+    ("Redactor", "default_redactor"), "redactor"
+)
+
+
+def __getattr__(name: str) -> Any:
+    if (home := _HOMES.get(name)) is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{home}"), name)

@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from agenttool_otel.names import RedactionState
 from agenttool_otel.redaction.detectors.split_secrets import columns, lists_of
 from agenttool_otel.redaction.keys import normal_name
 from agenttool_otel.redaction.pointers import NO_TARGETS, targets
+from agenttool_otel.redaction.state import RedactionState
 from agenttool_otel.redaction.structure import KeyRules, secret_paths
 from agenttool_otel.redaction.text import TextRedactor
 from agenttool_otel.redaction.types import Redacted, Redaction, RedactionSettings

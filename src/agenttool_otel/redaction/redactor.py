@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from agenttool_otel.names import RedactionState
+from agenttool_otel.redaction.state import RedactionState
 from agenttool_otel.redaction.types import Redacted, Redaction, RedactionSettings
 
 if TYPE_CHECKING:
@@ -158,3 +158,6 @@ def redact_log_lines() -> None:
 def default_redactor() -> Redactor:
     """The redactor with default settings, built once."""
     return Redactor()
+
+
+redact_log_lines()

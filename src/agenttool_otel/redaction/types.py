@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 
-from agenttool_otel.names import RedactionState
+from agenttool_otel.redaction.state import RedactionState
 
 ALL_DETECTORS: Final = (
     "tokens",

@@ -124,8 +124,8 @@ def _passed_by(words: list[str], examples: Mapping[str, Any], place: str) -> Ite
 
 def _begins(kind: str, line: str, words: list[str]) -> bool:
     """Return whether a command of a line begins with words, as the rules of the list see it."""
-    from agenttool_otel.facts.shell import shell_fact
     from agenttool_otel.facts.types import FactEnvironment
+    from agenttool_otel.readers.shell import shell_fact
 
     fact = shell_fact(line, argument="", env=FactEnvironment(cwd="/", touch_file_system=False))
     for one in fact["commands"]:

@@ -1,0 +1,277 @@
+"""One path argument, as a fact: what its text means, where it leads, and whether that place
+deserves care.
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import stat
+import unicodedata
+from functools import lru_cache
+from itertools import repeat
+from typing import Any, Final
+
+from agenttool_otel.readers.paths.content import holds_secret
+from agenttool_otel.readers.paths.repositories import in_bare_repository
+from agenttool_otel.readers.paths.resolve import Resolution, resolve
+from agenttool_otel.readers.paths.sensitive import sensitive_class
+from agenttool_otel.readers.paths.text import (
+    MAX_PATH_BYTES,
+    PathText,
+    normalize_path,
+    read_path_text,
+)
+from agenttool_otel.readers.types import PathFact, Surroundings, unestablished
+from agenttool_otel.readers.vocabulary import PathAccess, PathClass, PathRejection, WindowsForm
+from agenttool_otel.values.unicode import escape_surrogates
+
+_UNREADABLE: Final = frozenset(
+    {
+        PathRejection.NOT_TEXT,
+        PathRejection.EMPTY,
+        PathRejection.NUL,
+        PathRejection.SURROGATE,
+        PathRejection.TOO_LONG,
+    }
+)
+_ELSEWHERE: Final = frozenset({WindowsForm.DRIVE, WindowsForm.UNC, WindowsForm.DEVICE})
+_PLAIN: Final = (None, PathClass.DOTFILE, PathClass.AGENT_CONFIG)
+_RANK: Final = {kind.value: index for index, kind in enumerate(PathClass)}
+_NOTHING: Final[PathFact] = unestablished("path", "", inferred=False)
+_NOWHERE: Final = "/\0"
+"""What no path lies in: stands for a root that is not absolute or can't be read. A Windows root is
+never absolute here, so nothing is inside there.
+"""
+
+
+def real_root(root: str) -> str:
+    """Return where a root really is, or what no path lies in."""
+    # Not cached: a root that was swapped for a link must be seen at the very next call.
+    return (resolve([], start=root).path if root.startswith("/") else None) or _NOWHERE
+
+
+def real_roots(env: Surroundings) -> tuple[str, ...]:
+    """Return where the roots really are, in their order."""
+    return tuple(map(real_root, env.roots)) if env.real_roots is None else env.real_roots
+
+
+@lru_cache(maxsize=256)
+def clean(path: str) -> str:
+    """Return an absolute path normalised by its text, or what no path lies in."""
+    return normalize_path([], start=path) if path.startswith("/") else _NOWHERE
+
+
+def within(path: str, root: str) -> bool:
+    """Return whether a normalised absolute path is a normalised absolute directory or lies
+    below it.
+    """
+    return path == root or root == "/" or (path.startswith(root) and path[len(root)] == "/")
+
+
+def path_fact(
+    value: Any, *, argument: str, access: str, env: Surroundings, inferred: bool = False
+) -> PathFact:
+    """Say what a path argument means; never raises, and takes bounded time on any value."""
+    fact: PathFact = {**_NOTHING, "argument": argument, "access": access, "inferred": inferred}
+    fact["roots"], fact["windows"] = [], []
+    try:
+        _establish(value, fact, env)
+    except Exception:  # a fact that fails must look dangerous, not stop the decision
+        fact.update(
+            {
+                "rejected": PathRejection.INTERNAL.value,
+                "inside": False,
+                "certain": False,
+                "roots": [],
+            }
+        )
+    return fact
+
+
+def path_text_of(value: Any) -> str | None:
+    """Return the text of a path value, or ``None`` when it is neither text nor a pathlib path.
+
+    Other path-like objects are not asked, because that would run their code.
+    """
+    if isinstance(value, str):
+        return value if type(value) is str else str.__str__(value)
+    return str(value) if isinstance(value, pathlib.PurePath) else None
+
+
+def _establish(value: Any, fact: PathFact, env: Surroundings) -> None:
+    text = value if type(value) is str else path_text_of(value)
+    if text is None:
+        fact["rejected"] = PathRejection.NOT_TEXT.value
+        return
+    raw = text[:MAX_PATH_BYTES]
+    fact["raw"] = raw if raw.isascii() else escape_surrogates(raw)
+    read = read_path_text(text)
+    for member in ("parent_refs", "home", "variables", "encoded", "confusable"):
+        fact[member] = getattr(read, member)
+    fact["windows"] = list(map(str, read.windows))
+    if read.rejected is not None:
+        fact["rejected"] = read.rejected.value
+        if read.rejected in _UNREADABLE:
+            return
+    start, parts, known = _start_of(read, env)
+    fact["lexical"] = lexical = normalize_path(parts, start=start)
+    roots = [root for root in env.roots if within(lexical, clean(root))]
+    if read.home:
+        # A tool that does not know "~" would use a directory of that name below the current one.
+        literal = normalize_path(read.parts, start=env.cwd or "/")
+        known = known and any(within(literal, clean(root)) for root in env.roots)
+    readings: list[Resolution] = []
+    if env.touch_file_system:
+        # Many programs normalise a path before they open it (abspath, path.resolve,
+        # filepath.Clean). Behind a link or a name that is not there, ".." then leads elsewhere than
+        # where the kernel and realpath go.
+        readings = [
+            resolve(parts, start=start),
+            *([resolve([], start=lexical)] if read.parent_refs else ()),
+        ]
+    paths = [found.path for found in readings if found.path is not None]
+    if readings:
+        _describe(readings, fact, read, parts, start)
+        if len(paths) == len(readings):
+            _compare_with_roots(paths, lexical, bool(roots), fact, env)
+    else:
+        fact["roots"], fact["inside"] = roots, bool(roots)
+    elsewhere = not known or not _ELSEWHERE.isdisjoint(read.windows)
+    if elsewhere or (read.parent_refs and WindowsForm.BACKSLASH in read.windows):
+        fact["inside"], fact["roots"] = False, []
+    elif fact["rejected"] is not None:
+        fact["inside"] = False
+    fact["sensitive"] = _sensitive_place(
+        lexical, roots, readings, {lexical, *paths}, fact["access"], env
+    )
+    shown = fact["inside"] and fact["access"] == PathAccess.READ and fact["sensitive"] in _PLAIN
+    if shown and any(
+        found.exists and found.status and holds_secret(found.path or "", found.status)
+        for found in readings
+    ):
+        fact["sensitive"] = PathClass.CONTENT.value
+    sure = known and not (read.variables or read.windows) and fact["rejected"] is None
+    same = bool(paths) and len(paths) == len(readings) and paths[0] == paths[-1]
+    fact["certain"] = sure and same and not (readings[0].magic or readings[-1].magic)
+
+
+def _start_of(read: PathText, env: Surroundings) -> tuple[str, list[str], bool]:
+    """Return the directory that the components start from, the components, and whether the start is
+    known.
+    """
+    if read.absolute:
+        return "/", read.parts, True
+    if read.home:
+        home = env.home if env.home is not None else os.path.expanduser("~")
+        # Another user's home is in a database that may be remote; asking it is not a fact's
+        # business.
+        known = read.parts[0] == "~" and home.startswith("/")
+        return (
+            (home, read.parts[1:], True)
+            if known
+            else ("/home", [read.parts[0][1:], *read.parts[1:]], False)
+        )
+    if (cwd := env.cwd) is None:
+        try:
+            cwd = os.getcwd()
+        except OSError:
+            return "/", read.parts, False
+    return cwd, read.parts, cwd.startswith("/")
+
+
+def _compare_with_roots(
+    paths: list[str], lexical: str, named: bool, fact: PathFact, env: Surroundings
+) -> None:
+    """Say which roots every reading of the path lies in."""
+    # A root may be given by a link's name; what counts is where both really are.
+    real = real_roots(env)
+    common = [
+        root
+        for root, place in zip(env.roots, real, strict=True)
+        if all(map(within, paths, repeat(place, len(paths))))
+    ]
+    named = named or any(map(within, repeat(lexical, len(real)), real))
+    fact["roots"] = common
+    fact["inside"] = bool(common) and named
+    fact["escapes"] = named and not common
+
+
+def _describe(
+    readings: list[Resolution], fact: PathFact, read: PathText, parts: list[str], start: str
+) -> None:
+    found = readings[0]
+    fact["resolved"] = (
+        found.path if found.path is None or found.path.isascii() else escape_surrogates(found.path)
+    )
+    fact["exists"], fact["identity"] = found.exists, found.identity
+    rejected: PathRejection | None = None
+    for reading in readings:
+        fact["symlink"] = fact["symlink"] or reading.symlink
+        if reading.loop:
+            rejected = PathRejection.LOOP
+        elif reading.exists and reading.status is not None and not reading.is_directory:
+            if stat.S_ISREG(reading.status.st_mode):
+                fact["hard_links"] = max(reading.status.st_nlink, fact["hard_links"] or 0)
+            else:
+                rejected = rejected or PathRejection.SPECIAL_FILE
+    if read.unnormalized and (not found.exists or _has_composed_twin(parts, start)):
+        # Which of two equal-looking names a tool reaches depends on the file system; see Unicode's
+        # NFC.
+        rejected = rejected or PathRejection.NOT_NORMALIZED
+    if rejected is not None and fact["rejected"] is None:
+        fact["rejected"] = rejected.value
+
+
+def _has_composed_twin(parts: list[str], start: str) -> bool:
+    composed = [unicodedata.normalize("NFC", part) for part in parts]
+    return resolve(composed, start=start).exists is not False
+
+
+def _sensitive_place(
+    lexical: str,
+    roots: list[str],
+    readings: list[Resolution],
+    paths: set[str],
+    access: str,
+    env: Surroundings,
+) -> str | None:
+    """Return the most serious class of any place that a path may lead to, or ``None``."""
+    directory = bool(readings) and readings[0].is_directory and readings[-1].is_directory
+    kinds = [sensitive_class(lexical, clean(roots[0]) if roots else None, directory=directory)]
+    if access != PathAccess.READ and env.touch_file_system and any(map(in_bare_repository, paths)):
+        kinds.append(PathClass.VCS.value)
+    if env.protected:
+        kinds += _protected(paths, readings, access, env)
+    if len(paths) > 1:
+        real = real_roots(env)
+        for path in paths - {lexical}:
+            root = next((root for root in real if within(path, root)), None)
+            kinds.append(sensitive_class(path, root, directory=directory))
+    return min(filter(None, kinds), key=lambda kind: _RANK.get(kind, -1), default=None)
+
+
+def _protected(
+    paths: set[str], readings: list[Resolution], access: str, env: Surroundings
+) -> list[str]:
+    """Return the classes of the protected places that a path names, leads to or holds."""
+    identities = {found.identity for found in readings if found.exists}
+    kinds: list[str] = []
+    for place, kind in env.protected:
+        named = clean(place)
+        real = resolve([], start=named) if env.touch_file_system else Resolution()
+        for path in paths:
+            folded = path.casefold()
+            if (
+                within(folded, named.casefold())
+                # Removing, renaming or replacing a directory changes what it holds.
+                or (
+                    access != PathAccess.READ
+                    and within(named, path)
+                    and path not in map(clean, env.roots)
+                )
+                or (real.path is not None and within(folded, real.path.casefold()))
+                or (real.exists and real.identity in identities)
+            ):
+                kinds.append(kind)
+    return kinds

@@ -1,0 +1,82 @@
+"""Whether a repository's configuration leaves git's reading commands what they are."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from agenttool_otel.readers.shell.git.layout import Layout
+from agenttool_otel.readers.shell.tables import programs
+
+_SECTION = re.compile(r'\[[ \t]*([A-Za-z0-9.-]+)([ \t]+"(?:[^"\\]|\\.)*")?[ \t]*\]')
+_PATHS = {  # settings that name files, and what these may be called
+    "core.hookspath": r"[\w./~-]+",
+    "blame.ignorerevsfile": r"[\w./-]*ignore[\w.-]*",
+    "mailmap.file": r"[\w./-]*mailmap[\w.-]*",
+}
+_CONTROL = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")
+_KEY = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
+_PLAIN_HELPER = re.compile(r"[a-z-]*")  # a helper of git, or a program by its bare name
+_CREDENTIAL_IN_URL = re.compile(r"://[^/@\s]+@")
+
+
+def judge_config(content: bytes, layout: Layout, category: str = "") -> str:
+    """Say why a repository's configuration may make git do more than read, or ``""``.
+
+    ``category`` is that of a command that does more: such commands obey settings that reading ones
+    do not look at.
+    """
+    section = name = ""
+    obeyed = programs()["git_obeyed"].get(category, frozenset())
+    content = content.replace(b"\r\n", b"\n")
+    if _CONTROL.search(content):
+        return "configuration that is not plain"
+    for raw in content.decode("utf-8", "replace").split("\n"):
+        line = raw.strip(" \t")
+        if not line or line[0] in "#;":
+            continue
+        if line[0] == "[":
+            if (match := _SECTION.fullmatch(line)) is None:
+                return "configuration that is not plain"
+            name = match[2] or ""
+            section = match[1].lower() + ".*" * bool(name)
+            continue
+        key, _, value = (part.strip(" \t") for part in line.partition("="))
+        setting = f"{section}.{key.lower()}"
+        if setting in obeyed and _PLAIN_HELPER.fullmatch(value) is None:
+            return f"configuration with {setting[:80]}"
+        if setting == "core.worktree" and layout.is_worktree_setting(value):
+            continue
+        if (
+            line.endswith("\\")
+            or not _KEY.fullmatch(key)
+            or not _runs_nothing(section, key.lower(), value, layout.top)
+        ):
+            return f"configuration with {section[:40]}.{key[:40]}"
+        if section in ("remote.*", "url.*") and (
+            _CREDENTIAL_IN_URL.search(name + value) or "::" in name + value
+        ):
+            return "address with a credential or a helper"
+    return ""
+
+
+def _runs_nothing(section: str, key: str, value: str, top: Path) -> bool:
+    """Whether no reading command of git runs a program, or reads elsewhere, for a setting."""
+    settings, values = programs()["git_config"], programs()["git_values"]
+    forms = values.get(f"{section}.{key}", values.get(f"{section}.*", ()))
+    if any(re.fullmatch(form, value) for form in forms):
+        return True
+    if f"{section}.{key}" in _PATHS:
+        place = top / os.path.expanduser(value)
+        within = place.resolve().is_relative_to(top.resolve()) and (
+            place.is_file() or not place.exists()
+        )
+        # the one hook that a reading command runs, when it writes down what it saw
+        calm = not (place / "post-index-change").exists() if key == "hookspath" else within
+        return calm and re.fullmatch(_PATHS[f"{section}.{key}"], value, re.ASCII) is not None
+    # git 2.51 lets an alias stand in for a command that it means to drop
+    return bool(settings.get(section, frozenset()) & {key, "*"}) and (section, key) != (
+        "alias",
+        "whatchanged",
+    )

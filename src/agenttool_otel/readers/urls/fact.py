@@ -1,0 +1,276 @@
+"""One URL argument, as a fact."""
+
+from __future__ import annotations
+
+import base64
+import re
+import unicodedata
+from contextlib import suppress
+from functools import cache
+from typing import Any, Final
+from urllib.parse import unquote, unquote_plus
+
+import ada_url
+
+from agenttool_otel.readers.types import Surroundings, UrlFact, unestablished
+from agenttool_otel.readers.urls.addresses import address_class, canonical_address, hosts_data
+from agenttool_otel.readers.urls.dns import resolved_addresses
+from agenttool_otel.readers.urls.hostnames import is_relay, name_class
+from agenttool_otel.readers.urls.lookalikes import is_allowed, lookalike_of
+from agenttool_otel.readers.urls.readings import (
+    BrowserReading,
+    authority,
+    browser_reading,
+    readers_disagree,
+)
+from agenttool_otel.readers.vocabulary import AddressClass, UrlRejection
+from agenttool_otel.values.tables import load_table
+from agenttool_otel.values.unicode import has_escaped_surrogate
+
+MAX_URL_CHARS: Final = 16_384
+"""Longer texts are rejected; servers and proxies take 8 KiB at most by default."""
+
+_MAX_HOST_CHARS: Final = 253
+_MAX_PARAMETERS: Final = 1000
+_URL_SAFE: Final = str.maketrans("-_", "+/")
+_NAMED_SECRET: Final = re.compile(
+    r"(?i)(?<![a-z])(?:secret|passw(?:or)?d|token|(?:api|access|private|secret)_?key)[\"']?\s*[=:]\s*\S"
+)
+
+
+def _base64(text: str) -> bytes:
+    return base64.b64decode(text.translate(_URL_SAFE) + "===")
+
+
+_HIDDEN: Final = (
+    (re.compile(r"[A-Za-z0-9+/_-]{24,4096}", re.ASCII), _base64),
+    (re.compile(r"[A-Za-z0-9+_-]{24,4096}", re.ASCII), _base64),
+    (re.compile(r"(?:[0-9A-Fa-f]{2}){8,2048}", re.ASCII), bytes.fromhex),
+    (
+        re.compile(r"[A-Za-z2-7]{20,4096}", re.ASCII),
+        lambda text: base64.b32decode(text + "=" * (-len(text) % 8), True),
+    ),
+)
+_CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_SPACE: Final = re.compile(r"\s")
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:", re.ASCII)
+_BARE_HOST: Final = re.compile(
+    r"(?:(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.){1,10}[A-Za-z]{2,63}|localhost|[0-9]{1,3}(?:\.[0-9]{1,3}){3})"
+    r"(?::[0-9]{1,5})?(?:[/?#]\S*)?",
+    re.ASCII,
+)
+"""A host name or address, perhaps with port and path, and no scheme in front."""
+
+_LABEL: Final = re.compile(r"[a-z0-9_-]{1,63}", re.ASCII)
+_HOST_IN_USER: Final = re.compile(
+    r"(?:[\w-]{1,63}\.)+[a-z][a-z0-9-]{1,62}(?![a-z0-9.-])|(?<![0-9.])(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?![0-9.])"
+    r"|\[[0-9a-f:.]{2,45}\]|\blocalhost\b"
+)
+_INNER_URL: Final = re.compile(r"(?i)(?:https?|wss?|ftp):[/\\]{2,4}([^/\\?#&\s]{1,253})")
+_LINE_END: Final = re.compile(r"(?i)%(?:25)*0[0ad]")
+_MAX_INNER_URLS: Final = 16
+_PUBLIC: Final = frozenset({AddressClass.PUBLIC, AddressClass.NAME})
+_NEEDS_HOST: Final = frozenset({"http", "https", "ws", "wss", "ftp"})
+
+
+def url_fact(value: Any, *, argument: str, env: Surroundings, inferred: bool = False) -> UrlFact:
+    """Say what a URL argument means; never raises, and takes bounded time on any value.
+
+    With ``env.resolve_dns`` it waits for the resolver, at most ``env.dns_timeout`` seconds; an
+    event loop should then call it in a thread.
+    """
+    fact: UrlFact = unestablished("url", argument, inferred=inferred)
+    try:
+        _establish(value, fact, env)
+    except Exception:  # a fact that fails must look dangerous, not stop the decision
+        fact.update(
+            {
+                "valid": False,
+                "rejected": UrlRejection.INTERNAL.value,
+                "certain": False,
+                "allowed_host": False,
+            }
+        )
+    return fact
+
+
+def _rejection(text: str) -> UrlRejection | None:
+    if not text:
+        return UrlRejection.EMPTY
+    if len(text) > MAX_URL_CHARS:
+        return UrlRejection.TOO_LONG
+    if _CONTROL.search(text):
+        return UrlRejection.CONTROL
+    if _SPACE.search(text):
+        return UrlRejection.SPACE
+    if has_escaped_surrogate(text):
+        return UrlRejection.SURROGATE
+    if not text.isascii():
+        try:
+            text.encode("utf-8")
+        except UnicodeEncodeError:
+            return UrlRejection.SURROGATE
+    return None if _SCHEME.match(text) else UrlRejection.NO_SCHEME
+
+
+def _establish(value: Any, fact: UrlFact, env: Surroundings) -> None:
+    if not isinstance(value, str):
+        fact["rejected"] = UrlRejection.NOT_TEXT.value
+        return
+    text = str.__str__(value)
+    if len(text) <= MAX_URL_CHARS and _BARE_HOST.fullmatch(text):
+        text = f"https://{text}"  # as browsers and most clients read a host without a scheme
+    rejected = _rejection(text)
+    browser = (
+        None if rejected in (UrlRejection.EMPTY, UrlRejection.TOO_LONG) else browser_reading(text)
+    )
+    if browser is None or len(browser.host) > _MAX_HOST_CHARS + 2:
+        fact["rejected"] = (rejected or UrlRejection.MALFORMED).value
+        return
+    _describe(browser, text, fact, env)
+    if rejected is None and not fact["host"] and browser.scheme in _NEEDS_HOST:
+        rejected = UrlRejection.NO_HOST
+    elif (
+        rejected is None and fact["host"] and fact["address"] is None and not _is_host(fact["host"])
+    ):
+        rejected = UrlRejection.MALFORMED
+    if rejected is not None:
+        fact["rejected"] = rejected.value
+        return
+    fact["valid"] = True
+    fact["certain"] = not fact["disagreement"] and bool(fact["host"]) and not _leads_on(browser)
+    if env.resolve_dns and fact["host"]:
+        _resolve(fact, env)
+
+
+def _describe(browser: BrowserReading, text: str, fact: UrlFact, env: Surroundings) -> None:
+    host = browser.host.lower().removesuffix(".")
+    address = canonical_address(host) if browser.special or host.startswith("[") else _number(host)
+    if address is not None:
+        host = str(address)
+    fact["scheme"] = browser.scheme
+    fact["host"] = host
+    fact["host_unicode"] = host if address is not None else _unicode_host(host)
+    fact["port"] = (
+        int(browser.port) if browser.port else hosts_data()["default_ports"].get(browser.scheme)
+    )
+    fact["path"] = browser.path
+    sent = _given_parameters(browser.query)
+    given = sent | _given_parameters(browser.fragment)
+    named = "@" in authority(text) or not sent.isdisjoint(_parameters("credential_query"))
+    rest = unquote(unquote(f"{browser.path}?{browser.query}#{browser.fragment}"))
+    fact["credentials"] = named or _holds_credential(f"{host.replace('.', ' ')} {rest}")
+    fact["sensitive_query"] = not given.isdisjoint(_parameters("sensitive_query")) or any(
+        name.endswith(("token", "secret", "password", "signature", "apikey", "credential"))
+        for name in given
+    )
+    fact["relay"] = is_relay(host, browser.path)
+    fact["disagreement"] = readers_disagree(text, browser)
+    if host:
+        fact["address_class"] = _class_of(host).value
+    if address is not None:
+        fact["address"] = host
+    elif host:
+        fact["lookalike"] = lookalike_of(host, fact["host_unicode"], env.allowed_hosts)
+    if "@" in authority(text) and fact["lookalike"] is None:
+        fact["lookalike"] = _host_as_user(text)
+    fact["allowed_host"] = bool(host) and is_allowed(host, env.allowed_hosts)
+
+
+def _host_as_user(text: str) -> str | None:
+    """Return the host that user information pretends to be, as in
+    ``https://docs.python.org@evil.example/``.
+    """
+    user = unquote(authority(text).rpartition("@")[0][: 2 * _MAX_HOST_CHARS])
+    match = _HOST_IN_USER.search(unicodedata.normalize("NFKC", user).lower())
+    return match[0] if match else None
+
+
+def _class_of(host: str) -> AddressClass:
+    address = canonical_address(host)
+    return name_class(host) if address is None else address_class(address)
+
+
+def _number(host: str) -> Any:
+    """Return the address that a host of a scheme unknown to browsers spells, in any of the C
+    library's ways.
+    """
+    reading = browser_reading(f"http://{host}/") if host else None
+    return canonical_address(reading.host) if reading is not None else None
+
+
+def _is_host(host: str) -> bool:
+    # Browsers let through what no name service has (``{a,b}``, ``*``, ``;``): shells and proxies
+    # read it their own way.
+    return len(host) <= _MAX_HOST_CHARS and all(
+        _LABEL.fullmatch(label) for label in host.split(".")
+    )
+
+
+def _unicode_host(host: str) -> str:
+    encoded = "xn--" in host and len(host) <= _MAX_HOST_CHARS
+    return (str(ada_url.idna_to_unicode(host)) if encoded else "") or host
+
+
+def _holds_credential(text: str) -> bool:
+    """Whether a text, or what it holds in Base64, Base32 or hexadecimal, has a credential by its
+    shape or its name.
+    """
+    if _credential_value().search(text):
+        return True
+    for pattern, decode in _HIDDEN:
+        for match in set(pattern.findall(text)):
+            with suppress(ValueError):
+                hidden = decode(match).decode()
+                if _credential_value().search(hidden) or _NAMED_SECRET.search(hidden):
+                    return True
+    return False
+
+
+@cache
+def _credential_value() -> re.Pattern[str]:
+    """What is a credential by its shape, in a path or whatever its parameter is called."""
+    tokens = "|".join(load_table("agenttool_otel.readers", "data/token_shapes.json").values())
+    return re.compile(
+        "|".join([f"(?<![A-Za-z0-9])(?:{tokens})", *hosts_data()["credential_value"]])
+    )
+
+
+@cache
+def _parameters(kind: str) -> frozenset[str]:
+    return frozenset(hosts_data()[kind])
+
+
+def _given_parameters(query: str) -> set[str]:
+    """The names of the parameters that a query or fragment gives a value, in letters and
+    digits alone.
+    """
+    pairs = (pair.partition("=") for pair in re.split("[?&;#]", query, maxsplit=_MAX_PARAMETERS))
+    many = query.count("&") + query.count(";") >= _MAX_PARAMETERS
+    names = {
+        re.sub("[^a-z0-9]", "", unquote_plus(name).lower()) for name, _, value in pairs if value
+    }
+    return names | {"token"} if many else names
+
+
+def _leads_on(browser: BrowserReading) -> bool:
+    """Whether the path ends a line of the request, or the query names an inner host, as for an open
+    redirect.
+    """
+    hosts = _INNER_URL.findall(unquote_plus(browser.query))
+    readings = [browser_reading(f"http://{host}/") for host in hosts[:_MAX_INNER_URLS]]
+    classes = {_class_of(reading.host) for reading in readings if reading is not None}
+    return (
+        _LINE_END.search(browser.path) is not None
+        or not classes <= _PUBLIC
+        or len(hosts) > _MAX_INNER_URLS
+    )
+
+
+def _resolve(fact: UrlFact, env: Surroundings) -> None:
+    if fact["address"] is not None:
+        fact["resolved"] = [{"address": fact["address"], "address_class": fact["address_class"]}]
+        return
+    fact["resolved"] = resolved_addresses(fact["host"], fact["port"] or 0, env)
+    # A host that could not be resolved now may be resolvable, to anything, when the tool runs.
+    fact["certain"] = fact["certain"] and bool(fact["resolved"])
