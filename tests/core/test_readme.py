@@ -9,6 +9,7 @@ import pytest
 
 from agenttool_otel.call.runtime import replace_default
 from agenttool_otel.context.settings import Settings
+from agenttool_otel.testing import capture
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -27,6 +28,23 @@ def test_its_python_runs(
         replace_default(old)
     promised = re.findall(r"print\(.*?\)\s*# (\S+)", BLOCKS[number])
     assert capsys.readouterr().out.split()[: len(promised)] == promised
+
+
+def test_the_span_it_shows_is_that_of_the_denied_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    with capture() as captured:
+        old = replace_default(captured.governor)
+        try:
+            exec(compile(BLOCKS[0], "README block 0", "exec"), {"__name__": "readme"})
+        finally:
+            replace_default(old)
+    denied = captured.spans[-1]
+    (shown,) = re.findall(r"```text\n(.*?)```", README, re.DOTALL)
+    title, *lines = shown.splitlines()
+    assert title.split() == [*denied.name.split(), denied.status.status_code.name]
+    for line in lines:
+        name, value = line.split()
+        assert str(denied.attributes[name]) == value
 
 
 def test_the_files_it_names_exist() -> None:
