@@ -106,9 +106,8 @@ def _reader(found: _Validated, parameters: Sequence[inspect.Parameter]) -> CallR
         checker.function, checker.validate_return = taken, False
         checker._create_validators()
         validator = checker.__pydantic_validator__
-    except (
-        Exception
-    ):  # another pydantic, or hints that it can't resolve yet: the call itself says what is wrong
+    except Exception:
+        # another pydantic, or hints that it can't resolve yet: the call itself says what is wrong
         return None
     by_name = all(p.kind not in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL) for p in parameters)
     return CallReader(validator, by_name=by_name)

@@ -81,9 +81,8 @@ def examine(subject: Subject, scenarios: Sequence[Scenario], *, name: str, stand
         try:
             scenario.run(subject)
             outcome.passed = True
-        except (
-            Exception
-        ) as error:  # a foreign module may raise anything; what it raises is the finding
+        except Exception as error:
+            # a foreign module may raise anything; what it raises is the finding
             outcome.failure = f"{type(error).__name__}: {error}"[:500]
         try:
             lines = list(subject.records())

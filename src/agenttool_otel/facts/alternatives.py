@@ -102,9 +102,8 @@ def shell_alternatives(
         return _alternatives(
             fact, [_Tool(name, described) for name, described in available.items()]
         )
-    except (
-        Exception
-    ):  # a suggestion is a courtesy; a malformed fact or tool description just has none
+    except Exception:
+        # a suggestion is a courtesy; a malformed fact or tool description just has none
         return []
 
 

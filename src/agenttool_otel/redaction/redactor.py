@@ -83,9 +83,8 @@ class Redactor:
         """
         try:
             cleaner = self._cleaner()
-        except (
-            Exception
-        ) as error:  # the tables can't be read, or there is no stack left to read them
+        except Exception as error:
+            # the tables can't be read, or there is no stack left to read them
             failed = Redaction("failed", "", type(error).__name__, 1)
             return Redacted(
                 self._settings.placeholder.replace("{kind}", "failed"),

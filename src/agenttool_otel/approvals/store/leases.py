@@ -57,9 +57,8 @@ class LeaseKeeper:
                 )
                 try:
                     self._thread.start()
-                except (
-                    RuntimeError
-                ):  # no more threads, or the interpreter ends: the lease lasts as long as it does
+                except RuntimeError:
+                    # no more threads, or the interpreter ends: the lease lasts as long as it does
                     self._thread = None
 
     def drop(self, claim: Claim) -> None:

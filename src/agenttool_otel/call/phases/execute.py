@@ -157,9 +157,8 @@ class Body:
                 self._delivery.withhold(call)
         except GeneratorExit:
             raise
-        except (
-            BaseException
-        ):  # a cancellation, while a hook or a store had its time: what was claimed has run
+        except BaseException:
+            # a cancellation, while a hook or a store had its time: what was claimed has run
             yield from finish(call, call.result_status)
             raise
         if call.claim is not None:

@@ -99,9 +99,8 @@ def sql_fact(query: object, *, argument: str, dialect: str = "", inferred: bool 
         _fill(fact, query, fact["dialect"].lower())
     except _Unproven as unproven:
         _unparsed(fact, query, str(unproven))
-    except (
-        Exception
-    ) as error:  # a parser's bug must read as "not proven", never as an error in a tool call
+    except Exception as error:
+        # a parser's bug must read as "not proven", never as an error in a tool call
         _unparsed(fact, query, "too_deep" if isinstance(error, RecursionError) else "syntax")
     finally:
         _parsing.reset(token)

@@ -213,9 +213,8 @@ def message_of(exception: BaseException, redact: Redact | None) -> str:
         return name
     try:
         text = str(exception)
-    except (
-        BaseException
-    ):  # other people's __str__, which may raise anything and must not be what the caller gets
+    except BaseException:
+        # other people's __str__, which may raise anything and must not be what the caller gets
         return name
     return (
         name

@@ -20,9 +20,8 @@ def peek(value: object, name: str) -> Any:
     """Return an attribute, or ``None`` where there is none or reading it raises."""
     try:
         return getattr(value, name, None)
-    except (
-        BaseException
-    ):  # a property may raise anything, and it must not be what the tool's caller gets
+    except BaseException:
+        # a property may raise anything, and it must not be what the tool's caller gets
         return None
 
 
