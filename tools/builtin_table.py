@@ -4,7 +4,7 @@ Run with a real OPA at hand (``AGENTTOOL_OPA`` or ``--opa``)::
 
     python tools/builtin_table.py
 
-It evaluates the probes below on both, and writes ``policy/engines/builtin_probes.json`` of the
+It evaluates the probes below on both, and writes ``policy/rego/builtin_probes.json`` of the
 package (what it is checked against when it loads a bundle) and the table in ``docs/engines.md``.
 ``--check`` writes nothing and fails when the files are stale.
 """
@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-PROBES_FILE = ROOT / "src" / "agenttool_otel" / "policy" / "engines" / "builtin_probes.json"
+PROBES_FILE = ROOT / "src" / "agenttool_otel" / "policy" / "rego" / "builtin_probes.json"
 DOCS = ROOT / "docs" / "engines.md"
 BEGIN, END = "<!-- builtins: begin -->", "<!-- builtins: end -->"
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from agenttool_otel.approvals.console import ConsoleApprover
     from agenttool_otel.approvals.store.store import ApprovalStore
     from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest
+    from agenttool_otel.call.preflight import Preflight
     from agenttool_otel.call.running.handle import CallHandle, CancelState, current_call
     from agenttool_otel.call.running.progress import mcp_progress, progress_to, report_progress
     from agenttool_otel.call.scheduling.batch import BatchCall
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
     )
     from agenttool_otel.names import SCHEMA_VERSION, Behavior, ErrorClass
     from agenttool_otel.policy.bundles.load import load_bundle
-    from agenttool_otel.policy.preflight import Preflight
     from agenttool_otel.records import (
         PermissionDecision,
         SchedulerPolicy,
@@ -92,7 +92,7 @@ _MODULES = {
         "integrations.langchain.agents": "AgentToolMiddleware",
         "names": "Behavior ErrorClass SCHEMA_VERSION",
         "policy.bundles.load": "load_bundle",
-        "policy.preflight": "Preflight",
+        "call.preflight": "Preflight",
         "records": "PermissionDecision SchedulerPolicy ToolDeclaration ToolError ToolResult",
         "telemetry": "TelemetrySettings",
     }.items()

@@ -29,7 +29,7 @@ from agenttool_otel.policy.bundles.bundle import Bundle, bundle_from_files
 from agenttool_otel.policy.decider import Decider
 from agenttool_otel.policy.engines import evaluation
 from agenttool_otel.policy.engines.embedded import EmbeddedEngine
-from agenttool_otel.policy.engines.native import native_error, new_engine, regorus_module
+from agenttool_otel.policy.rego.native import native_error, new_engine, regorus_module
 from agenttool_otel.policy.types import PolicyEngine
 
 DECISION = "data.agenttool.permission.decision"
@@ -136,7 +136,7 @@ class TestRefusedAtLoad:
     def test_builtins_of_another_wheel_must_give_the_same_answers(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from agenttool_otel.policy.engines import builtins
+        from agenttool_otel.policy.rego import builtins
 
         monkeypatch.setattr(builtins, "_verified", set())
         monkeypatch.setattr(builtins, "_answer", lambda expression: {"value": "something else"})

@@ -14,9 +14,9 @@ import pytest
 from agenttool_otel.names import EntryPoint
 from agenttool_otel.policy.bundles.bundle import Bundle, bundle_from_files, default_bundle_path
 from agenttool_otel.policy.bundles.load import load_bundle
-from agenttool_otel.policy.bundles.rego import Program
 from agenttool_otel.policy.engines import evaluation
 from agenttool_otel.policy.engines.embedded import EmbeddedEngine
+from agenttool_otel.policy.rego.syntax import Program
 from agenttool_otel.policy.samples import sample_documents
 
 STOCK = load_bundle(default_bundle_path())

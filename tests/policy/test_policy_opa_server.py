@@ -37,8 +37,8 @@ from agenttool_otel.policy.bundles.bundle import default_bundle_path
 from agenttool_otel.policy.bundles.bundle_files import bundle_files, write_archive
 from agenttool_otel.policy.bundles.load import load_bundle
 from agenttool_otel.policy.decider import Decider
-from agenttool_otel.policy.engines.http import CircuitBreaker
 from agenttool_otel.policy.engines.opa_server import OpaServerEngine
+from agenttool_otel.policy.http import CircuitBreaker
 
 DECISION = "data.agenttool.permission.decision"
 GOOD = {

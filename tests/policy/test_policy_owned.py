@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from agenttool_otel.policy.engines.native import Owned
+from agenttool_otel.policy.rego.native import Owned
 
 
 class Native(dict[str, int]):

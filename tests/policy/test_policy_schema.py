@@ -15,7 +15,11 @@ from opa_program import find_opa, require_opa
 from policy_inputs import documents, make_document
 
 from agenttool_otel.errors import PolicyEvaluationError
-from agenttool_otel.policy.input_schema import input_schema, validate_input, write_input_schema
+from agenttool_otel.policy.bundles.input_schema import (
+    input_schema,
+    validate_input,
+    write_input_schema,
+)
 from agenttool_otel.policy.types import PolicyInput
 
 REPOSITORY = Path(__file__).resolve().parents[2]

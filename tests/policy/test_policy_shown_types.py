@@ -15,7 +15,7 @@ from typing import Any
 import numpy
 import pytest
 
-from agenttool_otel.policy.input_schema import input_schema
+from agenttool_otel.policy.bundles.input_schema import input_schema
 from agenttool_otel.values.inspection import Kind
 from agenttool_otel.values.policy_value import to_policy_value
 from agenttool_otel.values.tables import load_table

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from agenttool_otel import Governor
 from agenttool_otel.cli.policy.app import app
 from agenttool_otel.errors import PolicyLoadError
-from agenttool_otel.policy.input_schema import input_schema
+from agenttool_otel.policy.bundles.input_schema import input_schema
 
 HEAD = "package agenttool.custom.own\n\n"
 FINDING = '{"rule": "own.rule", "message": "m"}'

@@ -159,7 +159,7 @@ class TestDeadline:
 def test_no_native_stack_trace_is_built_whatever_the_environment(variable: str) -> None:
     script = """
 import os, sys, time
-from agenttool_otel.policy.engines.native import new_engine
+from agenttool_otel.policy.rego.native import new_engine
 engine = new_engine()
 engine.add_policy("p.rego", "package p\\n\\nx := to_number(input.y)")
 engine.set_input_json('{"y": "a"}')

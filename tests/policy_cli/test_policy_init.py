@@ -10,7 +10,7 @@ import pytest
 from policy_project import REPOSITORY, example_input, run, run_json
 
 from agenttool_otel.authoring.project import load_project
-from agenttool_otel.policy.input_schema import validate_input
+from agenttool_otel.policy.bundles.input_schema import validate_input
 
 
 @pytest.mark.usefixtures("no_opa")

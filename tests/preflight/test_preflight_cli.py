@@ -116,7 +116,7 @@ def test_the_input_of_a_call_is_explained_as_it_is_decided(
     module: str, path: str, behavior: str, tmp_path: Path
 ) -> None:
     from agenttool_otel.cli.policy import app as policy
-    from agenttool_otel.policy.input_schema import validate_input
+    from agenttool_otel.policy.bundles.input_schema import validate_input
 
     words = [
         "check",

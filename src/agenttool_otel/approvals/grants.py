@@ -18,11 +18,10 @@ filled in from the call.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from agenttool_otel.approvals.identity import args_digest, is_same_identity
-from agenttool_otel.approvals.store.clock import from_us
 from agenttool_otel.approvals.types import ApprovalRequest, Grant, GrantQuery
 from agenttool_otel.errors import ApprovalConflict, ApprovalError
 from agenttool_otel.facts.needs import SENTENCES, meets, sentence
@@ -31,6 +30,7 @@ from agenttool_otel.names import ApprovalConflictReason
 SCOPES: Final = frozenset({"session", "actor", "tenant", "root"})
 DEFAULT_GRANT_SECONDS: Final = 3600
 MAX_GRANT_SECONDS: Final = 30 * 24 * 3600
+_NO_TIME: Final = datetime.fromtimestamp(0, UTC)
 _KEYS: Final = frozenset(
     {"type", "scope", "tool", "args", "facts", "expires_in", "label", "message"}
 )
@@ -42,7 +42,7 @@ def grant_from_suggestion(
     *,
     granted_by: str,
     approved_digest: str,
-    now_us: int,
+    now: datetime,
     granter_roles: Iterable[str] = (),
 ) -> Grant:
     """Return the grant that accepting a suggested update makes."""
@@ -74,7 +74,6 @@ def grant_from_suggestion(
         _check_facts(facts)
     elif args != "exact":
         _check_matcher(args)
-    now = from_us(now_us)
     return Grant(
         tool_id=request.tool_id,
         declaration_digest=request.declaration_digest,
@@ -100,7 +99,7 @@ def acceptable(request: ApprovalRequest, suggestion: Any) -> bool:
     offered to.
     """
     try:
-        grant_from_suggestion(request, suggestion, granted_by="", approved_digest="", now_us=0)
+        grant_from_suggestion(request, suggestion, granted_by="", approved_digest="", now=_NO_TIME)
     except ApprovalError:
         return False
     return True

@@ -12,8 +12,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from agenttool_otel.policy.bundles.rego import Module, Rule
-from agenttool_otel.policy.engines.native import new_engine
+from agenttool_otel.policy.rego.native import new_engine
+from agenttool_otel.policy.rego.syntax import Module, Rule
 
 _PLACES: Final = frozenset({"span", "eidx", "sidx", "qidx"})
 _SPAN: Final = frozenset({"line", "col", "start", "end"})

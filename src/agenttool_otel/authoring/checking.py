@@ -17,13 +17,13 @@ from agenttool_otel.authoring.unread import missing_data
 from agenttool_otel.errors import PolicyError, PolicyUnavailable
 from agenttool_otel.names import EngineName, EntryPoint
 from agenttool_otel.policy.bundles.check import check_program, entry_path, load_program
+from agenttool_otel.policy.bundles.input_schema import write_input_schema
 from agenttool_otel.policy.bundles.own_rules import CUSTOM, KINDS, rule_problems
 from agenttool_otel.policy.bundles.reads import obstacles
-from agenttool_otel.policy.bundles.rego import Module
 from agenttool_otel.policy.bundles.settings_check import settings_problems
-from agenttool_otel.policy.engines.builtins import EMBEDDED_BUILTINS, OPA_BUILTINS, REFUSED_BUILTINS
 from agenttool_otel.policy.engines.evaluation import CompiledBundle
-from agenttool_otel.policy.input_schema import write_input_schema
+from agenttool_otel.policy.rego.builtins import EMBEDDED_BUILTINS, OPA_BUILTINS, REFUSED_BUILTINS
+from agenttool_otel.policy.rego.syntax import Module
 
 _MANY_INTERPRETED: Final = 0.25  # of the inputs
 _SCHEMA: Final = re.compile(r"^#\s+- input: schema\.input\s*$", re.MULTILINE)

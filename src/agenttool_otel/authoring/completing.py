@@ -8,7 +8,7 @@ from typing import Any, Final, Union, get_args, get_origin, get_type_hints, is_t
 
 from agenttool_otel.errors import PolicyEvaluationError
 from agenttool_otel.names import SCHEMA_VERSION, FailClosedCause
-from agenttool_otel.policy.input_schema import validate_input
+from agenttool_otel.policy.bundles.input_schema import validate_input
 from agenttool_otel.policy.types import PolicyInput
 
 _STATED: Final = (

@@ -14,9 +14,9 @@ from agenttool_otel.authoring.project import Project
 from agenttool_otel.names import EntryPoint
 from agenttool_otel.policy.bundles.check import entry_path
 from agenttool_otel.policy.bundles.own_rules import CUSTOM, KINDS
-from agenttool_otel.policy.bundles.rego import Program, Rule
 from agenttool_otel.policy.decider import Decider
 from agenttool_otel.policy.engines.embedded import EmbeddedEngine
+from agenttool_otel.policy.rego.syntax import Program, Rule
 from agenttool_otel.policy.types import PolicyInput, Verdict
 
 _RELAY: Final = ("agenttool", "extension")

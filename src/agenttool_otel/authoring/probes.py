@@ -14,8 +14,8 @@ from typing import Any, Final, NamedTuple
 
 from agenttool_otel.authoring.bodies import Body, Expression, bodies_of, imports_of
 from agenttool_otel.errors import PolicyError, PolicyEvaluationError, PolicyLoadError
-from agenttool_otel.policy.bundles.rego import Program, Rule
-from agenttool_otel.policy.engines.native import UNDEFINED, loaded_engine, native_error
+from agenttool_otel.policy.rego.native import UNDEFINED, loaded_engine, native_error
+from agenttool_otel.policy.rego.syntax import Program, Rule
 
 _MARK: Final = "agenttool_probe"
 _MAX_EXPRESSIONS: Final = 16

@@ -19,7 +19,7 @@ from agenttool_otel.policy.bundles.bundle_signature import BundleVerification
 from agenttool_otel.policy.bundles.check import entry_path
 from agenttool_otel.policy.bundles.load import load_bundle
 from agenttool_otel.policy.bundles.overlay import overlay
-from agenttool_otel.policy.bundles.rego import Program, parse_program
+from agenttool_otel.policy.rego.syntax import Program, parse_program
 from agenttool_otel.values.forks import cached_property
 
 FIXTURES: Final = "agenttool/lib/fixtures_test.rego"

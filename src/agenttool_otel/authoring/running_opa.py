@@ -18,8 +18,8 @@ from agenttool_otel.errors import (
 )
 from agenttool_otel.names import EntryPoint
 from agenttool_otel.policy.bundles.bundle import Bundle
-from agenttool_otel.policy.bundles.rego import Module
 from agenttool_otel.policy.engines.opa_server import OpaServerEngine
+from agenttool_otel.policy.rego.syntax import Module
 
 ID_PREFIX: Final = "agenttool-project/"
 """Start of the ids of policies that were pushed; others of the same OPA are left alone."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from agenttool_otel.errors import ConfigurationError
-from agenttool_otel.policy.input_schema import schema_text
+from agenttool_otel.policy.bundles.input_schema import schema_text
 
 _SCHEMA: Final = "schemas/input.json"
 _NAME: Final = re.compile(r"[^A-Za-z0-9._-]+")

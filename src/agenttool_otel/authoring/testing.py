@@ -24,9 +24,9 @@ from agenttool_otel.errors import (
 )
 from agenttool_otel.names import EngineName
 from agenttool_otel.policy.bundles.check import check_program
-from agenttool_otel.policy.bundles.rego import Program, Rule
-from agenttool_otel.policy.engines.builtins import EMBEDDED_BUILTINS
-from agenttool_otel.policy.engines.native import UNDEFINED, loaded_engine, native_error
+from agenttool_otel.policy.rego.builtins import EMBEDDED_BUILTINS
+from agenttool_otel.policy.rego.native import UNDEFINED, loaded_engine, native_error
+from agenttool_otel.policy.rego.syntax import Program, Rule
 
 ENGINES: Final = ("auto", "opa", EngineName.EMBEDDED.value)
 """What tests can run on; ``opa`` is a program, ``auto`` that program where there is one, else the

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from agenttool_otel.authoring.project import Project
 from agenttool_otel.context.validate import did_you_mean
-from agenttool_otel.policy.bundles.rego import Path, Rule
+from agenttool_otel.policy.rego.syntax import Path, Rule
 
 # where the host, and not the bundle, may put data; and what is read if it is there
 _OPTIONAL: Final = (("agenttool", "settings"), ("agenttool", "custom"))

@@ -12,7 +12,7 @@ from agenttool_otel.call.binding import bind_json, rebind_python
 from agenttool_otel.call.drivers import aresult, arun, run
 from agenttool_otel.call.envelope import to_result
 from agenttool_otel.call.invocation import Invocation
-from agenttool_otel.call.preflight import preflight_of
+from agenttool_otel.call.preflight import Preflight, preflight_of
 from agenttool_otel.call.runtime import DEFAULT_TOOLS, Runtime, default_runtime
 from agenttool_otel.call.target import Target
 from agenttool_otel.catalog import ToolSource, ToolSpec, declare
@@ -20,7 +20,6 @@ from agenttool_otel.catalog.reader import below_reader
 from agenttool_otel.catalog.signature import without_partial
 from agenttool_otel.context.context import current_context, current_mappings, current_native_call
 from agenttool_otel.errors import InstanceMissing
-from agenttool_otel.policy.preflight import Preflight
 from agenttool_otel.records import (
     ExecutionProfile,
     PermissionProfile,

@@ -16,7 +16,7 @@ from typing import Any, Final
 from agenttool_otel.conformance.bodies import Bodies
 from agenttool_otel.conformance.checking import Scenario
 from agenttool_otel.conformance.subject import Subject
-from agenttool_otel.policy.engines.native import new_engine
+from agenttool_otel.policy.rego.native import new_engine
 
 _SECRET: Final = "gh" + "p_" + "aB3dE6gH9jK2mN5pQ8rS1tU4vW7xY0zA2bC5"
 _FUNCTIONS: Final = ("run", "validate")

@@ -18,8 +18,8 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from agenttool_otel.policy.bundles.reads import VIEW, ReadSet
-from agenttool_otel.policy.bundles.rego import Path
 from agenttool_otel.policy.jsonio import ENCODE_STRICT
+from agenttool_otel.policy.rego.syntax import Path
 from agenttool_otel.policy.types import PolicyEngine, Verdict
 from agenttool_otel.values.forks import new_lock
 

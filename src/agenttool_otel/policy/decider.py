@@ -23,11 +23,11 @@ from agenttool_otel.names import (
     FailClosedCause,
     PolicyMode,
 )
-from agenttool_otel.policy.bundles.rego import Path
+from agenttool_otel.policy.bundles.input_schema import validate_input
 from agenttool_otel.policy.cache import DecisionCache
-from agenttool_otel.policy.engines.native import is_panic
-from agenttool_otel.policy.input_schema import validate_input
 from agenttool_otel.policy.normalise import deny_for, no_decision, normalise, normalise_visible
+from agenttool_otel.policy.rego.native import is_panic
+from agenttool_otel.policy.rego.syntax import Path
 from agenttool_otel.policy.types import EngineAnswer, PolicyEngine, PolicyInput, Verdict
 from agenttool_otel.values.snapshot import snapshot
 

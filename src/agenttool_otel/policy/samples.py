@@ -12,7 +12,7 @@ import random
 import types
 from typing import Any, Final, Union, get_args, get_origin, get_type_hints, is_typeddict
 
-from agenttool_otel.policy.bundles.rego import Program
+from agenttool_otel.policy.rego.syntax import Program
 from agenttool_otel.policy.types import PolicyInput
 
 _hints: Final = functools.cache(get_type_hints)

@@ -16,7 +16,7 @@ from typing import Final
 
 from agenttool_otel.errors import PolicyLoadError
 from agenttool_otel.policy.bundles.bundle import Bundle
-from agenttool_otel.policy.bundles.rego import Module, Path, Rule, parse_program
+from agenttool_otel.policy.rego.syntax import Module, Path, Rule, parse_program
 
 _BLOCKING: Final = ("deny", "ask")
 _PREFIX: Final = "shadowed_"

@@ -20,13 +20,12 @@ from agenttool_otel.approvals.types import ApprovalRequest
 from agenttool_otel.call.drivers import run
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.phases.permission import policy_input
-from agenttool_otel.call.preflight import preflight_of
+from agenttool_otel.call.preflight import Preflight, preflight_of
 from agenttool_otel.call.runtime import Runtime
 from agenttool_otel.call.tool import GovernedTool
 from agenttool_otel.context.context import AgentContext, current_context
 from agenttool_otel.errors import ApprovalError
 from agenttool_otel.names import ApprovalStatus, Behavior
-from agenttool_otel.policy.preflight import Preflight
 from agenttool_otel.preflight.sample_arguments import bold_arguments, plain_arguments
 from agenttool_otel.records import Record
 from agenttool_otel.records.base import JsonObject, Timestamp, utc_now

@@ -8,6 +8,7 @@ import jsonschema_rs
 
 from agenttool_otel.approvals.grants import grant_from_suggestion
 from agenttool_otel.approvals.identity import has_unseen, is_same_identity
+from agenttool_otel.approvals.store.clock import from_us
 from agenttool_otel.approvals.store.grants import Grants
 from agenttool_otel.approvals.store.requests import OPEN_STATES, Requests, by_id, find
 from agenttool_otel.approvals.store.rows import request_of, seal_answer
@@ -91,7 +92,7 @@ class Answers:
                 granted_by=answer.answered_by,
                 granter_roles=answer.roles,
                 approved_digest=digest,
-                now_us=tx.now_us,
+                now=from_us(tx.now_us),
             )
         except ApprovalError as error:
             raise _invalid(str(error)) from None

@@ -16,7 +16,7 @@ from math import prod
 from typing import Any, Final
 
 from agenttool_otel.errors import PolicyUnsupported
-from agenttool_otel.policy.bundles.rego import Path, Program, Rule, calls_with_arguments
+from agenttool_otel.policy.rego.syntax import Path, Program, Rule, calls_with_arguments
 
 MAX_RANGE_ITEMS: Final = 10_000
 MAX_ADDRESSES: Final = 4_096

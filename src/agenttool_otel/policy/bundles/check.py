@@ -15,8 +15,8 @@ from agenttool_otel.errors import PolicyLoadError, PolicyUnsupported
 from agenttool_otel.policy.bundles.bounds import check_bounds
 from agenttool_otel.policy.bundles.bundle import Bundle, in_roots
 from agenttool_otel.policy.bundles.concerns import check_concerns, iterates, written_out
-from agenttool_otel.policy.bundles.rego import Path, Program, Rule, parse_program
-from agenttool_otel.policy.engines.builtins import REFUSED_BUILTINS
+from agenttool_otel.policy.rego.builtins import REFUSED_BUILTINS
+from agenttool_otel.policy.rego.syntax import Path, Program, Rule, parse_program
 
 
 def entry_path(entry_point: str) -> Path:

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from agenttool_otel.errors import PolicyLoadError
 from agenttool_otel.policy.bundles.bundle import Bundle
-from agenttool_otel.policy.bundles.rego import Module, Path, Program, Rule, parse_program, walk
+from agenttool_otel.policy.rego.syntax import Module, Path, Program, Rule, parse_program, walk
 
 RULES: Final[Path] = ("agenttool", "rules")
 """The package whose sub-packages are the concerns of the stock decision."""

@@ -34,7 +34,7 @@ class HttpFetch:
     def fetch(self) -> tuple[bytes, str | None] | None:
         """Fetch the archive: its bytes and ETag, or ``None`` when it is still the accepted one."""
         # most bundles are files, and an HTTP client is not imported for them
-        from agenttool_otel.policy.engines.http import Endpoint, HttpConnection
+        from agenttool_otel.policy.http import Endpoint, HttpConnection
 
         endpoint, target = Endpoint.parse(self.url, tls=self.tls)
         headers = {

@@ -13,7 +13,7 @@ from typing import Any
 
 from agenttool_otel.errors import PolicyLoadError
 from agenttool_otel.policy.bundles.bundle import Bundle, in_roots
-from agenttool_otel.policy.bundles.rego import parse_program
+from agenttool_otel.policy.rego.syntax import parse_program
 
 
 def overlay(

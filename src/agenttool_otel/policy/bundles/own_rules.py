@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from agenttool_otel.context.validate import did_you_mean
 from agenttool_otel.policy.bundles.bundle import Bundle
-from agenttool_otel.policy.bundles.rego import Path, Program, parse_program
-from agenttool_otel.policy.input_schema import input_schema
+from agenttool_otel.policy.bundles.input_schema import input_schema
+from agenttool_otel.policy.rego.syntax import Path, Program, parse_program
 
 KINDS: Final = ("deny", "ask", "allow")
 """Names of the rules that say something about a call, those that count most first."""

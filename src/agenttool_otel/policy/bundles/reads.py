@@ -23,8 +23,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
-from agenttool_otel.policy.bundles.rego import Path, Program, Rule
-from agenttool_otel.policy.engines.builtins import NONDETERMINISTIC
+from agenttool_otel.policy.rego.builtins import NONDETERMINISTIC
+from agenttool_otel.policy.rego.syntax import Path, Program, Rule
 
 VIEW: Final = "\0"
 """Begins the last part of a path of which only a view is read."""

@@ -19,9 +19,9 @@ from agenttool_otel.policy.bundles.bundle import Bundle
 from agenttool_otel.policy.bundles.load import load_bundle
 from agenttool_otel.policy.bundles.reads import Guard, ReadSet
 from agenttool_otel.policy.bundles.source import BundleSource
-from agenttool_otel.policy.engines.builtins import EMBEDDED_BUILTINS
 from agenttool_otel.policy.engines.evaluation import CompiledBundle, compile_bundle, evaluate
 from agenttool_otel.policy.jsonio import MAX_INPUT_BYTES, encode_document
+from agenttool_otel.policy.rego.builtins import EMBEDDED_BUILTINS
 from agenttool_otel.policy.shadow import without_packages
 from agenttool_otel.policy.types import EngineAnswer, EngineCapabilities, PolicyInput
 

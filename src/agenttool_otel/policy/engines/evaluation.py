@@ -25,14 +25,14 @@ from agenttool_otel.names import FailClosedCause
 from agenttool_otel.policy.bundles.bundle import Bundle
 from agenttool_otel.policy.bundles.check import check_program, entry_path, load_program
 from agenttool_otel.policy.bundles.reads import Guard, ReadSet, guards, read_set
-from agenttool_otel.policy.bundles.rego import Path
 from agenttool_otel.policy.cache import values
-from agenttool_otel.policy.engines.builtins import EMBEDDED_BUILTINS, verify_builtins
 from agenttool_otel.policy.engines.kept import keep, recall
-from agenttool_otel.policy.engines.native import UNDEFINED, loaded_engine, native_error
 from agenttool_otel.policy.engines.rewriting import rewritten
 from agenttool_otel.policy.engines.rvm import CompiledProgram, Machine, compile_program
 from agenttool_otel.policy.jsonio import encode_document
+from agenttool_otel.policy.rego.builtins import EMBEDDED_BUILTINS, verify_builtins
+from agenttool_otel.policy.rego.native import UNDEFINED, loaded_engine, native_error
+from agenttool_otel.policy.rego.syntax import Path
 from agenttool_otel.policy.samples import sample_documents
 from agenttool_otel.values.forks import in_child, new_lock
 

@@ -29,7 +29,6 @@ from agenttool_otel.errors import (
 from agenttool_otel.names import EngineName, EntryPoint, FailClosedCause
 from agenttool_otel.policy.bundles.bundle import Bundle
 from agenttool_otel.policy.bundles.load import load_bundle
-from agenttool_otel.policy.engines.builtins import EMBEDDED_BUILTINS
 from agenttool_otel.policy.engines.evaluation import CompiledBundle, Instance
 from agenttool_otel.policy.jsonio import (
     MAX_ANSWER_BYTES,
@@ -37,6 +36,7 @@ from agenttool_otel.policy.jsonio import (
     decode_strict,
     encode_document,
 )
+from agenttool_otel.policy.rego.builtins import EMBEDDED_BUILTINS
 from agenttool_otel.policy.types import EngineAnswer, EngineCapabilities, PolicyInput
 from agenttool_otel.values.forks import new_lock
 

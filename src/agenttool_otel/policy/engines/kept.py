@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from agenttool_otel.policy.bundles.bundle import Bundle, default_bundle_path, digest_of
 from agenttool_otel.policy.bundles.load import load_bundle
-from agenttool_otel.policy.engines.native import regorus_module
+from agenttool_otel.policy.rego.native import regorus_module
 from agenttool_otel.values.files import replace_file
 
 _FILES: Final = 8

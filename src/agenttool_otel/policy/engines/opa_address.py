@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import urljoin
 
 from agenttool_otel.errors import ConfigurationError, PolicyUnavailable
-from agenttool_otel.policy.engines.http import Endpoint
+from agenttool_otel.policy.http import Endpoint
 from agenttool_otel.values.forks import new_lock
 
 

@@ -26,15 +26,15 @@ from agenttool_otel.errors import (
 )
 from agenttool_otel.names import EngineName, FailClosedCause
 from agenttool_otel.policy.bundles.check import entry_path
-from agenttool_otel.policy.engines.builtins import OPA_BUILTINS
-from agenttool_otel.policy.engines.http import CircuitBreaker, HttpAnswer, HttpConnection
 from agenttool_otel.policy.engines.opa_address import OpaAddress, open_client
+from agenttool_otel.policy.http import CircuitBreaker, HttpAnswer, HttpConnection
 from agenttool_otel.policy.jsonio import (
     MAX_ANSWER_BYTES,
     MAX_INPUT_BYTES,
     decode_strict,
     encode_document,
 )
+from agenttool_otel.policy.rego.builtins import OPA_BUILTINS
 from agenttool_otel.policy.types import EngineAnswer, EngineCapabilities, PolicyInput
 from agenttool_otel.values.forks import new_lock
 

@@ -14,8 +14,8 @@ from functools import cache
 from typing import Any, Final, NamedTuple, get_type_hints, is_typeddict
 
 from agenttool_otel.errors import PolicyLoadError
-from agenttool_otel.policy.bundles.rego import Module, Path, Program, Rule, walk
 from agenttool_otel.policy.engines.rvm_safety import first_word, only, value_nodes
+from agenttool_otel.policy.rego.syntax import Module, Path, Program, Rule, walk
 from agenttool_otel.policy.types import PolicyInput
 
 _COMPREHENSIONS: Final = frozenset({"SetCompr", "ArrayCompr", "ObjectCompr"})

@@ -17,16 +17,16 @@ import orjson
 from agenttool_otel.errors import PolicyEvaluationError
 from agenttool_otel.policy.bundles.bundle import Bundle
 from agenttool_otel.policy.bundles.check import entry_path
-from agenttool_otel.policy.bundles.rego import Call, Program, Rule, calls_with_arguments, walk
-from agenttool_otel.policy.engines.builtins import NONDETERMINISTIC
-from agenttool_otel.policy.engines.native import (
+from agenttool_otel.policy.engines.rewriting import Definedness, Edits, Uneditable, bind_values
+from agenttool_otel.policy.engines.rvm_safety import Safety, only
+from agenttool_otel.policy.rego.builtins import NONDETERMINISTIC
+from agenttool_otel.policy.rego.native import (
     UNDEFINED,
     native_error,
     new_machine,
     regorus_module,
 )
-from agenttool_otel.policy.engines.rewriting import Definedness, Edits, Uneditable, bind_values
-from agenttool_otel.policy.engines.rvm_safety import Safety, only
+from agenttool_otel.policy.rego.syntax import Call, Program, Rule, calls_with_arguments, walk
 from agenttool_otel.values.tables import load_table
 
 _GUARD: Final = "agenttool_guard"

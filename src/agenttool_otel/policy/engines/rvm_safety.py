@@ -13,7 +13,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
-from agenttool_otel.policy.bundles.rego import Path, Program, Rule, walk
+from agenttool_otel.policy.rego.syntax import Path, Program, Rule, walk
 from agenttool_otel.values.tables import load_table
 
 _LITERALS: Final = ("String", "RawString", "Number", "Bool", "Null")

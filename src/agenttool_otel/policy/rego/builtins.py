@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from agenttool_otel.errors import PolicyUnsupported
-from agenttool_otel.policy.engines.native import UNDEFINED, is_panic, new_engine, regorus_version
+from agenttool_otel.policy.rego.native import UNDEFINED, is_panic, new_engine, regorus_version
 from agenttool_otel.values.tables import load_table
 
 _TABLE: Final[dict[str, dict[str, Any]]] = load_table(__package__, "builtin_probes.json")[

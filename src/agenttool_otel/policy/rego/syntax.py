@@ -15,7 +15,7 @@ from itertools import takewhile
 from typing import Any, Final, NamedTuple
 
 from agenttool_otel.errors import PolicyLoadError
-from agenttool_otel.policy.engines.native import native_error, new_engine
+from agenttool_otel.policy.rego.native import native_error, new_engine
 
 Path = tuple[str, ...]
 """A path below ``data`` or ``input``, one constant segment each."""
