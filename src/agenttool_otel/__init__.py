@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import importlib
 from typing import TYPE_CHECKING, Any
 
@@ -164,14 +163,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    collecting = gc.isenabled()
-    # while classes are made, of which none goes, the collector would take a tenth of the time
-    gc.disable()
-    try:
-        value = getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
-    finally:
-        if collecting:
-            gc.enable()
+    value = getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
     globals()[name] = value
     return value
 

@@ -1,6 +1,4 @@
-"""Runs the scenarios, and looks at every record with a validator of another make than the one this
-package runs on.
-"""
+"""Run the scenarios, and validate every record by the standard's own JSON Schemas."""
 
 from __future__ import annotations
 
@@ -9,8 +7,9 @@ from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
+import jsonschema_rs
+
 from agenttool_otel.conformance.subject import Subject
-from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.records.base import JsonObject
 from agenttool_otel.values.tables import load_table
 
@@ -105,24 +104,21 @@ def problems_of(lines: Iterable[JsonObject]) -> list[str]:
     Args:
         lines: records as a subject gives them.
     """
-    found = []
+    problems = []
     for line in lines:
-        name = _FILES.get(line["object"])
-        for error in _validator(name).iter_errors(line["record"]) if name else ():
-            place = "/".join(str(part) for part in error.absolute_path)
-            found.append(f"{line['object']} /{place}: {error.validator}")
-    return found
+        schema = _FILES.get(line["object"])
+        if schema is None:
+            continue
+        for error in _validator(schema).iter_errors(line["record"]):
+            place = "/".join(str(part) for part in error.instance_path)
+            problems.append(f"{line['object']} /{place}: {error.kind.name}")
+    return problems
 
 
 @lru_cache
-def _validator(name: str) -> Any:
-    try:
-        from jsonschema import Draft202012Validator
-    except ImportError as error:
-        raise ConfigurationError(
-            "conformance needs the extra agenttool-otel[conformance]"
-        ) from error
-    return Draft202012Validator(load_table(__package__, f"schemas/agenttool-{name}.schema.json"))
+def _validator(name: str) -> jsonschema_rs.Draft202012Validator:
+    schema = load_table(__package__, f"schemas/agenttool-{name}.schema.json")
+    return jsonschema_rs.Draft202012Validator(schema)
 
 
 def _note(seen: dict[str, set[str]], lines: Iterable[JsonObject]) -> None:

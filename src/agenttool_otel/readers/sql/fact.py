@@ -58,6 +58,7 @@ _PLAIN_BACKTICKS = re.compile(r"`(?:[\w .]|-(?!-)|\*(?=`))*`")
 _Q_QUOTE = re.compile(r"(?:\A|[^A-Za-z0-9_])[nN]?[qQ]\Z")
 _DOLLAR_QUOTE = re.compile(r"\$(?:[A-Za-z_][A-Za-z0-9_]*)?\$")
 
+_logger = logging.getLogger("agenttool_otel.readers.sql")
 _parsing: ContextVar[bool] = ContextVar("agenttool_sql_parsing", default=False)
 
 
@@ -81,6 +82,15 @@ def _glot() -> Any:
 
 
 @cache
+def _warn_of_missing_parser() -> None:
+    """Name the extra, once in a process: without it each SQL argument is a question."""
+    _logger.warning(
+        "SQL arguments are not read, so that each of them is asked about: "
+        "sqlglot is missing, install agenttool-otel[sql]"
+    )
+
+
+@cache
 def _refused() -> dict[str, re.Pattern[str]]:
     table = load_table(__package__, "data/sql.toml")
     return {name: re.compile(pattern) for name, pattern in table["refused"].items()}
@@ -99,6 +109,9 @@ def sql_fact(query: object, *, argument: str, dialect: str = "", inferred: bool 
         _fill(fact, query, fact["dialect"].lower())
     except _Unproven as unproven:
         _unparsed(fact, query, str(unproven))
+    except ModuleNotFoundError:
+        _warn_of_missing_parser()
+        _unparsed(fact, query, "parser_not_installed")
     except Exception as error:
         # a parser's bug must read as "not proven", never as an error in a tool call
         _unparsed(fact, query, "too_deep" if isinstance(error, RecursionError) else "syntax")
