@@ -36,7 +36,7 @@ def rows() -> Iterator[tuple[str, Callable[[], object]]]:
     )
 
     def path(text: str, environment: FactEnvironment) -> Callable[[], object]:
-        return lambda: path_fact(text, argument="/path", access="read", env=environment)
+        return lambda: path_fact(text, argument="/path", access="read", surroundings=environment)
 
     yield "path, existing file", path("src/deep/module.py", env)
     yield "path, existing file, two protected places", path("src/deep/module.py", guarded)
@@ -46,7 +46,7 @@ def rows() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "path, 4 KB", path("a/" * 2000, lexical)
 
     def url(text: str) -> Callable[[], object]:
-        return lambda: url_fact(text, argument="/url", env=env)
+        return lambda: url_fact(text, argument="/url", surroundings=env)
 
     yield (
         "url, public name",

@@ -30,7 +30,7 @@ LEXICAL = FactEnvironment(
 
 
 def fact_of(value: Any, env: FactEnvironment = LEXICAL, access: str = "read") -> PathFact:
-    return path_fact(value, argument="/path", access=access, env=env)
+    return path_fact(value, argument="/path", access=access, surroundings=env)
 
 
 @pytest.fixture
@@ -373,7 +373,7 @@ NASTY = st.text(
 @given(st.text(max_size=300) | NASTY, st.sampled_from(["read", "write", "unknown"]))
 def test_no_text_makes_it_raise_and_every_fact_can_be_encoded(text: str, access: str) -> None:
     for env in (LEXICAL, FactEnvironment(roots=("/tmp",), cwd="/tmp")):
-        fact = path_fact(text, argument="/p", access=access, env=env)
+        fact = path_fact(text, argument="/p", access=access, surroundings=env)
         assert set(fact) == set(PathFact.__annotations__)
         json.dumps(fact).encode("utf-8")
         assert fact["rejected"] != "internal"
@@ -673,12 +673,12 @@ def test_letters_that_mislead_are_confusable(text: str) -> None:
 )
 def test_a_name_that_leads_elsewhere_when_empty_is_not_certain(name: str, tmp_path: Path) -> None:
     env = FactEnvironment(roots=(str(tmp_path),), cwd=str(tmp_path))
-    fact = path_fact(name, argument="/path", access="read", env=env)
+    fact = path_fact(name, argument="/path", access="read", surroundings=env)
     assert not fact["certain"]
 
 
 @pytest.mark.parametrize("name", ["routes/users.$id.tsx", "routes/$id/edit.tsx", "$id.tsx"])
 def test_a_parameter_of_a_route_is_certain(name: str, tmp_path: Path) -> None:
     env = FactEnvironment(roots=(str(tmp_path),), cwd=str(tmp_path))
-    fact = path_fact(name, argument="/path", access="read", env=env)
+    fact = path_fact(name, argument="/path", access="read", surroundings=env)
     assert fact["certain"]

@@ -84,7 +84,7 @@ HOLDS_NONE = [
 
 def fact_of(path: Path, access: str = "read") -> str | None:
     env = FactEnvironment(cwd=str(path.parent), roots=(str(path.parent),))
-    return path_fact(str(path), argument="/p", access=access, env=env)["sensitive"]
+    return path_fact(str(path), argument="/p", access=access, surroundings=env)["sensitive"]
 
 
 @pytest.mark.parametrize(("name", "text"), HOLDS, ids=[name for name, _ in HOLDS])
@@ -107,7 +107,7 @@ def test_a_link_and_a_shell_command_reach_the_same_text(tmp_path: Path) -> None:
     (tmp_path / "notes.md").symlink_to("db.properties")
     assert fact_of(tmp_path / "notes.md") == "content"
     env = FactEnvironment(cwd=str(tmp_path), roots=(str(tmp_path),))
-    command = shell_fact("head -3 db.properties", argument="/c", env=env)["commands"][0]
+    command = shell_fact("head -3 db.properties", argument="/c", surroundings=env)["commands"][0]
     places = command["places"]
     assert [place["path"]["sensitive"] for place in places] == ["content"]
 

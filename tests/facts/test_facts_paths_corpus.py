@@ -98,7 +98,10 @@ def cases() -> list[Any]:
 def test_a_path_of_the_corpus_gets_its_verdict(row: dict[str, Any], tree: Path) -> None:
     prepare(row.get("setup", {}), tree)
     fact = path_fact(
-        local(row["input"], tree), argument="/path", access=row["op"], env=environment(tree)
+        local(row["input"], tree),
+        argument="/path",
+        access=row["op"],
+        surroundings=environment(tree),
     )
     assert verdict(fact) == row["expected"], (row["why"], fact)
     json.dumps(fact).encode("utf-8")
@@ -113,7 +116,7 @@ def test_the_shared_corpus_was_really_read() -> None:
 def test_a_directory_swapped_for_a_link_is_not_walked(tree: Path, mode: str) -> None:
     project = tree / "ws" / "project"
     (project / "swap_dir").mkdir()
-    fact = path_fact("swap_dir/x", argument="/path", access="write", env=environment(tree))
+    fact = path_fact("swap_dir/x", argument="/path", access="write", surroundings=environment(tree))
     assert verdict(fact) == "inside"
     (project / "swap_dir").rmdir()
     (project / "swap_dir").symlink_to(tree / "ws" / "other")
@@ -125,7 +128,7 @@ def test_a_directory_swapped_for_a_link_is_not_walked(tree: Path, mode: str) -> 
 def test_a_link_put_where_a_new_file_goes_is_not_followed(tree: Path) -> None:
     project = tree / "ws" / "project"
     victim = tree / "ws" / "project2" / "secret"
-    fact = path_fact("new.txt", argument="/path", access="write", env=environment(tree))
+    fact = path_fact("new.txt", argument="/path", access="write", surroundings=environment(tree))
     assert (verdict(fact), fact["exists"]) == ("inside", False)
     (project / "new.txt").symlink_to(victim)
     with pytest.raises(PathChanged):
@@ -136,7 +139,9 @@ def test_a_link_put_where_a_new_file_goes_is_not_followed(tree: Path) -> None:
 def test_a_new_file_is_not_made_in_a_replaced_directory(tree: Path) -> None:
     project = tree / "ws" / "project"
     (project / "parent").mkdir()
-    fact = path_fact("parent/new.txt", argument="/path", access="write", env=environment(tree))
+    fact = path_fact(
+        "parent/new.txt", argument="/path", access="write", surroundings=environment(tree)
+    )
     assert verdict(fact) == "inside"
     (project / "parent").rename(project / "kept")  # keeps its inode in use
     (project / "parent").mkdir()
@@ -152,13 +157,17 @@ def test_a_retargeted_working_directory_is_noticed_at_the_open(tree: Path) -> No
     (tree / "ws" / "other" / "file").write_text("outside")
     link = project / "cwd_link"
     link.symlink_to("src")
-    fact = path_fact("cwd_link/file", argument="/path", access="read", env=environment(tree))
+    fact = path_fact(
+        "cwd_link/file", argument="/path", access="read", surroundings=environment(tree)
+    )
     assert verdict(fact) == "inside"
     link.unlink()
     link.symlink_to(tree / "ws" / "other")
     with open_checked(fact) as opened:
         assert opened.read() == "inside"
-    again = path_fact("cwd_link/file", argument="/path", access="read", env=environment(tree))
+    again = path_fact(
+        "cwd_link/file", argument="/path", access="read", surroundings=environment(tree)
+    )
     assert verdict(again) == "outside"
 
 
@@ -167,7 +176,9 @@ def test_a_file_swapped_for_a_link_after_the_check_is_not_opened(tree: Path) -> 
     project = tree / "ws" / "project"
     victim = tree / "ws" / "project2" / "secret"
     (project / "file_race.txt").write_text("mine")
-    fact = path_fact("file_race.txt", argument="/path", access="write", env=environment(tree))
+    fact = path_fact(
+        "file_race.txt", argument="/path", access="write", surroundings=environment(tree)
+    )
     assert verdict(fact) == "inside"
     (project / "file_race.txt").unlink()
     (project / "file_race.txt").symlink_to(victim)

@@ -39,7 +39,7 @@ SENSITIVE = [
 
 
 def fact_of(text: str) -> PathFact:
-    return path_fact(text, argument="/path", access="write", env=ENV)
+    return path_fact(text, argument="/path", access="write", surroundings=ENV)
 
 
 def kept(text: str) -> dict[str, object]:
@@ -107,12 +107,12 @@ def test_a_decomposed_name_without_a_composed_twin_is_fine(tmp_path: Path) -> No
     env = FactEnvironment(roots=(str(tmp_path),), cwd=str(tmp_path))
     decomposed = "cafe\u0301"
     (tmp_path / decomposed).write_text("x")
-    fact = path_fact(decomposed, argument="/path", access="read", env=env)
+    fact = path_fact(decomposed, argument="/path", access="read", surroundings=env)
     if os.path.exists(tmp_path / "caf\u00e9"):
         pytest.skip("this file system takes both spellings for one name")
     assert (fact["rejected"], fact["inside"]) == (None, True)
     (tmp_path / "caf\u00e9").write_text("y")
-    fact = path_fact(decomposed, argument="/path", access="read", env=env)
+    fact = path_fact(decomposed, argument="/path", access="read", surroundings=env)
     assert (fact["rejected"], fact["inside"]) == ("not_normalized", False)
 
 

@@ -51,7 +51,7 @@ def env_of(root: Path) -> FactEnvironment:
 
 
 def fact_of(line: str, root: Path) -> ShellFact:
-    return shell_fact(line, argument="/command", env=env_of(root))
+    return shell_fact(line, argument="/command", surroundings=env_of(root))
 
 
 def places_of(line: str, root: Path) -> list[tuple[str, str]]:
@@ -137,9 +137,11 @@ def test_only_to_read_what_the_system_tells_is_no_place(line: str, root: Path) -
 )
 def test_a_place_has_the_fact_of_a_path_argument(word: str, root: Path) -> None:
     read = fact_of(f"cat {word}", root)["commands"][0]["places"][0]["path"]
-    assert read == path_fact(word, argument="/command", access="read", env=env_of(root))
+    assert read == path_fact(word, argument="/command", access="read", surroundings=env_of(root))
     written = fact_of(f"echo x > {word}", root)["commands"][0]["places"][0]["path"]
-    assert written == path_fact(word, argument="/command", access="write", env=env_of(root))
+    assert written == path_fact(
+        word, argument="/command", access="write", surroundings=env_of(root)
+    )
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def git(folder: Path, *words: str) -> str:
 
 def fact_of(line: str, folder: Path) -> ShellFact:
     env = FactEnvironment(roots=(str(folder),), cwd=str(folder))
-    return shell_fact(line, argument="/command", env=env)
+    return shell_fact(line, argument="/command", surroundings=env)
 
 
 def doubts_of(line: str, folder: Path) -> list[str]:
@@ -350,9 +350,12 @@ def test_a_command_that_runs_no_git_is_in_no_doubt(line: str, bare: Path) -> Non
 )
 def test_a_bare_repository_is_written_like_a_git_directory(name: str, bare: Path) -> None:
     env = FactEnvironment(roots=(str(bare.parent),), cwd=str(bare.parent))
-    fact = path_fact(f"notes/{name}", argument="/path", access="write", env=env)
+    fact = path_fact(f"notes/{name}", argument="/path", access="write", surroundings=env)
     assert fact["sensitive"] == "vcs"
-    assert path_fact("notes/HEAD", argument="/path", access="read", env=env)["sensitive"] is None
+    assert (
+        path_fact("notes/HEAD", argument="/path", access="read", surroundings=env)["sensitive"]
+        is None
+    )
 
 
 @pytest.mark.parametrize("last", ["HEAD", "objects", "refs"])
@@ -361,15 +364,21 @@ def test_the_last_part_of_a_bare_repository_is_protected(last: str, bare: Path) 
     place.unlink() if last == "HEAD" else place.rmdir()
     env = FactEnvironment(roots=(str(bare.parent),), cwd=str(bare.parent))
     assert (
-        path_fact(f"notes/{last}", argument="/path", access="write", env=env)["sensitive"] == "vcs"
+        path_fact(f"notes/{last}", argument="/path", access="write", surroundings=env)["sensitive"]
+        == "vcs"
     )
-    assert path_fact("notes/config", argument="/path", access="write", env=env)["sensitive"] is None
+    assert (
+        path_fact("notes/config", argument="/path", access="write", surroundings=env)["sensitive"]
+        is None
+    )
 
 
 def test_a_checkout_within_a_bare_repository_is_written(bare: Path) -> None:
     env = FactEnvironment(roots=(str(bare.parent),), cwd=str(bare.parent))
     for name in ("main/a.py", "README.md", "src/config/x.py"):
         assert (
-            path_fact(f"notes/{name}", argument="/path", access="write", env=env)["sensitive"]
+            path_fact(f"notes/{name}", argument="/path", access="write", surroundings=env)[
+                "sensitive"
+            ]
             is None
         )

@@ -128,14 +128,14 @@ def test_version_control_files_are_known_by_their_folder(name: str) -> None:
 def test_a_folder_is_no_file_of_secrets(tmp_path: Path, name: str) -> None:
     (tmp_path / name).mkdir()
     env = FactEnvironment(roots=(str(tmp_path),), cwd=str(tmp_path))
-    assert path_fact(name, argument="/p", access="read", env=env)["sensitive"] is None
+    assert path_fact(name, argument="/p", access="read", surroundings=env)["sensitive"] is None
     (tmp_path / name).rmdir()
-    assert path_fact(name, argument="/p", access="read", env=env)["sensitive"] in (
+    assert path_fact(name, argument="/p", access="read", surroundings=env)["sensitive"] in (
         "key",
         "credential",
     )
     inside = FactEnvironment(roots=(str(tmp_path / name),), cwd=str(tmp_path / name))
-    assert path_fact(".", argument="/p", access="read", env=inside)["sensitive"] is None
+    assert path_fact(".", argument="/p", access="read", surroundings=inside)["sensitive"] is None
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_a_folder_is_no_file_of_secrets(tmp_path: Path, name: str) -> None:
 )
 def test_encoded_dots_controls_and_hidden_characters_are_told(text: str) -> None:
     env = FactEnvironment(roots=("/srv",), cwd="/srv")
-    assert path_fact(text, argument="/p", access="read", env=env)["encoded"] is True
+    assert path_fact(text, argument="/p", access="read", surroundings=env)["encoded"] is True
 
 
 @pytest.mark.parametrize(
@@ -152,13 +152,13 @@ def test_encoded_dots_controls_and_hidden_characters_are_told(text: str) -> None
 )
 def test_other_percent_signs_and_ampersands_are_not(text: str) -> None:
     env = FactEnvironment(roots=("/srv",), cwd="/srv")
-    assert path_fact(text, argument="/p", access="read", env=env)["encoded"] is False
+    assert path_fact(text, argument="/p", access="read", surroundings=env)["encoded"] is False
 
 
 @pytest.mark.parametrize("text", ["%~dp0x", "$[1+1]", "%~f1"])
 def test_more_variables_of_shells_are_told(text: str) -> None:
     env = FactEnvironment(roots=("/srv",), cwd="/srv")
-    assert path_fact(text, argument="/p", access="read", env=env)["variables"] is True
+    assert path_fact(text, argument="/p", access="read", surroundings=env)["variables"] is True
 
 
 @pytest.mark.parametrize("text", ["a\\ud800", "x/\\udce9.txt"])
@@ -166,8 +166,13 @@ def test_what_may_have_been_a_lone_surrogate_is_rejected(text: str) -> None:
     from agenttool_otel.readers.urls import url_fact
 
     env = FactEnvironment(roots=("/srv",), cwd="/srv")
-    assert path_fact(text, argument="/p", access="read", env=env)["rejected"] == "surrogate"
-    assert url_fact(f"https://a.example/{text}", argument="/u", env=env)["rejected"] == "surrogate"
+    assert (
+        path_fact(text, argument="/p", access="read", surroundings=env)["rejected"] == "surrogate"
+    )
+    assert (
+        url_fact(f"https://a.example/{text}", argument="/u", surroundings=env)["rejected"]
+        == "surrogate"
+    )
 
 
 @settings(max_examples=500)

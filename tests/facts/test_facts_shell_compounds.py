@@ -224,7 +224,7 @@ def fact_of(line: str, root: Path) -> ShellFact:
     fact = shell_fact(
         line,
         argument="/c",
-        env=FactEnvironment(roots=(str(root),), cwd=str(root), home=str(root.parent)),
+        surroundings=FactEnvironment(roots=(str(root),), cwd=str(root), home=str(root.parent)),
     )
     assert fact["unparsed"] != "internal"
     return fact
@@ -411,7 +411,9 @@ def test_a_pipe_among_the_names_of_a_glob_is_seen(root: Path) -> None:
 
 def test_hidden_names_below_the_root_of_all_end_the_search(root: Path) -> None:
     (root / ".env").write_text("x\n")
-    fact = shell_fact("rg x", argument="/command", env=FactEnvironment(roots=("/",), cwd=str(root)))
+    fact = shell_fact(
+        "rg x", argument="/command", surroundings=FactEnvironment(roots=("/",), cwd=str(root))
+    )
     assert fact["read_only"]
 
 

@@ -259,7 +259,7 @@ def test_places_are_all_that_the_kernel_is_asked_to_change(tmp_path: Path) -> No
     for line in lines(500):
         fill(folder)
         fact = shell_fact(
-            line, argument="/c", env=FactEnvironment(roots=(str(folder),), cwd=str(folder))
+            line, argument="/c", surroundings=FactEnvironment(roots=(str(folder),), cwd=str(folder))
         )
         if not fact["complete"]:
             continue
@@ -378,9 +378,9 @@ def test_siblings_of_a_corpus_row_have_its_verdict(linked: bool, tmp_path: Path)
     differing: list[tuple[str, str]] = []
     compared = 0
     for row in rows():
-        whole = shell_fact(row["input"], argument="/c", env=env)
+        whole = shell_fact(row["input"], argument="/c", surroundings=env)
         for sibling in siblings(row["input"]):
-            other = shell_fact(sibling, argument="/c", env=env)
+            other = shell_fact(sibling, argument="/c", surroundings=env)
             compared += 1
             # "command" is read more strictly where its option is quoted
             stricter = not other["parsed"] or row["input"].startswith("command ")

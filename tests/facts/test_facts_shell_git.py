@@ -61,7 +61,9 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def fact_of(line: str, folder: Path) -> ShellFact:
     return shell_fact(
-        line, argument="/command", env=FactEnvironment(roots=(str(folder),), cwd=str(folder))
+        line,
+        argument="/command",
+        surroundings=FactEnvironment(roots=(str(folder),), cwd=str(folder)),
     )
 
 

@@ -16,7 +16,9 @@ from agenttool_otel.readers.shell.spellings import MAX_ENTRY_WORDS, plain_words,
 
 def commands_of(line: str) -> list[dict[str, object]]:
     env = FactEnvironment(cwd="/proj", roots=("/proj",), touch_file_system=False)
-    return [dict(row) for row in shell_fact(line, argument="/command", env=env)["commands"]]
+    return [
+        dict(row) for row in shell_fact(line, argument="/command", surroundings=env)["commands"]
+    ]
 
 
 def is_listed(line: str, words: str) -> bool:
@@ -214,7 +216,9 @@ def test_readings_are_bounded_and_begin_as_written(words: list[str]) -> None:
 def test_a_command_of_too_many_readings_is_not_proven() -> None:
     line = "docker " + " ".join(f"-x{index} {index}" for index in range(300))
     fact = shell_fact(
-        line, argument="/command", env=FactEnvironment(cwd="/proj", touch_file_system=False)
+        line,
+        argument="/command",
+        surroundings=FactEnvironment(cwd="/proj", touch_file_system=False),
     )
     assert fact["unparsed"] == "too_many_readings"
     assert not fact["read_only"]
@@ -225,7 +229,9 @@ def test_scripts_nested_too_deep_are_not_proven() -> None:
     for _ in range(7):
         line = f"sh -c {shlex.quote(line)}"
     fact = shell_fact(
-        line, argument="/command", env=FactEnvironment(cwd="/proj", touch_file_system=False)
+        line,
+        argument="/command",
+        surroundings=FactEnvironment(cwd="/proj", touch_file_system=False),
     )
     assert fact["unparsed"] == "nested_too_deep"
 

@@ -32,7 +32,7 @@ HERE = frozenset({"loopback"})
 
 
 def fact_of(value: Any, env: FactEnvironment = ENV) -> UrlFact:
-    return url_fact(value, argument="/url", env=env)
+    return url_fact(value, argument="/url", surroundings=env)
 
 
 def resolving(addresses: dict[str, list[str]], **kwargs: Any) -> FactEnvironment:

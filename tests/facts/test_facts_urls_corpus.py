@@ -71,7 +71,9 @@ def verdict(fact: UrlFact) -> str:
     "row", [pytest.param(row, id=row["id"]) for row in load(SHARED) + load(OWN)]
 )
 def test_a_url_of_the_corpus_gets_its_verdict_by_its_text_alone(row: dict[str, Any]) -> None:
-    fact = url_fact(row["input"], argument="/url", env=FactEnvironment(allowed_hosts=ALLOWED_HOSTS))
+    fact = url_fact(
+        row["input"], argument="/url", surroundings=FactEnvironment(allowed_hosts=ALLOWED_HOSTS)
+    )
     if row.get("needs") == "dns":
         assert verdict(fact) == "allow", "the row is to show what only a resolver can tell"
     else:
@@ -84,7 +86,7 @@ def test_a_url_of_the_corpus_gets_its_verdict_by_its_text_alone(row: dict[str, A
 )
 def test_a_url_of_the_corpus_gets_its_verdict_when_resolved(row: dict[str, Any]) -> None:
     env = FactEnvironment(allowed_hosts=ALLOWED_HOSTS, resolve_dns=True, resolver=zone)
-    fact = url_fact(row["input"], argument="/url", env=env)
+    fact = url_fact(row["input"], argument="/url", surroundings=env)
     assert verdict(fact) == row["expected"], (row["why"], fact)
 
 

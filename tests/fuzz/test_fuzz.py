@@ -87,7 +87,7 @@ def test_path_facts(tmp_path: Path) -> None:
 
     def check(text: str) -> None:
         found = same_and_plain(
-            lambda: path_fact(text, argument="/path", access="read", env=environment)
+            lambda: path_fact(text, argument="/path", access="read", surroundings=environment)
         )
         assert found["rejected"] != "internal"
         if found["inside"] and found["certain"]:  # what the system opens is inside as well
@@ -99,7 +99,9 @@ def test_path_facts(tmp_path: Path) -> None:
 
 def test_url_facts() -> None:
     def check(text: str) -> None:
-        found = same_and_plain(lambda: url_fact(text, argument="/url", env=FactEnvironment()))
+        found = same_and_plain(
+            lambda: url_fact(text, argument="/url", surroundings=FactEnvironment())
+        )
         assert found["rejected"] != "internal"
 
     fuzz(edited(corpus("urls")), check)

@@ -268,14 +268,18 @@ class Collector:
             from agenttool_otel.readers.paths.fact import path_fact
 
             fact = path_fact(
-                value, argument=pointer, access=access.value, env=self._env, inferred=inferred
+                value,
+                argument=pointer,
+                access=access.value,
+                surroundings=self._env,
+                inferred=inferred,
             )
             self.facts["paths"].append(fact)
         elif kind is FactKind.URL:
             from agenttool_otel.readers.urls.fact import url_fact
 
             self.facts["urls"].append(
-                url_fact(value, argument=pointer, env=self._env, inferred=inferred)
+                url_fact(value, argument=pointer, surroundings=self._env, inferred=inferred)
             )
         else:
             self._add_parsed(
@@ -291,6 +295,8 @@ class Collector:
             if kind == "sql":
                 found.append(sql_fact(value, argument=pointer, inferred=inferred))
             else:
-                found.append(shell_fact(value, argument=pointer, env=self._env, inferred=inferred))
+                found.append(
+                    shell_fact(value, argument=pointer, surroundings=self._env, inferred=inferred)
+                )
         except Exception:  # a missing grammar, too, must read as "not proven"
             found.append(unread(kind, pointer, inferred=inferred, unparsed="internal"))

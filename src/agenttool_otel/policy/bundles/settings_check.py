@@ -127,7 +127,9 @@ def _begins(kind: str, line: str, words: list[str]) -> bool:
     from agenttool_otel.facts.types import FactEnvironment
     from agenttool_otel.readers.shell import shell_fact
 
-    fact = shell_fact(line, argument="", env=FactEnvironment(cwd="/", touch_file_system=False))
+    fact = shell_fact(
+        line, argument="", surroundings=FactEnvironment(cwd="/", touch_file_system=False)
+    )
     for one in fact["commands"]:
         as_written = [] if one["assignments"] else [one["name"], *one["argv"][1:]]
         readings = one["spellings"] if kind in _RESTRICTING else [as_written, one["plain"]]

@@ -70,9 +70,30 @@ def within(path: str, root: str) -> bool:
 
 
 def path_fact(
-    value: Any, *, argument: str, access: str, env: Surroundings, inferred: bool = False
+    value: object,
+    argument: str = "",
+    surroundings: Surroundings | None = None,
+    *,
+    access: str = PathAccess.UNKNOWN.value,
+    inferred: bool = False,
 ) -> PathFact:
-    """Say what a path argument means; never raises, and takes bounded time on any value."""
+    """Return what a path means; never raises, and takes bounded time on any value.
+
+    Args:
+        value: the path, as text or as a ``pathlib`` path.
+        argument: the JSON pointer of the path, which the fact repeats.
+        surroundings: the roots, the directory that a relative path starts from, home, and what is
+            protected. Without any, no path is inside of a root.
+        access: what is done with it: ``read``, ``write`` or ``unknown``.
+        inferred: whether nobody stated that this text is a path; the fact repeats it.
+
+    Returns:
+        What is uncertain is dangerous: ``certain`` is false where readers may take the text for
+        different files, where a directory can't be read, or where the file system may not be
+        looked at (``Surroundings.touch_file_system``). A value that is no usable path has
+        ``rejected``, and is not ``inside``.
+    """
+    env = surroundings or Surroundings()
     fact: PathFact = {**_NOTHING, "argument": argument, "access": access, "inferred": inferred}
     fact["roots"], fact["windows"] = [], []
     try:

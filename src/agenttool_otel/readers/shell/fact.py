@@ -72,9 +72,26 @@ _VARIABLE = re.compile(r"\$(?:\{(PWD|HOME)\}|(PWD|HOME)(?![A-Za-z0-9_]))")
 
 
 def shell_fact(
-    command: object, *, argument: str, env: Surroundings | None = None, inferred: bool = False
+    command: object,
+    argument: str = "",
+    surroundings: Surroundings | None = None,
+    *,
+    inferred: bool = False,
 ) -> ShellFact:
-    """Says what a shell command means. Never raises, bounded work on any input."""
+    """Return what a shell command means; never raises, and takes bounded time on any value.
+
+    Args:
+        command: a line of a POSIX shell, or the words of one command.
+        argument: the JSON pointer of the command, which the fact repeats.
+        surroundings: the directory that it starts in, the roots, home and what is protected; the
+            process's own directory and home where they are not given.
+        inferred: whether nobody stated that this text is a command; the fact repeats it.
+
+    Returns:
+        What is uncertain is dangerous: a line that every shell does not read alike has ``parsed``
+        false and ``unparsed`` with the construct, and ``read_only`` and ``complete`` are true only
+        where that is proven. Values that are no text have ``unparsed`` "not_text".
+    """
     try:
         argv = [command] if isinstance(command, str) else command
         if (
@@ -84,7 +101,7 @@ def shell_fact(
         ):
             return _unreadable("", argument, inferred, "not_text")
         text = command if isinstance(command, str) else shlex.join(argv)
-        reading = _Reading(argument, inferred, env or Surroundings())
+        reading = _Reading(argument, inferred, surroundings or Surroundings())
         start = start_of(reading.env)
         if _TO_TOP.match(text) and reading.env.touch_file_system and is_top(start):
             text = _TO_TOP.sub("cd .", text)

@@ -117,7 +117,7 @@ class Places:
                 self._surroundings[directory] = replace(self._env, cwd=directory)
             around = self._surroundings[directory]
             fact = self._facts[key] = path_fact(
-                word, argument=self._argument, access=access, env=around
+                word, argument=self._argument, access=access, surroundings=around
             )
         covers = self._covers(fact) if operation in _DELETES else []
         self._found.append({"word": word, "operation": operation, "covers": covers, "path": fact})

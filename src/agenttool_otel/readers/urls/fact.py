@@ -73,12 +73,31 @@ _PUBLIC: Final = frozenset({AddressClass.PUBLIC, AddressClass.NAME})
 _NEEDS_HOST: Final = frozenset({"http", "https", "ws", "wss", "ftp"})
 
 
-def url_fact(value: Any, *, argument: str, env: Surroundings, inferred: bool = False) -> UrlFact:
-    """Say what a URL argument means; never raises, and takes bounded time on any value.
+def url_fact(
+    value: object,
+    argument: str = "",
+    surroundings: Surroundings | None = None,
+    *,
+    inferred: bool = False,
+) -> UrlFact:
+    """Return what a URL means; never raises, and takes bounded time on any value.
 
-    With ``env.resolve_dns`` it waits for the resolver, at most ``env.dns_timeout`` seconds; an
+    With ``Surroundings.resolve_dns`` it waits for the resolver, at most ``dns_timeout`` seconds; an
     event loop should then call it in a thread.
+
+    Args:
+        value: the URL, or a host name with or without port and path.
+        argument: the JSON pointer of the URL, which the fact repeats.
+        surroundings: the allowed hosts, and whether and how names are resolved.
+        inferred: whether nobody stated that this text is a URL; the fact repeats it.
+
+    Returns:
+        What is uncertain is dangerous: ``valid`` is false, with the reason in ``rejected``, for
+        what is no usable URL; ``certain`` is false where a browser and other clients would go to
+        different hosts, where the URL leads on to another, or where its name could not be
+        resolved.
     """
+    env = surroundings or Surroundings()
     fact: UrlFact = unestablished("url", argument, inferred=inferred)
     try:
         _establish(value, fact, env)
