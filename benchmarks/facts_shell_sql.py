@@ -8,7 +8,7 @@ import sys
 import timeit
 from collections.abc import Callable, Iterator
 
-from agenttool_otel.facts.alternatives import shell_alternatives
+from agenttool_otel.policy.alternatives import shell_alternatives
 from agenttool_otel.readers.shell import shell_fact
 from agenttool_otel.readers.sql import sql_fact
 

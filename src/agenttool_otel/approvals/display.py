@@ -14,9 +14,9 @@ from itertools import repeat, zip_longest
 from typing import Any, Final
 
 from agenttool_otel.approvals.identity import args_digest
+from agenttool_otel.approvals.needs import sentence
 from agenttool_otel.approvals.types import ApprovalRequest
 from agenttool_otel.errors import ApprovalConflict, ApprovalError
-from agenttool_otel.facts.needs import sentence
 from agenttool_otel.names import ApprovalConflictReason
 from agenttool_otel.values.conversion import loads_unique
 

@@ -11,7 +11,7 @@ accepted, not guessed::
 
 ``tool`` may be given and must then be the request's own. There is no prefix, glob or pattern of
 texts on purpose: that is how other systems' "always allow" was bypassed. A grant by facts covers a
-call all of whose needs (facts/needs.py) it states; a policy offers it without ``facts``, which are
+call all of whose needs (approvals/needs.py) it states; a policy offers it without ``facts``, which are
 filled in from the call.
 """
 
@@ -22,9 +22,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from agenttool_otel.approvals.identity import args_digest, is_same_identity
+from agenttool_otel.approvals.needs import SENTENCES, meets, sentence
 from agenttool_otel.approvals.types import ApprovalRequest, Grant, GrantQuery
 from agenttool_otel.errors import ApprovalConflict, ApprovalError
-from agenttool_otel.facts.needs import SENTENCES, meets, sentence
 from agenttool_otel.names import ApprovalConflictReason
 
 SCOPES: Final = frozenset({"session", "actor", "tenant", "root"})

@@ -221,7 +221,7 @@ class Grant(Record):
     tenant: str | None = None  # the tenant, always compared
     session_id: str | None = None  # the session (scope session)
     roots: list[str] = Field(default_factory=list)  # the roots (scope root)
-    # what calls may need at most (facts/needs.py), when it is a grant by facts
+    # what calls may need at most (approvals/needs.py), when it is a grant by facts
     facts: list[JsonObject] | None = None
     args_digest: str | None = None  # the exact arguments, when there is no matcher
     # matcher by top-level argument: ``{"equals": v}``, ``{"one_of": [...]}`` or ``{"any": true}``;

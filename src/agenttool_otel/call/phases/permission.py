@@ -277,7 +277,7 @@ class Permission:
         fill_in(call, verdict, partial(self._refusals.redact, call=call))
         if not call.facts["shell"]:
             return
-        from agenttool_otel.facts.alternatives import shell_alternatives  # only commands need it
+        from agenttool_otel.policy.alternatives import shell_alternatives  # only commands need it
 
         known = self._known_tools()
         found = [

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agenttool_otel.facts.alternatives import shell_alternatives
+from agenttool_otel.policy.alternatives import shell_alternatives
 from agenttool_otel.readers.shell import shell_fact
 
 

@@ -33,7 +33,7 @@ _Options = list[tuple[str, str]]
 
 @cache
 def _table() -> dict[str, Any]:
-    table: dict[str, Any] = load_table("agenttool_otel.facts", "data/alternatives.json")
+    table: dict[str, Any] = load_table("agenttool_otel.policy", "data/alternatives.json")
     return table
 
 

@@ -1,7 +1,7 @@
 """What a person would have to agree to for such calls to run: the needs of a call, made of its facts.
 
 Each need is what is done and inside which place. A command is named with each of its words that no
-reviewed table (facts/reviewed) calls inert, so that an agreement to ``pytest -q`` is none to
+reviewed table (readers/shell/reviewed) calls inert, so that an agreement to ``pytest -q`` is none to
 ``pytest -p x``; code that stands in a command's words is never agreed to by facts. Where one thing
 about a call is not known, lies outside of the roots or is sensitive, the call has no needs that
 anybody could agree to once for many.
