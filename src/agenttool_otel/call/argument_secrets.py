@@ -12,9 +12,9 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from agenttool_otel.call.argument_mask import MAX_CHARS, MIN_CHARS, ArgumentMask
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.redaction import Redacted, Redactor
-from agenttool_otel.redaction.argument_mask import MAX_CHARS, MIN_CHARS, ArgumentMask
 from agenttool_otel.redaction.placeholders import Placeholders
 from agenttool_otel.values.conversion import to_json_value
 from agenttool_otel.values.inspection import mro_names

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from agenttool_otel.call.argument_mask import ArgumentMask
 from agenttool_otel.call.argument_secrets import mask_of
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.recorder import Recorder
@@ -25,7 +26,6 @@ from agenttool_otel.names import (
 )
 from agenttool_otel.records import ToolError
 from agenttool_otel.redaction import Redactor
-from agenttool_otel.redaction.argument_mask import ArgumentMask
 from agenttool_otel.redaction.types import Redacted, Redaction, names_everything
 from agenttool_otel.results.persistence.keeper import ResultKeeper
 from agenttool_otel.results.persistence.strategy import Demand

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 from opentelemetry.trace import INVALID_SPAN, Span
 
 from agenttool_otel.approvals.types import ApprovalRequest, Claim, StoredCall
+from agenttool_otel.call.argument_mask import ArgumentMask
 from agenttool_otel.call.effects import Services
 from agenttool_otel.call.running.handle import CallHandle, CancelState
 from agenttool_otel.call.scheduling.gate import Place
@@ -40,7 +41,6 @@ from agenttool_otel.records import (
     ToolError,
 )
 from agenttool_otel.redaction import Redacted
-from agenttool_otel.redaction.argument_mask import ArgumentMask
 from agenttool_otel.redaction.types import DETECTED
 from agenttool_otel.results.persistence.keeper import Kept
 from agenttool_otel.results.persistence.stream import StreamOutcome

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from opentelemetry.trace import Link
 
+from agenttool_otel.call.argument_mask import MIN_CHARS
 from agenttool_otel.call.argument_secrets import (
     cleaner_of,
     mask_of,
@@ -55,7 +56,6 @@ from agenttool_otel.policy.rule_words import own_texts, without_arguments
 from agenttool_otel.policy.types import Verdict
 from agenttool_otel.records import HookRecord
 from agenttool_otel.redaction import Redactor
-from agenttool_otel.redaction.argument_mask import MIN_CHARS
 from agenttool_otel.redaction.ids import agent_label
 from agenttool_otel.results.content.shown import captured_json
 from agenttool_otel.telemetry import Telemetry

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 from agenttool_otel.policy.bundles.bundle import Bundle, default_bundle_path
 from agenttool_otel.policy.bundles.load import load_bundle
-from agenttool_otel.redaction.argument_mask import encoded_forms
+from agenttool_otel.redaction.encodings import encoded_forms
 
 PLACEHOLDER: Final = "[argument]"
 """What stands for an argument's value in what a rule says."""

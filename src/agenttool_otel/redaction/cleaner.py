@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from agenttool_otel.redaction.detectors.split_secrets import columns, lists_of
 from agenttool_otel.redaction.keys import normal_name
 from agenttool_otel.redaction.pointers import NO_TARGETS, targets
+from agenttool_otel.redaction.split_secrets import columns, lists_of
 from agenttool_otel.redaction.state import RedactionState
 from agenttool_otel.redaction.structure import KeyRules, secret_paths
 from agenttool_otel.redaction.text import TextRedactor

@@ -30,9 +30,8 @@ from agenttool_otel.redaction.plausibility import (
     is_word_like,
     plausible_token,
 )
+from agenttool_otel.redaction.types import Path
 from agenttool_otel.redaction.words import reads_like_words
-
-Path = tuple[str | int, ...]
 
 _NAME_KEYS: Final = (
     "name",

@@ -17,7 +17,6 @@ from agenttool_otel.redaction.detectors.headers import find_in_headers
 from agenttool_otel.redaction.detectors.phrases import find_in_phrases
 from agenttool_otel.redaction.detectors.pii import card_number, find_personal_data
 from agenttool_otel.redaction.detectors.private_keys import find_private_keys
-from agenttool_otel.redaction.detectors.split_secrets import Part, edges, parts_found, whole
 from agenttool_otel.redaction.detectors.statements import find_in_pairs, find_in_statements
 from agenttool_otel.redaction.detectors.tables import find_in_tables
 from agenttool_otel.redaction.detectors.tokens import find_tokens, token_detector
@@ -26,6 +25,7 @@ from agenttool_otel.redaction.keys import PERSONAL_NUMBER, normal_name
 from agenttool_otel.redaction.patterns import compile_pattern, find_all
 from agenttool_otel.redaction.placeholders import Placeholders, omitted
 from agenttool_otel.redaction.prefilter import prefilter
+from agenttool_otel.redaction.split_secrets import Part, edges, parts_found, whole
 from agenttool_otel.redaction.types import RedactionSettings, Span
 from agenttool_otel.redaction.views import json_text
 from agenttool_otel.redaction.views.decoded import escaped_view, html_view, percent_view

@@ -24,6 +24,9 @@ ALL_DETECTORS: Final = (
 )
 """Names of the built-in value detectors, in the order in which they run."""
 
+Path = tuple[str | int, ...]
+"""The keys and indexes that lead from a value to one within it."""
+
 EVERYTHING: Final = ("", "*", "/", "/*", "$")
 """Pointers that name a value as a whole."""
 
@@ -119,8 +122,7 @@ class RedactionSettings:
           removed.
         extra_patterns: further ``(kind, regular expression)`` pairs; group 1 is removed where there
             is one, the whole match otherwise. RE2 syntax.
-        extra_detectors: further detectors, such as ``plugins.PresidioDetector``; run after the
-          built-in ones.
+        extra_detectors: further detectors (see ``Detector``); run after the built-in ones.
         allow: literal values that are never removed by value or key rules (test fixtures, public
           keys).
         allow_patterns: regular expressions of such values; the whole value has to match.

@@ -9,10 +9,10 @@ from bisect import bisect_right
 from itertools import accumulate
 from typing import Any, Final
 
-from agenttool_otel.redaction.detectors.split_secrets import Column, Part, columns
 from agenttool_otel.redaction.keys import KeyClass, classify
 from agenttool_otel.redaction.placeholders import omitted
 from agenttool_otel.redaction.pointers import Targets, pointer_of
+from agenttool_otel.redaction.split_secrets import Column, Part, columns
 from agenttool_otel.redaction.structure import (
     TELLING_KEYS,
     KeyRules,

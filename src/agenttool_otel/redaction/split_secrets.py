@@ -16,8 +16,7 @@ from itertools import accumulate, islice
 from typing import Any, Final, NamedTuple
 
 from agenttool_otel.redaction.detectors.private_keys import PRIVATE_KEY, UNTERMINATED
-from agenttool_otel.redaction.structure import Path
-from agenttool_otel.redaction.types import Span
+from agenttool_otel.redaction.types import Path, Span
 from agenttool_otel.redaction.words import reads_like_words
 
 _MOST_MEMBERS: Final = 12

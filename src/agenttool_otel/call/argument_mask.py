@@ -6,14 +6,12 @@ word once a tool quotes it in its result or its exception: no detector can know 
 
 from __future__ import annotations
 
-import base64
-import json
 from collections.abc import Iterable
 from typing import Any, ClassVar, Final
-from urllib.parse import quote, quote_plus
 
+from agenttool_otel.redaction import Redaction
+from agenttool_otel.redaction.encodings import encoded_forms
 from agenttool_otel.redaction.placeholders import Placeholders
-from agenttool_otel.redaction.types import Redaction
 
 KIND: Final = "argument"
 """Kind of these redactions."""
@@ -26,9 +24,9 @@ hide little.
 MAX_CHARS: Final = 65_536
 """Longer values are left alone."""
 
-_MIN_LINE_CHARS: Final = 16
 _MAX_VALUES: Final = 64
 _MAX_NODES: Final = 200_000
+_TOO_MANY: Final = "[omitted:too_many]"
 
 
 class ArgumentMask:
@@ -42,10 +40,17 @@ class ArgumentMask:
     """What is stated where something was masked."""
 
     def __init__(self, values: Iterable[str], placeholders: Placeholders) -> None:
+        """Work out the encodings of the values.
+
+        Args:
+            values: the secrets; those beyond the 64th are not masked.
+            placeholders: make what stands in the place of a secret.
+        """
         forms: set[str] = set()
         for value in list(values)[:_MAX_VALUES]:
-            forms |= _forms(value)
+            forms.update(form for form in encoded_forms(value) if len(form) >= MIN_CHARS)
         self._placeholder = placeholders.make(KIND, b"")
+        # the longest first: "hunter2%21" before the "hunter2" in it
         self._forms = sorted(forms, key=len, reverse=True)
 
     def text(self, text: str) -> str:
@@ -60,55 +65,25 @@ class ArgumentMask:
         return self._masked(value, [_MAX_NODES])
 
     def _masked(self, value: Any, left: list[int]) -> Any:
+        """Mask a value and what is in it; ``left`` holds how many more values are looked at."""
         left[0] -= 1
+        kind = type(value)
         if left[0] < 0:
-            return (
-                value
-                if value is None or type(value) in (bool, int, float)
-                else "[omitted:too_many]"
-            )
-        cls = type(value)
-        if cls is str:
+            if value is None or kind in (bool, int, float):
+                return value
+            return _TOO_MANY
+        if kind is str:
             return self.text(value)
-        if cls is dict:
-            return {
-                self.text(k) if type(k) is str else k: self._masked(v, left)
-                for k, v in value.items()
-            }
-        if cls is list:
+        if kind is dict:
+            masked = {}
+            for key, member in value.items():
+                plain_key = self.text(key) if type(key) is str else key
+                masked[plain_key] = self._masked(member, left)
+            return masked
+        if kind is list:
             return [self._masked(item, left) for item in value]
-        if cls is tuple:
+        if kind is tuple:
             return tuple(self._masked(item, left) for item in value)
-        if cls in (int, float) and str(value) in self._forms:
+        if kind in (int, float) and str(value) in self._forms:
             return self._placeholder
         return value
-
-
-def _forms(value: str) -> set[str]:
-    return {form for form in encoded_forms(value) if len(form) >= MIN_CHARS}
-
-
-def encoded_forms(value: str) -> set[str]:
-    """Return a value and its usual encodings.
-
-    Args:
-        value: the text.
-    """
-    raw = value.encode("utf-8", "surrogatepass")
-    forms = {
-        value,
-        repr(value)[1:-1],
-        json.dumps(value)[1:-1],
-        json.dumps(value, ensure_ascii=False)[1:-1],
-        quote(raw, safe=""),
-        quote(raw),
-        quote_plus(raw),
-        base64.b64encode(raw).decode().rstrip("="),
-        base64.urlsafe_b64encode(raw).decode().rstrip("="),
-        raw.hex(),
-    }
-    if "\n" in value:
-        forms |= {
-            line.strip() for line in value.splitlines() if len(line.strip()) >= _MIN_LINE_CHARS
-        }
-    return forms
