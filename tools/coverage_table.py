@@ -168,10 +168,13 @@ def rows() -> Iterator[Row]:
         for field in schema["properties"]:
             yield row(f"Fields of `{name}`", f"{name}.{field}", where, field, field=True)
     for chapter, vocabulary in WORDS.items():
+        place = f"names/{vocabulary.__module__.rpartition('.')[2]}.py"
         for word in vocabulary:
-            yield row(f"Words: {chapter}", f"{chapter} {word}", "names.py", word.value, field=False)
+            yield row(f"Words: {chapter}", f"{chapter} {word}", place, word.value, field=False)
     for name in EVENTS:
-        yield row("Event classes", f"event tool.{name}", "names.py", f"tool.{name}", field=False)
+        yield row(
+            "Event classes", f"event tool.{name}", "names/telemetry.py", f"tool.{name}", field=False
+        )
     for line in (DATA / "rows.tsv").read_text(encoding="utf-8").splitlines():
         if not line.startswith("#"):
             _, chapter, requirement, source, where, test, reason = line.split("\t")

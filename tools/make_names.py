@@ -1,5 +1,5 @@
-"""Write the constants of attributes, events and metrics in names.py from ``semconv/``; ``check``
-only compares.
+"""Write the constants of attributes, events and metrics, ``names/telemetry.py``, from ``semconv/``;
+``check`` only compares.
 
 A constant is called as its name says without the prefix (``agenttool.tool.kind`` is
 ``Attr.TOOL_KIND``); where the registry has ``annotations: {python: Label.STORE}`` it is called
@@ -14,9 +14,13 @@ from typing import Final
 
 import semconv
 
-TARGET: Final = semconv.REPOSITORY / "src" / "agenttool_otel" / "names.py"
-BEGIN: Final = "# --- generated from semconv/ by `make docs`; edit there "
-END: Final = "# --- end of what is generated "
+TARGET: Final = semconv.REPOSITORY / "src" / "agenttool_otel" / "names" / "telemetry.py"
+HEAD: Final = '''"""Names of attributes, events and metrics, generated from ``semconv/`` by ``make docs``."""
+
+from __future__ import annotations
+
+from typing import Final
+'''
 CLASSES: Final = {
     "GenAI": "Attributes of OpenTelemetry's GenAI conventions that a tool span uses.",
     "Exc": "The event of a tool's own exception; its message only where content is captured.",
@@ -70,25 +74,20 @@ def constants(registry: semconv.Registry) -> str:
     return "\n\n\n".join(parts)
 
 
-def with_constants(text: str, registry: semconv.Registry) -> str:
-    """Return the text of names.py with what the registry gives between the two marks."""
-    head, begin, rest = text.partition(BEGIN)
-    _, end, tail = rest.partition(END)
-    if not begin or not end:
-        raise ValueError("names.py has lost the marks of what is generated")
-    line_end = rest[: rest.index("\n")]
-    return f"{head}{begin}{line_end}\n\n\n{constants(registry)}\n\n\n{end}{tail}"
+def module(registry: semconv.Registry) -> str:
+    """Return the text of names/telemetry.py."""
+    return f"{HEAD}\n\n{constants(registry)}\n"
 
 
 def main(arguments: list[str]) -> int:
     """Write or compare."""
-    text = TARGET.read_text("utf-8")
-    made = with_constants(text, semconv.load())
-    if arguments == ["check"]:
-        if made != text:
-            print("names.py is not what semconv/ gives: run python tools/make_names.py")
-        return int(made != text)
-    TARGET.write_text(made, "utf-8")
+    made = module(semconv.load())
+    if arguments != ["check"]:
+        TARGET.write_text(made, "utf-8")
+        return 0
+    if made != TARGET.read_text("utf-8"):
+        print(f"{TARGET} is not what semconv/ gives: run python tools/make_names.py")
+        return 1
     return 0
 
 

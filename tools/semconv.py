@@ -54,7 +54,7 @@ class RegistryError(ValueError):
 @dataclass(frozen=True)
 class Attribute:
     """One attribute: ``type`` is a primitive of weaver's; ``members`` are an enumeration's values;
-    ``python`` is its constant in names.py where that does not follow from the name.
+    ``python`` is its constant in names/telemetry.py where that does not follow from the name.
     """
 
     name: str
@@ -167,7 +167,7 @@ def _add_attributes(registry: Registry, group: Mapping[str, Any]) -> None:
 
 
 def _python(item: Mapping[str, Any]) -> str:
-    """Return the constant of names.py that an annotation states; the others follow from the
+    """Return the constant of names/telemetry.py that an annotation states; the others follow from the
     name.
     """
     return str(item.get("annotations", {}).get("python", ""))

@@ -44,7 +44,7 @@ def bare_of_a_governor(n: int) -> int:
 reveal_type(bare("x"))  # R: builtins.str | str
 reveal_type(read_file("x", limit=3))  # R: builtins.str | str
 reveal_type(read_file.tool)  # R: agenttool_otel.call.tool.GovernedTool
-reveal_type(read_file.tool.invoke(path="x").status)  # R: agenttool_otel.names.ResultStatus
+reveal_type(read_file.tool.invoke(path="x").status)  # R: agenttool_otel.names.results.ResultStatus
 reveal_type(read_file.tool.check(path="x").allowed)  # R: builtins.bool | bool
 reveal_type(read_file.__wrapped__("x"))  # R: builtins.str | str
 reveal_type(bare_of_a_governor(1))  # R: builtins.int | int

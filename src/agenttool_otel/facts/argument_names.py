@@ -16,9 +16,13 @@ class FactKind(StrEnum):
     """What an argument can be."""
 
     PATH = "path"
+    """A path of a file or folder."""
     URL = "url"
+    """A URL or host."""
     COMMAND = "command"
+    """A command line for a shell."""
     SQL = "sql"
+    """An SQL statement."""
 
 
 _HUMPS: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")

@@ -23,6 +23,7 @@ class KeyClass(Enum):
     """How strongly a name speaks for a secret."""
 
     NONE = "none"
+    """Not at all."""
     PASSWORD = "password"  # noqa: S105  (a class of names, not a password)
     """Any value is secret, however short or plain."""
     TOKEN = "token"  # noqa: S105
@@ -36,6 +37,7 @@ class KeyClass(Enum):
     HEADER = "header"
     """An HTTP header that carries credentials: scheme and value."""
     COOKIE = "cookie"
+    """A cookie header: names and values."""
     CODE = "code"
     """A PIN, one-time code or card verification code: short digits."""
     PHRASE = "phrase"

@@ -34,30 +34,52 @@ from pydantic import BaseModel, SecretBytes, SecretStr
 
 
 class Kind(Enum):
-    """How a value is represented; ``OPAQUE`` is everything that only its class name may tell of."""
+    """How a value is represented."""
 
     NONE = auto()
+    """``None``."""
     BOOL = auto()
+    """``True`` or ``False``."""
     INT = auto()
+    """A whole number."""
     FLOAT = auto()
+    """A floating point number."""
     TEXT = auto()
+    """Text."""
     BYTES = auto()
+    """Bytes."""
     MAPPING = auto()
+    """Keys and values."""
     SEQUENCE = auto()
+    """Items in an order."""
     SET = auto()
+    """Items without an order."""
     DATACLASS = auto()
+    """A dataclass, by its fields."""
     MODEL = auto()
+    """A pydantic model, by its fields."""
     ENUM = auto()
+    """A member of an enumeration, by its value."""
     TIME = auto()
+    """A date, a time or a duration."""
     PATH = auto()
+    """A path of a file system."""
     UUID = auto()
+    """A UUID."""
     DECIMAL = auto()
+    """A ``Decimal``."""
     FRACTION = auto()
+    """A ``Fraction``."""
     COMPLEX = auto()
+    """A complex number."""
     RANGE = auto()
+    """A ``range``."""
     SECRET = auto()
+    """pydantic's ``SecretStr`` or ``SecretBytes``, whose value is never read."""
     NUMPY_SCALAR = auto()
+    """One number of numpy."""
     OPAQUE = auto()
+    """Anything else: only the name of its class is shown."""
 
 
 _TYPES: Final[dict[Kind, tuple[type, ...]]] = {

@@ -31,8 +31,11 @@ class _Form(Enum):
     """How items are written one after the other; the first item chooses."""
 
     TEXT = "text/plain"
+    """Text after text."""
     BYTES = "application/octet-stream"
+    """Bytes after bytes."""
     LINES = "application/x-ndjson"
+    """A JSON value a line."""
 
 
 class StreamOutcome(NamedTuple):

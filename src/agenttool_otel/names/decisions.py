@@ -1,0 +1,170 @@
+"""Words of permission: what was decided, by whom, on which facts, and why not."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final
+
+
+class Behavior(StrEnum):
+    """What a decision makes of a call (standard, "Behaviors")."""
+
+    ALLOW = "allow"
+    """It may run."""
+    ASK = "ask"
+    """A person or another authority has to be asked."""
+    DENY = "deny"
+    """It must not run."""
+    PASSTHROUGH = "passthrough"
+    """Another policy layer decides; without one the call does not run."""
+
+
+class Outcome(StrEnum):
+    """What happened to the call after its decision, which is another fact than the decision."""
+
+    EXECUTED = "executed"
+    """The tool ran."""
+    NOT_EXECUTED = "not_executed"
+    """It did not."""
+    PENDING = "pending"
+    """It waits for an answer."""
+
+
+class DecisionSource(StrEnum):
+    """Who or what made the decision, so that a timeout is never read as a person's refusal."""
+
+    POLICY = "policy"
+    """The Rego bundle."""
+    USER = "user"
+    """A person who answered."""
+    DEFAULT = "default"
+    """No policy: the call is denied."""
+    TIMEOUT = "timeout"
+    """No answer came in time."""
+    ERROR = "error"
+    """The policy could not be evaluated."""
+    HOOK = "hook"
+    """A hook."""
+
+
+class PolicyMode(StrEnum):
+    """Whether decisions bind."""
+
+    ENFORCE = "enforce"
+    """They do."""
+    SHADOW = "shadow"
+    """They are recorded only."""
+
+
+class ReasonType(StrEnum):
+    """What a decision rests on (standard, "Decision reasons")."""
+
+    RULE = "rule"
+    """A rule."""
+    MODE = "mode"
+    """The permission mode."""
+    POLICY = "policy"
+    """The policy as a whole."""
+    HOOK = "hook"
+    """A hook."""
+    CLASSIFIER = "classifier"
+    """A safety classifier."""
+    WORKING_DIR = "working_dir"
+    """A place outside of the working directories."""
+    SANDBOX_OVERRIDE = "sandbox_override"
+    """A request to leave the sandbox."""
+    SAFETY_CHECK = "safety_check"
+    """A check that no rule may switch off."""
+    PERMISSION_PROMPT_TOOL = "permission_prompt_tool"
+    """A tool that answers permission prompts."""
+    ASYNC_AGENT = "async_agent"
+    """An agent that runs unattended."""
+    SUBCOMMAND_RESULTS = "subcommand_results"
+    """The decisions about the parts of a command line."""
+    OTHER = "other"
+    """None of these."""
+
+
+class EntryPoint(StrEnum):
+    """Rules of the bundle that are queried (docs/policies.md)."""
+
+    DECISION = "data.agenttool.permission.decision"
+    """Whether a call may run."""
+    VISIBLE = "data.agenttool.surface.visible"
+    """Whether a tool is on a surface."""
+    OBLIGATIONS = "data.agenttool.redaction.obligations"
+    """What has to be redacted."""
+
+
+SURFACE_REASON: Final = "data.agenttool.surface.reason"
+"""The rule with the reason why a tool is hidden; a bundle may omit it."""
+
+
+class EngineName(StrEnum):
+    """What evaluates the policy."""
+
+    EMBEDDED = "embedded"
+    """The evaluator in this process."""
+    OPA_SERVER = "opa_server"
+    """An OPA server over HTTP."""
+    NONE = "none"
+    """Nothing: every call is denied."""
+
+
+class FailClosedCause(StrEnum):
+    """Why no decision could be had, so that the call was denied; label of the fail-closed metric."""
+
+    UNDEFINED = "undefined"
+    """The policy has no answer for this input."""
+    MALFORMED = "malformed"
+    """The answer has not the form of a decision."""
+    UNKNOWN_BEHAVIOR = "unknown_behavior"
+    """The answer's behavior is none of the four."""
+    ENGINE_ERROR = "engine_error"
+    """The evaluation failed."""
+    ENGINE_PANIC = "engine_panic"
+    """The evaluator crashed."""
+    TIMEOUT = "timeout"
+    """The evaluation took too long."""
+    UNAVAILABLE = "unavailable"
+    """The policy server could not be reached."""
+    CIRCUIT_OPEN = "circuit_open"
+    """The policy server failed so often that it is not asked for a while."""
+    BUNDLE_MISSING = "bundle_missing"
+    """There is no bundle, or no policy in it."""
+    INPUT_INVALID = "input_invalid"
+    """The policy input could not be made or does not fit its schema."""
+    NO_DECISION = "no_decision"
+    """No policy is configured."""
+    STORE_UNAVAILABLE = "store_unavailable"
+    """The approval store could not be used."""
+    INTERNAL = "internal"
+    """Anything else that failed."""
+
+
+class Trust(StrEnum):
+    """How far the source of a value is trusted, best first; ``input.facts.provenance[_].trust``."""
+
+    USER = "user"
+    """The user wrote it."""
+    TRUSTED = "trusted"
+    """Only the application writes there."""
+    RECORD = "record"
+    """The application keeps it about others: an id, a sender."""
+    INFERRED = "inferred"
+    """It looks like such a field, without being declared."""
+    FREE_TEXT = "free_text"
+    """Any outsider may have written it."""
+    UNKNOWN = "unknown"
+    """It was not seen before."""
+
+
+class ArgumentRole(StrEnum):
+    """What a value does in a call; ``input.facts.provenance[_].role``."""
+
+    TARGET = "target"
+    """It decides whom or what the call reaches."""
+    BOUNDED = "bounded"
+    """It is one of a few values, such as a number of lines."""
+    CONTENT = "content"
+    """It is carried: a text, a title."""
