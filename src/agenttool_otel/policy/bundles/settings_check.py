@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
@@ -27,6 +27,9 @@ from agenttool_otel.policy.bundles.settings_schema import (
 )
 
 _logger = logging.getLogger("agenttool_otel.policy")
+
+_Object = Mapping[str, Any]
+"""An object of JSON."""
 
 _PLACE: Final = "data.agenttool.settings"
 _QUOTED: Final = re.compile(r'"([^"]+)"')
@@ -52,25 +55,20 @@ def check_settings(bundle: Bundle) -> Bundle:
 
 
 def settings_problems(bundle: Bundle) -> list[str]:
-    """Say what is wrong with a bundle's settings."""
+    """Return what is wrong with a bundle's settings, one sentence a problem.
+
+    A bundle whose data has no ``agenttool.defaults.presets`` is not built on the stock rules, so its
+    settings may hold anything: the list is empty.
+    """
     ours = bundle.data.get("agenttool")
-    defaults = ours.get("defaults") if isinstance(ours, Mapping) else None
-    if (
-        not isinstance(ours, Mapping)
-        or not isinstance(defaults, Mapping)
-        or "presets" not in defaults
-    ):
+    if not isinstance(ours, Mapping):
+        return []
+    defaults = ours.get("defaults")
+    if not isinstance(defaults, Mapping) or "presets" not in defaults:
         return []
     problems = list(_misplaced(bundle, ours, defaults))
     walk = _Walk(bundle.modules)
-    for file, text in bundle.modules.items():
-        for waives in _WAIVES.finditer(text):
-            place = f"{file}:{text.count(chr(10), 0, waives.start(1)) + 1}: waives"
-            problems += [
-                problem
-                for name in _QUOTED.findall(waives[1])
-                for problem in walk.answered(name, place)
-            ]
+    problems += _waived_problems(bundle, walk)
     settings = ours.get("settings")
     if settings is None:
         return problems
@@ -78,69 +76,99 @@ def settings_problems(bundle: Bundle) -> list[str]:
         return [*problems, f"{_PLACE} has to be an object"]
     problems += walk.problems(settings, walk.schema, _PLACE)
     problems += _presets(settings, defaults)
-    return problems or [*_examples(settings)]
+    if problems:
+        # the examples are read by their schema, so only settings that fit it can be tried
+        return problems
+    return list(_examples(settings))
 
 
-def _examples(settings: Mapping[str, Any]) -> Iterator[str]:
-    """Say which listed commands, or their examples, do not match, or match, as they should."""
+def _waived_problems(bundle: Bundle, walk: _Walk) -> Iterator[str]:
+    """Yield the problems of the rules that an allow rule's own text waives."""
+    for file, text in bundle.modules.items():
+        for waives in _WAIVES.finditer(text):
+            line = text.count("\n", 0, waives.start(1)) + 1
+            place = f"{file}:{line}: waives"
+            for name in _QUOTED.findall(waives[1]):
+                yield from walk.answered(name, place)
+
+
+def _examples(settings: _Object) -> Iterator[str]:
+    """Yield which listed commands, or their examples, do not match, or match, as they should."""
+    yield from _examples_of(settings, _PLACE)
     presets = settings.get("presets") or {}
-    for place, one in (
-        (_PLACE, settings),
-        *((f"{_PLACE}.presets.{name}", one or {}) for name, one in presets.items()),
-    ):
-        for kind, entries in ((one.get("shell") or {}).get("commands") or {}).items():
-            for number, entry in enumerate(entries or ()):
-                inner = f"{place}.shell.commands.{kind}[{number}]"
-                examples = entry if isinstance(entry, Mapping) else {}
-                words = list(examples["words"] if examples else entry)
-                yield from _misjudged(kind, words, examples, inner)
-                if kind in _RESTRICTING:
-                    yield from _passed_by(words, examples, inner)
+    for name, preset in presets.items():
+        # "presets": {"strict": null} takes a preset away
+        yield from _examples_of(preset or {}, f"{_PLACE}.presets.{name}")
+
+
+def _examples_of(settings: _Object, place: str) -> Iterator[str]:
+    shell = settings.get("shell") or {}
+    lists = shell.get("commands") or {}
+    for kind, entries in lists.items():
+        for number, entry in enumerate(entries or ()):
+            inner = f"{place}.shell.commands.{kind}[{number}]"
+            if isinstance(entry, Mapping):  # {"words": ["git", "push"], "match": ["git push -f"]}
+                words = list(entry.get("words", ()))
+                yield from _misjudged(kind, words, entry, inner)
+            else:
+                words = list(entry)
+            if kind in _RESTRICTING:
+                matched = entry.get("match") if isinstance(entry, Mapping) else None
+                yield from _passed_by(words, matched or (), inner)
 
 
 _RESTRICTING: Final = frozenset({"deny", "ask"})
 
 
-def _misjudged(
-    kind: str, words: list[str], examples: Mapping[str, Any], place: str
-) -> Iterator[str]:
-    for member, wanted in (("match", True), ("not_match", False)):
-        for example in examples.get(member) or ():
-            if _begins(kind, example, words) is not wanted:
-                yield f"{place}.{member}: {example!r} {'has no' if wanted else 'has a'} command that begins so"
+def _misjudged(kind: str, words: list[str], entry: _Object, place: str) -> Iterator[str]:
+    for example in entry.get("match") or ():
+        if not _begins(kind, example, words):
+            yield f"{place}.match: {example!r} has no command that begins so"
+    for example in entry.get("not_match") or ():
+        if _begins(kind, example, words):
+            yield f"{place}.not_match: {example!r} has a command that begins so"
 
 
-def _passed_by(words: list[str], examples: Mapping[str, Any], place: str) -> Iterator[str]:
-    """Say behind what a restricted command would run past its entry: a hole is found by the policy
-    of its user.
+def _passed_by(words: list[str], examples: Iterable[str], place: str) -> Iterator[str]:
+    """Yield behind what a restricted command would run past its entry, so that its user finds the
+    hole before a model does.
     """
-    tried = [f"timeout 1 {line}" for line in (shlex.join(words), *(examples.get("match") or ()))]
-    if words[:1] == ["git"] and len(words) > 1 and not words[1].startswith("-"):
+    if not words:
+        return
+    # "timeout 1 git push" runs what ["git", "push"] denies
+    tried = [f"timeout 1 {shlex.join(words)}"]
+    tried += [f"timeout 1 {line}" for line in examples]
+    if words[0] == "git" and len(words) > 1 and not words[1].startswith("-"):
+        # "git -C . push" is "git push"
         tried.append(shlex.join(["git", "-C", ".", *words[1:]]))
     for line in tried:
-        if words and not _begins("deny", line, words):
+        if not _begins("deny", line, words):
             yield f"{place}: {line!r} would run past this entry"
 
 
 def _begins(kind: str, line: str, words: list[str]) -> bool:
-    """Return whether a command of a line begins with words, as the rules of the list see it."""
+    """Return whether a command of a line begins with words, as the rules of the list read it."""
     from agenttool_otel.facts.types import FactEnvironment
     from agenttool_otel.readers.shell import shell_fact
 
-    fact = shell_fact(
-        line, argument="", surroundings=FactEnvironment(cwd="/", touch_file_system=False)
-    )
-    for one in fact["commands"]:
-        as_written = [] if one["assignments"] else [one["name"], *one["argv"][1:]]
-        readings = one["spellings"] if kind in _RESTRICTING else [as_written, one["plain"]]
-        if any(reading[: len(words)] == words for reading in readings):
-            return True
+    environment = FactEnvironment(cwd="/", touch_file_system=False)
+    fact = shell_fact(line, argument="", surroundings=environment)
+    for command in fact["commands"]:
+        if kind in _RESTRICTING:
+            readings = command["spellings"]
+        elif command["assignments"]:
+            # "LD_PRELOAD=x.so git status" is not the "git status" of an allow list
+            readings = [[], command["plain"]]
+        else:
+            readings = [[command["name"], *command["argv"][1:]], command["plain"]]
+        for reading in readings:
+            if reading[: len(words)] == words:
+                return True
     return False
 
 
-def _misplaced(
-    bundle: Bundle, ours: Mapping[str, Any], defaults: Mapping[str, Any]
-) -> Iterator[str]:
+def _misplaced(bundle: Bundle, ours: _Object, defaults: _Object) -> Iterator[str]:
+    """Yield the members of the data that lie where no rule reads them."""
     members = {*defaults, "settings"}
     for name in bundle.data:
         if name == "agenttool" or _read(bundle, f"data.{name}"):
@@ -150,15 +178,17 @@ def _misplaced(
             yield f"data.{name} is read by no rule: it belongs into {where}.{name}"
         elif did_you_mean(name, ["agenttool"], cutoff=0.8):
             yield f"data.{name} is read by no rule{did_you_mean(name, ['agenttool'])}"
-    packages = {match for text in bundle.modules.values() for match in _PACKAGE.findall(text)}
-    known = {*packages, "defaults", "settings", "custom"}
+    known = {"defaults", "settings", "custom"}
+    for text in bundle.modules.values():
+        known.update(_PACKAGE.findall(text))
     for name in ours:
         if name in known or _read(bundle, f"data.agenttool.{name}"):
             continue
-        told = (
-            f": it belongs into {_PLACE}.{name}" if name in members else did_you_mean(name, known)
-        )
-        yield f"data.agenttool.{name} is read by no rule{told}"
+        if name in members:
+            hint = f": it belongs into {_PLACE}.{name}"
+        else:
+            hint = did_you_mean(name, known)
+        yield f"data.agenttool.{name} is read by no rule{hint}"
 
 
 _PACKAGE: Final = re.compile(r"^package\s+agenttool\.(\w+)", re.MULTILINE)
@@ -173,107 +203,113 @@ def presets_of(bundle: Bundle) -> dict[str, Any]:
     """Return the presets of a bundle and of its settings by name; ``None`` where one was
     taken away.
     """
+    presets: dict[str, Any] = {}
     ours = bundle.data.get("agenttool")
-    parts = (
-        [ours.get(name) for name in ("defaults", "settings")] if isinstance(ours, Mapping) else []
-    )
-    found = [part.get("presets") for part in parts if isinstance(part, Mapping)]
-    return {
-        name: preset
-        for presets in found
-        if isinstance(presets, Mapping)
-        for name, preset in presets.items()
-    }
+    if not isinstance(ours, Mapping):
+        return presets
+    for part in (ours.get("defaults"), ours.get("settings")):
+        named = part.get("presets") if isinstance(part, Mapping) else None
+        if isinstance(named, Mapping):
+            presets.update(named)
+    return presets
 
 
-def _presets(settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> Iterator[str]:
+def _presets(settings: _Object, defaults: _Object) -> Iterator[str]:
+    """Yield each choice of a preset that there is not."""
+    presets = dict(defaults["presets"])
     own = settings.get("presets")
-    presets = {**defaults["presets"], **(own if isinstance(own, Mapping) else {})}
+    if isinstance(own, Mapping):
+        presets.update(own)
     known = sorted(name for name, preset in presets.items() if preset is not None)
-    told = f"it is one of {', '.join(known)}"
+    choices = f"it is one of {', '.join(known)}"
     preset = settings.get("preset", defaults.get("preset"))
     if isinstance(preset, str) and preset not in known:
-        yield f"{_PLACE}.preset can't be {preset!r}{did_you_mean(preset, known)}; {told}"
+        yield f"{_PLACE}.preset can't be {preset!r}{did_you_mean(preset, known)}; {choices}"
     modes = settings.get("modes")
-    for mode, name in modes.items() if isinstance(modes, Mapping) else ():
+    if not isinstance(modes, Mapping):
+        return
+    for mode, name in modes.items():
         if isinstance(name, str) and name not in known:
-            yield f"{_PLACE}.modes.{mode} can't be {name!r}{did_you_mean(name, known)}; {told}"
+            hint = did_you_mean(name, known)
+            yield f"{_PLACE}.modes.{mode} can't be {name!r}{hint}; {choices}"
 
 
 class _Walk:
-    """Follows a value and its schema; knows the few words of JSON Schema that ``settings_schema``
-    uses.
-    """
+    """Follows a value and its schema, in the few words of JSON Schema that ``settings_schema`` uses."""
 
     def __init__(self, modules: Mapping[str, str]) -> None:
         self.rules = rule_names(modules)
         self.kinds = rule_kinds(modules)
         self.schema = settings_schema(self.rules)
 
-    def problems(self, value: Any, schema: Mapping[str, Any], place: str) -> Iterator[str]:
-        """Say what does not fit."""
+    def problems(self, value: Any, schema: _Object, place: str) -> Iterator[str]:
+        """Yield what does not fit.
+
+        Args:
+            value: a part of the settings.
+            schema: the schema of that part.
+            place: where the part is, as the message names it: ``data.agenttool.settings.shell``.
+        """
+        _warn_of_bare_name(value, place)
         reference = schema.get("$ref")
-        if isinstance(value, str) and _TOOL_GLOBS.search(place) and not _GLOB_OR_FULL.search(value):
-            _logger.warning(
-                "%s: %r fits a tool of this very id alone, never a short name: namespace.name?",
-                place,
-                value,
-            )
-        if reference == RULE:
-            yield from (
-                self.answered(value, place) if ".waives[" in place else self._rule(value, place)
-            )
+        if reference == RULE and ".waives[" in place:
+            yield from self.answered(value, place)
+        elif reference == RULE:
+            yield from self._rule(value, place)
         elif reference == RULE_GLOB:
             yield from self._glob(value, place)
         elif reference is not None:
-            yield from self.problems(
-                value, self.schema["$defs"][reference.rpartition("/")[2]], place
-            )
+            definition = reference.rpartition("/")[2]
+            yield from self.problems(value, self.schema["$defs"][definition], place)
         elif "anyOf" in schema:
-            # the branch of the value's own type says best what is wrong
-            branch = next((entry for entry in schema["anyOf"] if _fits(value, entry)), None)
-            if branch is None:
-                kinds = " or ".join(_TYPES[_kinds(entry)[0]][1] for entry in schema["anyOf"])
-                yield f"{place} has to be {kinds}, not {_kind(value)}"
-            else:
-                yield from self.problems(value, branch, place)
+            yield from self._any_of(value, schema["anyOf"], place)
         elif "enum" in schema:
-            if value not in schema["enum"] or isinstance(value, bool):
-                words = [word for word in schema["enum"] if word is not None]
-                shown = repr(value) if isinstance(value, str) else _kind(value)
-                yield f"{place} can't be {shown}{did_you_mean(value, words)}; it is one of {', '.join(words)}"
+            yield from _not_among(value, schema["enum"], place)
         elif not _fits(value, schema):
-            yield f"{place} has to be {_TYPES[_kinds(schema)[0]][1]}, not {_kind(value)}"
+            yield f"{place} has to be {_type_name(schema)}, not {_kind(value)}"
         elif isinstance(value, Mapping):
             yield from self._members(value, schema, place)
         elif isinstance(value, (list, tuple)):
             for number, entry in enumerate(value):
                 yield from self.problems(entry, schema.get("items", {}), f"{place}[{number}]")
 
-    def _members(
-        self, value: Mapping[str, Any], schema: Mapping[str, Any], place: str
-    ) -> Iterator[str]:
-        known = schema.get("properties", {})
-        others = schema.get("additionalProperties", True)
+    def _any_of(self, value: Any, branches: Sequence[_Object], place: str) -> Iterator[str]:
+        for branch in branches:
+            if _fits(value, branch):
+                # the branch of the value's own type says best what is wrong
+                yield from self.problems(value, branch, place)
+                return
+        kinds = " or ".join(_type_name(branch) for branch in branches)
+        yield f"{place} has to be {kinds}, not {_kind(value)}"
+
+    def _members(self, value: _Object, schema: _Object, place: str) -> Iterator[str]:
         for name in schema.get("required", ()):
             if name not in value:
                 yield f"{place} lacks {name}"
         for name, entry in value.items():
-            inner = f"{place}.{name}" if re.fullmatch(r"\w+", name) else f"{place}[{name!r}]"
+            if re.fullmatch(r"\w+", name):
+                inner = f"{place}.{name}"
+            else:
+                inner = f"{place}[{name!r}]"
             if place.endswith(".effects") and entry == "allow":
                 yield from self.answered(name, inner)
             elif "propertyNames" in schema:
                 yield from self.problems(name, schema["propertyNames"], inner)
-            if name in known:
-                yield from self.problems(entry, known[name], inner)
-            elif others is False:
-                told = did_you_mean(name, known) or f"; it is one of {', '.join(sorted(known))}"
-                yield f"{inner}: there is no such setting{told}"
-            elif isinstance(others, Mapping):
-                yield from self.problems(entry, others, inner)
+            yield from self._member(name, entry, schema, inner)
+
+    def _member(self, name: str, entry: Any, schema: _Object, place: str) -> Iterator[str]:
+        known = schema.get("properties", {})
+        others = schema.get("additionalProperties", True)
+        if name in known:
+            yield from self.problems(entry, known[name], place)
+        elif others is False:
+            hint = did_you_mean(name, known) or f"; it is one of {', '.join(sorted(known))}"
+            yield f"{place}: there is no such setting{hint}"
+        elif isinstance(others, Mapping):
+            yield from self.problems(entry, others, place)
 
     def answered(self, name: Any, place: str) -> Iterator[str]:
-        """Say why naming a rule as answered has no effect."""
+        """Yield why naming a rule as answered has no effect."""
         yield from self._rule(name, place)
         kinds = self.kinds.get(str(name), {"ask"})
         if str(name).endswith((".unproven", ".uncertain")):
@@ -286,42 +322,77 @@ class _Walk:
     def _rule(self, name: Any, place: str) -> Iterator[str]:
         if not isinstance(name, str):
             yield f"{place} has to be the name of a rule, not {_kind(name)}"
-        elif (
-            name not in self.rules
-            and name.startswith("agenttool.")
-            and not name.startswith("agenttool.custom.")
-        ):
+            return
+        if name in self.rules or name.startswith("agenttool.custom."):
+            return
+        if name.startswith("agenttool."):
             yield f"{place}: there is no rule {name!r}{did_you_mean(name, self.rules)}"
-        elif name not in self.rules and not name.startswith("agenttool."):
-            near = did_you_mean(name, self.rules, cutoff=0.9)
-            # a rule of one's own may put its name together, so an unknown name alone is no error
-            if near:
-                yield f"{place}: there is no rule {name!r}{near}"
+            return
+        # a rule of one's own may put its name together, so an unknown name alone is no error
+        near = did_you_mean(name, self.rules, cutoff=0.9)
+        if near:
+            yield f"{place}: there is no rule {name!r}{near}"
 
     def _glob(self, pattern: Any, place: str) -> Iterator[str]:
         if not isinstance(pattern, str):
             yield f"{place} has to be a glob of rules, not {_kind(pattern)}"
-        elif pattern.startswith("agenttool.rules."):
-            found = [rule for rule in self.rules if fnmatchcase(rule, pattern)]
-            if not found:
-                yield f"{place}: {pattern!r} is the name of no rule{did_you_mean(pattern, self.rules)}"
-            elif all(any(self.answered(rule, place)) for rule in found):
-                yield from self.answered(found[0], place)
+            return
+        if not pattern.startswith("agenttool.rules."):
+            return
+        found = [rule for rule in self.rules if fnmatchcase(rule, pattern)]
+        if not found:
+            hint = did_you_mean(pattern, self.rules)
+            yield f"{place}: {pattern!r} is the name of no rule{hint}"
+        elif all(any(self.answered(rule, place)) for rule in found):
+            yield from self.answered(found[0], place)
 
 
-def _fits(value: Any, schema: Mapping[str, Any]) -> bool:
+def _warn_of_bare_name(value: Any, place: str) -> None:
+    if not isinstance(value, str) or not _TOOL_GLOBS.search(place):
+        return
+    if not _GLOB_OR_FULL.search(value):  # "read_file", where "fs.read_file" or "*" is meant
+        _logger.warning(
+            "%s: %r fits a tool of this very id alone, never a short name: namespace.name?",
+            place,
+            value,
+        )
+
+
+def _not_among(value: Any, choices: Sequence[Any], place: str) -> Iterator[str]:
+    # True == 1, so that true would pass for a choice of 1
+    if value in choices and not isinstance(value, bool):
+        return
+    words = [word for word in choices if word is not None]
+    shown = repr(value) if isinstance(value, str) else _kind(value)
+    hint = did_you_mean(value, words)
+    yield f"{place} can't be {shown}{hint}; it is one of {', '.join(words)}"
+
+
+def _fits(value: Any, schema: _Object) -> bool:
     kinds = _kinds(schema)
-    if isinstance(value, bool):
-        return not kinds or "boolean" in kinds
-    return not kinds or any(isinstance(value, _TYPES[kind][0]) for kind in kinds)
+    if not kinds:
+        return True
+    if isinstance(value, bool):  # which isinstance takes for a number
+        return "boolean" in kinds
+    return any(isinstance(value, _TYPES[kind][0]) for kind in kinds)
 
 
-def _kinds(schema: Mapping[str, Any]) -> tuple[str, ...]:
+def _kinds(schema: _Object) -> tuple[str, ...]:
     kinds = schema.get("type", ())
-    return (kinds,) if isinstance(kinds, str) else tuple(kinds)
+    if isinstance(kinds, str):
+        return (kinds,)
+    return tuple(kinds)
+
+
+def _type_name(schema: _Object) -> str:
+    first = _kinds(schema)[0]
+    return _TYPES[first][1]
 
 
 def _kind(value: Any) -> str:
     if isinstance(value, bool):
         return "true or false"
-    return next((name for type_, name in _TYPES.values() if isinstance(value, type_)), "null")
+    for type_, name in _TYPES.values():
+        if isinstance(value, type_):
+            return name
+    return "null"
