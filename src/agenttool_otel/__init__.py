@@ -10,10 +10,10 @@ if TYPE_CHECKING:
     from agenttool_otel.approvals.console import ConsoleApprover
     from agenttool_otel.approvals.store.store import ApprovalStore
     from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest
+    from agenttool_otel.call.batch import BatchCall
     from agenttool_otel.call.preflight import Preflight
     from agenttool_otel.call.running.handle import CallHandle, CancelState, current_call
     from agenttool_otel.call.running.progress import mcp_progress, progress_to, report_progress
-    from agenttool_otel.call.scheduling.batch import BatchCall
     from agenttool_otel.call.scheduling.modifiers import ContextModifier
     from agenttool_otel.call.tool import GovernedTool
     from agenttool_otel.context.context import (
@@ -74,7 +74,7 @@ _MODULES = {
         "approvals.types": "ApprovalAnswer ApprovalRequest",
         "call.running.handle": "CallHandle CancelState current_call",
         "call.running.progress": "mcp_progress progress_to report_progress",
-        "call.scheduling.batch": "BatchCall",
+        "call.batch": "BatchCall",
         "call.scheduling.modifiers": "ContextModifier",
         "call.tool": "GovernedTool",
         "context.context": "AgentContext agent_context carry_context current_context native_call",

@@ -14,14 +14,15 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from agenttool_otel.call import envelope, finished, records, resume
+from agenttool_otel.call import envelope, records, resume
+from agenttool_otel.call.batch import Batch
 from agenttool_otel.call.phases import execute
 from agenttool_otel.call.phases.inputs import Inputs
 from agenttool_otel.call.phases.refusals import Refusals
-from agenttool_otel.call.recorder import Recorder
+from agenttool_otel.call.recording import finished
+from agenttool_otel.call.recording.recorder import Recorder
+from agenttool_otel.call.recording.reporter import Reporter
 from agenttool_otel.call.records import invocation_record
-from agenttool_otel.call.running.progress import Reporter
-from agenttool_otel.call.scheduling.batch import Batch
 from agenttool_otel.call.scheduling.gate import Turn
 from agenttool_otel.catalog import Entry
 from agenttool_otel.cli.main import app

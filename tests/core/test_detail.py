@@ -13,7 +13,7 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 
 from agenttool_otel import ApprovalRequired, Governor, TelemetrySettings, ToolDenied, agent_context
 from agenttool_otel.approvals.types import ApprovalAnswer
-from agenttool_otel.call import recorder
+from agenttool_otel.call.recording import recorder
 from agenttool_otel.names import Attr, Event
 from agenttool_otel.telemetry.telemetry import EventEmitter
 from agenttool_otel.testing import Capture, StaticEngine, capture, decision

@@ -14,8 +14,9 @@ from types import ModuleType
 import pytest
 
 import agenttool_otel
-from agenttool_otel.call import finished, records
+from agenttool_otel.call import records
 from agenttool_otel.call.invocation import Invocation
+from agenttool_otel.call.recording import finished
 from agenttool_otel.redaction import detectors, text
 
 NEEDS_AN_EXTRA = {"AgentToolMiddleware"}

@@ -13,8 +13,8 @@ from functools import lru_cache
 from typing import Any
 
 from agenttool_otel.approvals.types import ApprovalRequest
-from agenttool_otel.call.argument_secrets import mask_of, redacted_input
 from agenttool_otel.call.invocation import Invocation
+from agenttool_otel.call.recording.argument_secrets import mask_of, redacted_input
 from agenttool_otel.context.context import AgentContext
 from agenttool_otel.facts.origins import origins_of
 from agenttool_otel.facts.types import Facts

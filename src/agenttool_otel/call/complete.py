@@ -14,12 +14,12 @@ from opentelemetry.trace import Link
 from agenttool_otel.approvals.types import RequiredCall
 from agenttool_otel.call.binding import bind_permitted
 from agenttool_otel.call.drivers import aresult, run
-from agenttool_otel.call.effects import Attempt
 from agenttool_otel.call.envelope import to_result
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.pending.serialized import recall, unpack
 from agenttool_otel.call.resume import asking_context, asking_span
 from agenttool_otel.call.runtime import Runtime
+from agenttool_otel.call.steps import Attempt
 from agenttool_otel.catalog import ToolSource, ToolSpec, declare
 from agenttool_otel.context.context import AgentContext
 from agenttool_otel.errors import (

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from typing import Any
 
 from agenttool_otel.call.argument_mask import ArgumentMask
-from agenttool_otel.call.argument_secrets import mask_of
 from agenttool_otel.call.invocation import Invocation
-from agenttool_otel.call.recorder import Recorder
+from agenttool_otel.call.recording.argument_secrets import mask_of
+from agenttool_otel.call.recording.recorder import Recorder
 from agenttool_otel.names import (
     Attr,
     ErrorClass,

@@ -1,7 +1,7 @@
-"""Run the pipeline: one driver performs its effects, the other awaits them, and both stop before a
+"""Run the pipeline: one driver performs its steps, the other awaits them, and both stop before a
 stream's body.
 
-A call's span is current while its effects are performed, so that whatever is done for it nests
+A call's span is current while its steps are performed, so that whatever is done for it nests
 under it; it is not current in the pipeline's own code, nor in that of the caller.
 """
 
@@ -19,32 +19,32 @@ from typing import Any, cast
 from opentelemetry import context as otel_context
 from opentelemetry import trace
 
-from agenttool_otel.call.effects import Attempt, Effect, Execute
 from agenttool_otel.call.envelope import outcome_of, to_result
+from agenttool_otel.call.executors import submit, takes
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.running.handle import running_body
-from agenttool_otel.call.scheduling.executors import submit, takes
+from agenttool_otel.call.steps import Attempt, Execute, Step
 from agenttool_otel.errors import UnsupportedEventLoop
 from agenttool_otel.records import ToolResult
 
 Steps = Generator[Any, Any, Invocation]
-"""A pipeline in progress: yields effects, returns the invocation in its terminal state."""
+"""A pipeline in progress: yields steps, returns the invocation in its terminal state."""
 
 
 def run(call: Invocation, steps: Steps) -> Invocation:
-    """Perform every effect, the tool's body included."""
+    """Perform every step, the tool's body included."""
     advance(call, steps, through=True)
     return call
 
 
 async def arun(call: Invocation, steps: Steps) -> Invocation:
-    """Await every effect, the tool's body included."""
+    """Await every step, the tool's body included."""
     await aadvance(call, steps, through=True)
     return call
 
 
 async def aresult(call: Invocation, steps: Steps) -> ToolResult:
-    """Await every effect and return the envelope; that the caller's own task is canceled is no
+    """Await every step and return the envelope; that the caller's own task is canceled is no
     outcome of the call.
     """
     await arun(call, steps)
@@ -56,16 +56,16 @@ async def aresult(call: Invocation, steps: Steps) -> ToolResult:
 def advance(
     call: Invocation, steps: Steps, result: Any = None, *, through: bool = False
 ) -> Execute | None:
-    """Perform effects until the tool's body is due, or the call has ended without it.
+    """Perform steps until the tool's body is due, or the call has ended without it.
 
     Args:
         call: the call.
         steps: its pipeline.
-        result: result of the effect that the pipeline waits for.
+        result: result of the step that the pipeline waits for.
         through: perform the body too, and everything after it.
 
     Returns:
-        The body's effect, or ``None`` at the end.
+        The body's step, or ``None`` at the end.
     """
     try:
         # it awaits nothing, so it never waits
@@ -78,7 +78,7 @@ def advance(
 async def aadvance(
     call: Invocation, steps: Steps, result: Any = None, *, through: bool = False
 ) -> Execute | None:
-    """The same, awaiting the effects."""
+    """The same, awaiting the steps."""
     return await _walk(call, steps, result, through, True)
 
 
@@ -90,29 +90,29 @@ async def _walk(
     unsupported = _unsupported_loop() if awaits else None
     try:
         while True:
-            effect: Effect = steps.send(result) if error is None else steps.throw(error)
+            step: Step = steps.send(result) if error is None else steps.throw(error)
             if token is None:
                 token = otel_context.attach(trace.set_span_in_context(call.span))
             result = error = None
             if unsupported is not None:
                 error, unsupported = unsupported, None
                 continue
-            if isinstance(effect, Execute):
+            if isinstance(step, Execute):
                 if not through:
-                    return effect
+                    return step
                 inside = running_body.set(call.handle)
                 try:
-                    result = await arun_body(call, effect) if awaits else run_body(call, effect)
+                    result = await arun_body(call, step) if awaits else run_body(call, step)
                 finally:
                     running_body.reset(inside)
                 continue
             try:
                 if not awaits:
-                    result = effect.function(*effect.args, **effect.kwargs)
-                elif effect.afunction is not None:
-                    result = await effect.afunction(*effect.args, **effect.kwargs)
+                    result = step.function(*step.args, **step.kwargs)
+                elif step.afunction is not None:
+                    result = await step.afunction(*step.args, **step.kwargs)
                 else:
-                    result = await asyncio.to_thread(effect.function, *effect.args, **effect.kwargs)
+                    result = await asyncio.to_thread(step.function, *step.args, **step.kwargs)
             except BaseException as raised:
                 error = raised
     except StopIteration:
@@ -134,45 +134,43 @@ def _unsupported_loop() -> UnsupportedEventLoop | None:
     return None
 
 
-def run_body(call: Invocation, effect: Execute) -> Attempt:
+def run_body(call: Invocation, step: Execute) -> Attempt:
     """Run a plain callable here, on the call's executor, or in a thread of its own when its time is
     limited.
     """
     if call.executor is not None:
-        return _wait_for(call, effect, call.executor)
-    if effect.timeout is not None:
-        return _run_limited(call, effect, effect.timeout)
+        return _wait_for(call, step, call.executor)
+    if step.timeout is not None:
+        return _run_limited(call, step, step.timeout)
     try:
-        return Attempt(effect.target(*effect.args, **effect.kwargs))
+        return Attempt(step.target(*step.args, **step.kwargs))
     except BaseException as error:
         return Attempt(exception=error)
 
 
-async def arun_body(call: Invocation, effect: Execute) -> Attempt:
+async def arun_body(call: Invocation, step: Execute) -> Attempt:
     """Await a coroutine function or an executor, or run a plain callable off the loop when its time
     is limited.
     """
     future: concurrent.futures.Future[Any] | None = None
-    if (call.executor is None or not takes(call.executor, effect)) and not effect.is_async:
-        limited = effect.timeout is not None
-        return (
-            await asyncio.to_thread(run_body, call, effect) if limited else run_body(call, effect)
-        )
+    if (call.executor is None or not takes(call.executor, step)) and not step.is_async:
+        limited = step.timeout is not None
+        return await asyncio.to_thread(run_body, call, step) if limited else run_body(call, step)
     deadline: asyncio.Timeout | None = None
     stop = _Stop(call)
     try:
         with stop:
             awaitable: Any
-            if call.executor is not None and takes(call.executor, effect):
-                future = submit(call, call.executor, effect)
+            if call.executor is not None and takes(call.executor, step):
+                future = submit(call, call.executor, step)
                 stop.instead(future.cancel)
                 awaitable = asyncio.wrap_future(future)
             else:
-                awaitable = effect.target(*effect.args, **effect.kwargs)
-            if effect.timeout is None:
+                awaitable = step.target(*step.args, **step.kwargs)
+            if step.timeout is None:
                 return Attempt(await awaitable)
-            _limit(call, effect.timeout)
-            async with asyncio.timeout(effect.timeout) as deadline:
+            _limit(call, step.timeout)
+            async with asyncio.timeout(step.timeout) as deadline:
                 return Attempt(await awaitable)
     except BaseException as error:
         if deadline is not None and deadline.expired() and isinstance(error, TimeoutError):
@@ -217,15 +215,15 @@ class _Stop:
         self.requested = self._handle.cancellation is not None and left == 0
 
 
-def _wait_for(call: Invocation, effect: Execute, executor: concurrent.futures.Executor) -> Attempt:
+def _wait_for(call: Invocation, step: Execute, executor: concurrent.futures.Executor) -> Attempt:
     """Run a body on an executor and wait; what has begun there can't be stopped from here."""
     future = None
     try:
-        future = submit(call, executor, effect)
+        future = submit(call, executor, step)
         if call.handle is not None:
             call.handle.stop_with(future.cancel)
-        _limit(call, effect.timeout)
-        return Attempt(future.result(effect.timeout))
+        _limit(call, step.timeout)
+        return Attempt(future.result(step.timeout))
     except BaseException as error:
         if isinstance(error, TimeoutError) and future is not None and not future.done():
             _leave(call, future)
@@ -236,7 +234,7 @@ def _wait_for(call: Invocation, effect: Execute, executor: concurrent.futures.Ex
             call.handle.stop_with(None)
 
 
-def _run_limited(call: Invocation, effect: Execute, timeout: float) -> Attempt:
+def _run_limited(call: Invocation, step: Execute, timeout: float) -> Attempt:
     """Run in a thread of its own: Python can't stop a running function, so past the deadline it is
     left behind.
     """
@@ -246,7 +244,7 @@ def _run_limited(call: Invocation, effect: Execute, timeout: float) -> Attempt:
 
     def body() -> None:
         try:
-            future.set_result(context.run(effect.target, *effect.args, **effect.kwargs))
+            future.set_result(context.run(step.target, *step.args, **step.kwargs))
         except BaseException as error:
             future.set_exception(error)
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from agenttool_otel.call.finished import as_it_is
 from agenttool_otel.call.invocation import Invocation
+from agenttool_otel.call.recording.finished import as_it_is
 from agenttool_otel.call.records import call_input, decision_record, references, result_facts
 from agenttool_otel.errors import (
     ApprovalRejected,

@@ -14,10 +14,10 @@ from opentelemetry.trace import INVALID_SPAN, Span
 
 from agenttool_otel.approvals.types import ApprovalRequest, Claim, StoredCall
 from agenttool_otel.call.argument_mask import ArgumentMask
-from agenttool_otel.call.effects import Services
 from agenttool_otel.call.running.handle import CallHandle, CancelState
 from agenttool_otel.call.scheduling.gate import Place
 from agenttool_otel.call.scheduling.modifiers import ContextModifier
+from agenttool_otel.call.services import Services
 from agenttool_otel.catalog.spec import ToolSpec
 from agenttool_otel.context.context import AgentContext
 from agenttool_otel.context.sessions import Happened

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from agenttool_otel.call.invocation import Decided, Invocation
-from agenttool_otel.call.scheduling.facts import scheduler_facts
+from agenttool_otel.call.scheduler_facts import scheduler_facts
 from agenttool_otel.names import InvocationStatus, Outcome, PolicyMode, TrustLevel
 from agenttool_otel.policy.types import Verdict
 from agenttool_otel.records import (

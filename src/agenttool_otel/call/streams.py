@@ -15,10 +15,10 @@ from opentelemetry import trace
 from opentelemetry.context import Context
 
 from agenttool_otel.call.drivers import Steps, aadvance, advance
-from agenttool_otel.call.effects import Attempt
 from agenttool_otel.call.envelope import outcome_of
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.running.handle import running_body
+from agenttool_otel.call.steps import Attempt
 from agenttool_otel.results.content.size import size_of
 
 
@@ -72,10 +72,10 @@ def stream(call: Invocation, steps: Steps, outer: Context) -> Generator[Any, Any
     """
     token = otel_context.attach(outer)
     try:
-        effect = advance(call, steps)
+        step = advance(call, steps)
     finally:
         otel_context.detach(token)
-    if effect is None:
+    if step is None:
         raise call.exception or outcome_of(call)
     scope, tally = _Scope(call, outer), _Tally(call)
     body: Any = None
@@ -83,7 +83,7 @@ def stream(call: Invocation, steps: Steps, outer: Context) -> Generator[Any, Any
     thrown: BaseException | None = None
     try:
         with scope:
-            body = effect.target(*effect.args, **effect.kwargs)
+            body = step.target(*step.args, **step.kwargs)
         while True:
             with scope:
                 item = body.send(sent) if thrown is None else body.throw(thrown)
@@ -112,17 +112,17 @@ async def astream(call: Invocation, steps: Steps, outer: Context) -> AsyncGenera
     """The same for an asynchronous generator."""
     token = otel_context.attach(outer)
     try:
-        effect = await aadvance(call, steps)
+        step = await aadvance(call, steps)
     finally:
         otel_context.detach(token)
-    if effect is None:
+    if step is None:
         raise call.exception or outcome_of(call)
     scope, tally = _Scope(call, outer), _Tally(call)
     sent: Any = None
     thrown: BaseException | None = None
     try:
         with scope:
-            body = effect.target(*effect.args, **effect.kwargs)
+            body = step.target(*step.args, **step.kwargs)
         while True:
             with scope:
                 item = await (body.asend(sent) if thrown is None else body.athrow(thrown))

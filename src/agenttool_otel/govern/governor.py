@@ -16,6 +16,8 @@ from opentelemetry.trace import INVALID_SPAN
 from agenttool_otel.approvals.service import Approvals
 from agenttool_otel.approvals.types import Approver, AsyncApprover
 from agenttool_otel.call.approval_requests import Questions
+from agenttool_otel.call.batch import Batch, BatchCall
+from agenttool_otel.call.cancel import cancel_call, interrupted
 from agenttool_otel.call.complete import (
     NOTHING,
     acomplete_call,
@@ -25,11 +27,9 @@ from agenttool_otel.call.complete import (
 )
 from agenttool_otel.call.delivery import Delivery
 from agenttool_otel.call.pending.required_action import RequiredAction
-from agenttool_otel.call.recorder import Recorder
+from agenttool_otel.call.recording.recorder import Recorder
 from agenttool_otel.call.resume import aresume_call, resume_call
-from agenttool_otel.call.running.cancel import cancel_call, interrupted
 from agenttool_otel.call.running.handle import CancelState
-from agenttool_otel.call.scheduling.batch import Batch, BatchCall
 from agenttool_otel.catalog import GovernOptions, Registry
 from agenttool_otel.catalog.spec import ToolSpec
 from agenttool_otel.context.context import ContextDefaults

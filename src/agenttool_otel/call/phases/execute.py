@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any
 
 from agenttool_otel.call.delivery import Delivery
-from agenttool_otel.call.effects import Attempt, Call, Execute, finish_claim
 from agenttool_otel.call.envelope import examine
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.phases.attempts import Arguments, unchanged_arguments
@@ -22,8 +21,9 @@ from agenttool_otel.call.phases.hooks import HookRunner
 from agenttool_otel.call.phases.in_place import tell_changes, watch
 from agenttool_otel.call.phases.provenance import StreamWords, record_exception_text, record_output
 from agenttool_otel.call.phases.refusals import Refusals
-from agenttool_otel.call.recorder import Recorder
+from agenttool_otel.call.recording.recorder import Recorder
 from agenttool_otel.call.scheduling.modifiers import ContextModifier
+from agenttool_otel.call.steps import Attempt, Call, Execute, finish_claim
 from agenttool_otel.call.target import Target
 from agenttool_otel.context.sessions import Session
 from agenttool_otel.names import (
@@ -81,7 +81,7 @@ class Body:
         timeout = execution.timeout_ms / 1000 if execution.timeout_ms else None
         plain = not (target.streams or target.collects or target.in_thread)
         function = target.function if plain else self._function(call, target)
-        effect = Execute(function, call.call_args, call.call_kwargs, target.is_async, timeout)
+        step = Execute(function, call.call_args, call.call_kwargs, target.is_async, timeout)
         if target.streams and _from_outside(call):
             call.item_seen = StreamWords(call, session)
         retries = execution.supports_retries and not target.streams
@@ -92,15 +92,15 @@ class Body:
         if recorder.verbose and not recorder.captures:
             recorder.emit(call, Event.INVOCATION_STARTED, {})
         if call.handle is not None:
-            call.handle.tell(ProgressStatus.STARTED)
+            call.handle.report_status(ProgressStatus.STARTED)
         before = watch(call) if call.originals else None
         started = time.perf_counter()
-        attempt: Attempt = yield effect
+        attempt: Attempt = yield step
         if before:
             _guarded(tell_changes, call, before)
         call.attempts = 1
         if again is not None and attempt.exception is not None:
-            attempt = yield from self._retry(call, effect, again, attempt)
+            attempt = yield from self._retry(call, step, again, attempt)
         call.run_seconds = time.perf_counter() - started
         yield from self._conclude(call, target, session, attempt)
 
@@ -183,7 +183,7 @@ class Body:
             call.kept = call.tap.finish()
 
     def _retry(
-        self, call: Invocation, effect: Execute, again: Arguments, attempt: Attempt
+        self, call: Invocation, step: Execute, again: Arguments, attempt: Attempt
     ) -> Generator[Any, Any, Attempt]:
         """Run again what may be run again, within the decision it had, and let each attempt
         be seen.
@@ -212,7 +212,7 @@ class Body:
                 break
             call.attempts += 1
             args, kwargs = again()
-            attempt = yield replace(effect, args=args, kwargs=kwargs)
+            attempt = yield replace(step, args=args, kwargs=kwargs)
         return attempt
 
     def _take_outcome(self, call: Invocation, target: Target, attempt: Attempt) -> None:
@@ -261,7 +261,7 @@ class Body:
             call.enter(InvocationStatus.NEEDS_INPUT)
             call.result_status = ResultStatus.PENDING
             if call.handle is not None:
-                call.handle.tell(ProgressStatus.WAITING_FOR_INPUT)
+                call.handle.report_status(ProgressStatus.WAITING_FOR_INPUT)
             call.outcome = Outcome.PENDING  # the framework runs the body again, from its start
         elif cancellation(error) is not None:
             self._refusals.cancel(call, error)

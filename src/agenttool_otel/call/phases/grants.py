@@ -16,9 +16,9 @@ from typing import Any, Final, NamedTuple
 from agenttool_otel.approvals.grants import questions_of
 from agenttool_otel.approvals.needs import Need, needs_of, widened
 from agenttool_otel.approvals.types import Grant, GrantQuery
-from agenttool_otel.call.effects import Call
 from agenttool_otel.call.invocation import Invocation
-from agenttool_otel.call.recorder import Recorder
+from agenttool_otel.call.recording.recorder import Recorder
+from agenttool_otel.call.steps import Call
 from agenttool_otel.names import ApprovalStatus, Behavior, DecisionSource, PolicyMode, ReasonType
 from agenttool_otel.policy.types import Verdict
 from agenttool_otel.values.canonical import digest

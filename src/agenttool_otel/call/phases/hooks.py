@@ -12,11 +12,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from agenttool_otel.call.effects import Call
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.phases.inputs import Inputs
 from agenttool_otel.call.phases.refusals import HOOK_FAILED, Refusals
-from agenttool_otel.call.recorder import Recorder
+from agenttool_otel.call.recording.recorder import Recorder
+from agenttool_otel.call.steps import Call
 from agenttool_otel.call.target import Target
 from agenttool_otel.context.sessions import Session
 from agenttool_otel.errors import ConfigurationError

@@ -12,7 +12,7 @@ from pydantic_core import core_schema
 
 from agenttool_otel.call.invocation import NOT_READ, Invocation
 from agenttool_otel.call.phases.refusals import Refusals
-from agenttool_otel.call.recorder import Recorder
+from agenttool_otel.call.recording.recorder import Recorder
 from agenttool_otel.call.target import Target
 from agenttool_otel.names import (
     Attr,

@@ -13,15 +13,15 @@ from typing import Any
 
 from agenttool_otel.approvals.types import ApprovalAnswer, ClaimBinding
 from agenttool_otel.call.approval_requests import Questions, bound_places
-from agenttool_otel.call.effects import Call, finish_claim
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.pending.serialized import asked_context
 from agenttool_otel.call.phases.grants import GrantUse, fill_in
 from agenttool_otel.call.phases.hooks import HookRunner
 from agenttool_otel.call.phases.inputs import Inputs, differs
 from agenttool_otel.call.phases.refusals import Refusals
-from agenttool_otel.call.recorder import Recorder
-from agenttool_otel.call.scheduling.phase import Schedule
+from agenttool_otel.call.phases.schedule import Schedule
+from agenttool_otel.call.recording.recorder import Recorder
+from agenttool_otel.call.steps import Call, finish_claim
 from agenttool_otel.call.target import Target
 from agenttool_otel.context.context import AgentContext
 from agenttool_otel.context.sessions import Happened, Session
@@ -302,7 +302,7 @@ class Permission:
         self._recorder.emit(call, Event.APPROVAL_REQUESTED, {Attr.APPROVAL_ID: request.request_id})
         self._recorder.pending(1)
         if call.handle is not None:
-            call.handle.tell(ProgressStatus.WAITING_FOR_PERMISSION)
+            call.handle.report_status(ProgressStatus.WAITING_FOR_PERMISSION)
         approvals, asked_at = call.in_charge.approvals, time.perf_counter()
         try:
             answer: ApprovalAnswer | None = yield Call(

@@ -1,6 +1,6 @@
 """The phases of the standard's execution pipeline, once, as a generator without I/O of its own.
 
-It yields effects (decide, ask, execute, wait ...) and receives their results; ``drivers`` performs
+It yields steps (decide, ask, execute, wait ...) and receives their results; ``drivers`` performs
 or awaits them. Two opposite rules hold side by side: up to the tool's body everything fails closed
 (``permission``, ``endings``), from the body on everything fails silent (``body``).
 """
@@ -19,7 +19,6 @@ from agenttool_otel.approvals.service import Approvals
 from agenttool_otel.call.approval_requests import Questions
 from agenttool_otel.call.delivery import Delivery
 from agenttool_otel.call.drivers import Steps
-from agenttool_otel.call.effects import Attempt, Call, Services
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.pending.paused import PausedCalls
 from agenttool_otel.call.pending.required import RequiredActions
@@ -29,11 +28,13 @@ from agenttool_otel.call.phases.in_place import hand_over
 from agenttool_otel.call.phases.inputs import Inputs
 from agenttool_otel.call.phases.permission import Permission, tool_input
 from agenttool_otel.call.phases.refusals import Refusals, Refused
-from agenttool_otel.call.recorder import Recorder
+from agenttool_otel.call.phases.schedule import Schedule
+from agenttool_otel.call.recording.recorder import Recorder
+from agenttool_otel.call.recording.reporter import Reporter
 from agenttool_otel.call.running.handle import CallHandle
-from agenttool_otel.call.running.progress import Reporter
 from agenttool_otel.call.scheduling.gate import DEFAULT_LOCK_TIMEOUT, Gate
-from agenttool_otel.call.scheduling.phase import Schedule
+from agenttool_otel.call.services import Services
+from agenttool_otel.call.steps import Attempt, Call
 from agenttool_otel.call.target import Target
 from agenttool_otel.context.context import AgentContext
 from agenttool_otel.context.sessions import Session, SessionBook
@@ -153,7 +154,7 @@ class Pipeline:
         self._recorder.begin(call, links)
         if call.mappings:
             given, call.mappings = call.mappings, []
-            self._reporter.mapped(call, given)
+            self._reporter.map(call, given)
         call.handle = self.running[call.id] = CallHandle(call, self._reporter)
         if not call.transitions:
             call.transitions.append((InvocationStatus.PLANNED, call.created_ns))
@@ -216,7 +217,7 @@ class Pipeline:
             if handle.held_back is not None:
                 handle.flush()
             if call.outcome is not Outcome.PENDING:
-                handle.tell(_LAST_STEPS.get(call.status, ProgressStatus.FAILED))
+                handle.report_status(_LAST_STEPS.get(call.status, ProgressStatus.FAILED))
         if call.outcome is not Outcome.PENDING:
             self.ended.append(call.id)
         if not told:
@@ -247,7 +248,7 @@ class Pipeline:
         call.outcome = Outcome.PENDING
         call.result_status = ResultStatus.PENDING
         if call.handle is not None:
-            call.handle.tell(ProgressStatus.WAITING_FOR_INPUT)
+            call.handle.report_status(ProgressStatus.WAITING_FOR_INPUT)
         required = self.required
         try:
             kept: bool = yield Call(required.keep, required.akeep, (call,))

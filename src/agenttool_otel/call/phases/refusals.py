@@ -9,7 +9,7 @@ from typing import Final, NoReturn
 
 from agenttool_otel.approvals.types import ApprovalAnswer
 from agenttool_otel.call.invocation import Invocation
-from agenttool_otel.call.recorder import Recorder
+from agenttool_otel.call.recording.recorder import Recorder
 from agenttool_otel.context.sessions import Session
 from agenttool_otel.errors import UnsupportedEventLoop
 from agenttool_otel.names import (

@@ -41,13 +41,11 @@ class FarHandle(CallHandle):
         return self._ask(None)
 
     def runs_on(self, executor: Executor) -> bool:
-        """Tell whether this call's body takes a place of an executor here: it is in another
-        process.
-        """
+        """Return ``False``: the body is in another process and takes no place of an executor."""
         return False
 
     def report(self, facts: dict[str, Any], pause: float = 0.0) -> None:
-        """Tell a step, or hold it back where the last one is younger than the pause."""
+        """Report progress, or hold it back where the last report is younger than the pause."""
         now = time.monotonic()
         if pause and now < self.next_report:
             self.held_back = facts

@@ -14,20 +14,18 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from agenttool_otel.names import AbortReason, Attr, CancelOutcome, Event, ProgressStatus
 from agenttool_otel.values.forks import new_lock
 
-if TYPE_CHECKING:  # both know calls, and a call knows its handle
-    from agenttool_otel.call.invocation import Invocation
-    from agenttool_otel.call.running.progress import Reporter
+if TYPE_CHECKING:  # a program that only cancels calls pays for no records
     from agenttool_otel.records import ExternalMapping, ToolProgress
 
 
 @dataclass(slots=True)
 class CancelState:
-    """What became of a request to cancel; it goes on telling while the call goes on.
+    """A request to cancel and what became of it; it changes while the call goes on.
 
     Attributes:
         invocation_id: the call.
@@ -47,6 +45,34 @@ class CancelState:
     outcome: CancelOutcome | None = None
 
 
+class RunningCall(Protocol):
+    """The members of an Invocation that its handle reads or writes."""
+
+    id: str
+    cancellation: CancelState | None
+    executor: concurrent.futures.Executor | None
+    reported: int
+
+
+class Reports(Protocol):
+    """Records what happens to a running call; its ``Reporter``, which takes the Invocation."""
+
+    every_step: bool
+    """Whether the steps that every call has are recorded, too."""
+
+    def emit(self, call: Any, name: str, attributes: dict[str, Any]) -> None:
+        """Emit an event."""
+
+    def map(self, call: Any, mappings: list[ExternalMapping]) -> None:
+        """Add native ids to the call, redacted."""
+
+    def progress(self, call: Any, sequence: int, facts: dict[str, Any]) -> None:
+        """Emit one progress record."""
+
+    def lost(self, error: Exception) -> None:
+        """Count a report that could not be made."""
+
+
 # one for all calls: it is held for some assignments, and a lock a call costs more
 _mutex: Final = new_lock()
 
@@ -62,20 +88,21 @@ class CallHandle:
     """
 
     __slots__ = (
-        *(
-            "_call",
-            "_stop",
-            "cancellation",
-            "deadline",
-            "held_back",
-            "invocation_id",
-            "locks",
-            "next_report",
-        ),
-        *("children", "parent", "reporter", "__weakref__"),
+        "__weakref__",
+        "_call",
+        "_stop",
+        "cancellation",
+        "children",
+        "deadline",
+        "held_back",
+        "invocation_id",
+        "locks",
+        "next_report",
+        "parent",
+        "reporter",
     )
 
-    def __init__(self, call: Invocation, reporter: Reporter) -> None:
+    def __init__(self, call: RunningCall, reporter: Reports) -> None:
         self._call = call
         self.invocation_id = call.id
         self.reporter = reporter
@@ -108,12 +135,12 @@ class CallHandle:
             raise concurrent.futures.CancelledError(f"{self.invocation_id} was canceled")
 
     def map(self, mapping: ExternalMapping) -> None:
-        """Note a native id that is known only while the call goes on; it is redacted.
+        """Add a native id that is known only while the call goes on; it is redacted.
 
         Args:
             mapping: the ids, for example a ``CliMapping`` with the exit code.
         """
-        self.reporter.mapped(self._call, [mapping])
+        self.reporter.map(self._call, [mapping])
 
     # --- who wants it stopped, and what became of that --------------------------------------------
 
@@ -156,7 +183,7 @@ class CallHandle:
                 self.parent.children.discard(self)
 
     def runs_on(self, executor: concurrent.futures.Executor) -> bool:
-        """Tell whether this call's body, or that of a call around it, takes a place of an executor.
+        """Return whether this call's body, or that of a call around it, runs on an executor.
 
         Args:
             executor: where it may run.
@@ -198,7 +225,7 @@ class CallHandle:
             )
 
     def stop_with(self, stop: Callable[[], Any] | None) -> None:
-        """Say how the call can be stopped from now on; a request that came before does it now.
+        """Set how the call can be stopped from now on; a request that came before does it now.
 
         Args:
             stop: asks for it, in the thread of whoever requests it; ``None`` where only the body
@@ -211,42 +238,37 @@ class CallHandle:
             stop()
 
     def leave_behind(self, body: concurrent.futures.Future[Any]) -> None:
-        """Note that nobody waits for the body any more while it goes on, and tell how it ends.
+        """Report that nobody waits for the body any more, and later how it ended.
 
         Args:
             body: what goes on.
         """
         self.request(CancelState(self.invocation_id, "its time is over", AbortReason.TIMEOUT.value))
         self.settle(CancelOutcome.CANCEL_FAILED)
-        self.tell(ProgressStatus.BACKGROUNDED)
+        self.report_status(ProgressStatus.BACKGROUNDED)
         body.add_done_callback(self._ended_late)
 
     def _ended_late(self, body: concurrent.futures.Future[Any]) -> None:
         error = None if body.cancelled() else body.exception()
         if body.cancelled() or isinstance(error, concurrent.futures.CancelledError):
-            self.tell(ProgressStatus.CANCELED)
+            self.report_status(ProgressStatus.CANCELED)
         else:
-            self.tell(ProgressStatus.COMPLETED if error is None else ProgressStatus.FAILED)
+            self.report_status(ProgressStatus.COMPLETED if error is None else ProgressStatus.FAILED)
 
-    # --- what it tells ----------------------------------------------------------------------------
+    # --- progress ---------------------------------------------------------------------------------
 
-    def tell(self, status: ProgressStatus) -> None:
-        """Tell a step of the call's way, where somebody listens.
+    def report_status(self, status: ProgressStatus) -> None:
+        """Report a step that every call has, where a listener wants these.
 
         Args:
             status: the step.
         """
-        recorder, listeners = self.reporter.recorder, progress_listeners.get()
-        if (
-            recorder.verbose
-            or recorder.telemetry.settings.progress
-            or any(map(_wants_steps, listeners))
-        ):
+        if self.reporter.every_step or any(map(_wants_steps, progress_listeners.get())):
             self.flush()
             self.report({"status": status})
 
     def report(self, facts: dict[str, Any], pause: float = 0.0) -> int | None:
-        """Tell a step, or hold it back where the last one is younger than the pause.
+        """Report progress, or hold it back where the last report is younger than the pause.
 
         Args:
             facts: fields of the progress record.
@@ -267,7 +289,7 @@ class CallHandle:
         return sequence
 
     def flush(self) -> None:
-        """Tell what was held back last."""
+        """Report what was held back last."""
         if self.held_back is not None:
             self.report(self.held_back)
 

@@ -1,26 +1,19 @@
-"""Progress of a running tool: ordered, at most ten reports a second, to events, sinks and whoever
-listens.
-"""
+"""What a tool's body reports while it runs, and who listens."""
 
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import Any, Final
 
-from agenttool_otel.call.invocation import Invocation
-from agenttool_otel.call.recorder import Recorder
 from agenttool_otel.call.running.handle import progress_listeners, running_body
-from agenttool_otel.names import Attr, Event, ProgressStatus
-from agenttool_otel.records import ExternalMapping, ToolProgress
+from agenttool_otel.names import ProgressStatus
+from agenttool_otel.records import ToolProgress
 
 Listener = Callable[[ToolProgress], Any]
 
 _PAUSE: Final = 0.1
-_WORDS: Final = ("message", "current_step")
 
 
 def report_progress(
@@ -36,11 +29,11 @@ def report_progress(
     artifact_refs: Sequence[dict[str, Any]] | None = None,
     status: str = ProgressStatus.RUNNING,
 ) -> None:
-    """Tell how far the governed tool has come in whose body this is called; anywhere else nothing
+    """Report how far the governed tool has come in whose body this is called; anywhere else nothing
     happens.
 
-    It never raises. Ten reports a second are told; of more the last one is, at the latest when the
-    call ends.
+    It never raises. Ten reports a second are passed on; of more the last one is, at the latest when
+    the call ends.
 
     Args:
         percent: 0 to 100.
@@ -57,7 +50,7 @@ def report_progress(
     try:
         handle.report({name: value for name, value in facts.items() if value is not None}, _PAUSE)
     except Exception as error:
-        handle.reporter.recorder.telemetry.losses.note("progress", error)
+        handle.reporter.lost(error)
 
 
 @contextmanager
@@ -80,8 +73,8 @@ def progress_to(listener: Listener, *, steps: bool = True) -> Iterator[None]:
 def mcp_progress(
     report: Callable[[float, float, str | None], Coroutine[Any, Any, Any]],
 ) -> Listener:
-    """Return a listener for ``progress_to`` that tells the client of an MCP server, in whatever
-    thread the tool runs.
+    """Return a listener for ``progress_to`` that reports to the client of an MCP server, in
+    whatever thread the tool runs.
 
     MCP wants progress that increases: a report without a percentage, or with none above the last,
     is left out.
@@ -99,65 +92,3 @@ def mcp_progress(
             asyncio.run_coroutine_threadsafe(report(last, 100.0, record.message), loop)
 
     return tell
-
-
-class Reporter:
-    """Takes what calls tell of themselves to whoever listens."""
-
-    __slots__ = ("emit", "recorder")
-
-    def __init__(self, recorder: Recorder) -> None:
-        self.recorder = recorder
-        self.emit = recorder.emit
-
-    def mapped(self, call: Invocation, mappings: Iterable[ExternalMapping]) -> None:
-        """Keep native ids of a call, redacted."""
-        for mapping in mappings:
-            shown = self.recorder.redacted_object(
-                mapping.model_dump(mode="json", exclude_none=True)
-            )
-            call.mappings = [*call.mappings, type(mapping).model_construct(**shown)]
-
-    def progress(self, call: Invocation, sequence: int, facts: dict[str, Any]) -> None:
-        """Tell one step."""
-        recorder, telemetry = self.recorder, self.recorder.telemetry
-        listeners = (
-            *telemetry.settings.progress,
-            *(listener for listener, _ in progress_listeners.get()),
-        )
-        try:
-            told = {
-                name: recorder.said(call, str(value)) if name in _WORDS else value
-                for name, value in facts.items()
-            }
-            attributes: dict[str, Any] = {
-                Attr.PROGRESS_SEQUENCE: sequence,
-                Attr.PROGRESS_STATUS: str(ProgressStatus(told["status"])),
-            }
-            if told.get("percent") is not None:
-                told["percent"] = attributes[Attr.PROGRESS_PERCENT] = min(
-                    100.0, max(0.0, float(told["percent"]))
-                )
-            recorder.emit(call, Event.INVOCATION_PROGRESS, attributes)
-            if not (listeners or telemetry.events.sinks):
-                return
-            told["elapsed_ms"] = int((time.perf_counter() - call.t0) * 1000)
-            record = ToolProgress(invocation_id=call.id, sequence=sequence, **told)
-            if telemetry.events.sinks:
-                words = None if recorder.captures else set(_WORDS)
-                shown = record.model_dump(mode="json", exclude_none=True, exclude=words)
-                telemetry.events.put(lambda: [("tool_progress", shown)])
-        except Exception as error:
-            telemetry.losses.note("progress", error)
-            return
-        for listener in listeners:
-            if call.told_later is not None:
-                call.told_later.append(partial(self._give, listener, record))
-            else:
-                self._give(listener, record)
-
-    def _give(self, listener: Listener, record: ToolProgress) -> None:
-        try:
-            listener(record)
-        except BaseException as error:  # other people's code, which may raise anything
-            self.recorder.telemetry.losses.note("progress", error)

@@ -19,13 +19,10 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, InvalidStateError
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from agenttool_otel.call.running.handle import CallHandle, CancelState, current_call
 from agenttool_otel.values.forks import in_child, new_lock
-
-if TYPE_CHECKING:  # a call knows its place
-    from agenttool_otel.call.invocation import Invocation
 
 DEFAULT_LOCK_TIMEOUT: Final = 300.0
 """Seconds that a call waits for its locks where nothing else is set."""
@@ -78,11 +75,11 @@ class Turn:
 class Owner(Protocol):
     """Who put the calls of a turn together."""
 
-    def stopped(self, place: Place, call: Invocation) -> CancelState | None:
-        """Tell whether a call is not to run any more, and why."""
+    def stopped(self, place: Place, invocation_id: str) -> CancelState | None:
+        """Return why a call is not to run any more; ``None`` where it may."""
 
-    def ended(self, place: Place, call: Invocation) -> None:
-        """Note how a call ended, before anybody goes on because of it."""
+    def ended(self, place: Place) -> None:
+        """Take a call's end into account, before another call goes on because of it."""
 
 
 @dataclass(slots=True, eq=False)

@@ -10,9 +10,9 @@ from langchain_core.messages import ToolMessage
 from langchain_core.messages.tool import ToolOutputMixin
 from langchain_core.tools import BaseTool, ToolException
 
-from agenttool_otel.call.argument_secrets import mask_of, plain
 from agenttool_otel.call.envelope import outcome_of, to_result
 from agenttool_otel.call.invocation import Invocation
+from agenttool_otel.call.recording.argument_secrets import mask_of, plain
 from agenttool_otel.errors import ToolDenied
 from agenttool_otel.names import ErrorClass, Outcome, PersistenceStrategy, RedactionState
 

@@ -51,10 +51,10 @@ from agenttool_otel.approvals.types import (
     StoredCall,
 )
 from agenttool_otel.call.drivers import arun, run
-from agenttool_otel.call.effects import Asks, Decides
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.phases.refusals import fail_closed
 from agenttool_otel.call.resume import asking_span, continue_stored
+from agenttool_otel.call.services import Asks, Decides
 from agenttool_otel.call.target import Target
 from agenttool_otel.errors import ApprovalError, ApprovalNotFound
 from agenttool_otel.integrations.langgraph.checkpoints import (

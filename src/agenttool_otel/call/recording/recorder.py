@@ -19,13 +19,14 @@ from typing import Any, Final
 from opentelemetry.trace import Link
 
 from agenttool_otel.call.argument_mask import MIN_CHARS
-from agenttool_otel.call.argument_secrets import (
+from agenttool_otel.call.invocation import Invocation, RedactionEntry
+from agenttool_otel.call.recording.argument_secrets import (
     cleaner_of,
     mask_of,
     redacted_input,
     secret_pointers,
 )
-from agenttool_otel.call.attributes import (
+from agenttool_otel.call.recording.attributes import (
     ERROR,
     decision_attributes,
     engine_labels,
@@ -34,9 +35,8 @@ from agenttool_otel.call.attributes import (
     result_labels,
     stands,
 )
-from agenttool_otel.call.finished import finished_records
-from agenttool_otel.call.invocation import Invocation, RedactionEntry
-from agenttool_otel.call.pending.edits import edit_note
+from agenttool_otel.call.recording.edit_note import edit_note
+from agenttool_otel.call.recording.finished import finished_records
 from agenttool_otel.hooks.registry import BEFORE
 from agenttool_otel.names import (
     ApprovalStatus,

@@ -31,9 +31,8 @@ from agenttool_otel.call.envelope import to_result
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.running.handle import CancelState, current_call
 from agenttool_otel.call.runtime import Runtime
-from agenttool_otel.call.scheduling.facts import exclusive
+from agenttool_otel.call.scheduler_facts import exclusive, settle_modifier
 from agenttool_otel.call.scheduling.gate import Place, Turn
-from agenttool_otel.call.scheduling.modifiers import settle_modifier
 from agenttool_otel.call.tool import GovernedTool, unknown_tool
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.names import (
@@ -219,19 +218,20 @@ class Batch:
 
     # --- what one call's end is to the others -----------------------------------------------------
 
-    def stopped(self, place: Place, call: Invocation) -> CancelState | None:
-        """Tell whether a call is not to run any more, and why."""
+    def stopped(self, place: Place, invocation_id: str) -> CancelState | None:
+        """Return why a call is not to run any more; ``None`` where it may."""
         if self._stop is not None:
-            return CancelState(call.id, self._stop[1], self._stop[0])
+            return CancelState(invocation_id, self._stop[1], self._stop[0])
         dependent = self.policy.sibling_failure_policy is SiblingFailurePolicy.CANCEL_DEPENDENT
         if dependent and not self._failed.isdisjoint(place.after):
             return CancelState(
-                call.id, "a call that it depends on failed", AbortReason.SIBLING_ERROR.value
+                invocation_id, "a call that it depends on failed", AbortReason.SIBLING_ERROR.value
             )
         return None
 
-    def ended(self, place: Place, call: Invocation) -> None:
-        """Note how a call ended, before anybody goes on because of it."""
+    def ended(self, place: Place) -> None:
+        """Take a call's end into account, before another call goes on because of it."""
+        call = self._calls[place.index]
         if call.modifier is not None:
             alone = self._turn.serial or exclusive(call)
             settle_modifier(call, self.policy.context_modifier_policy, alone=alone, complete=False)

@@ -1,11 +1,12 @@
-"""What a scheduler has to know of one call, for its very input."""
+"""What scheduling needs of one call: its safety facts, its locks, its change of shared context."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 from agenttool_otel.call.invocation import Invocation
-from agenttool_otel.names import InvocationStatus, ResultStatus
+from agenttool_otel.names import ContextModifierPolicy, InvocationStatus, ResultStatus
+from agenttool_otel.values.inspection import short_name
 
 _SAFETY: Final = ("concurrency_safe", "read_only", "destructive", "open_world")
 _STATES: Final = {
@@ -24,7 +25,7 @@ def safety_of(call: Invocation) -> dict[str, bool]:
 
 
 def exclusive(call: Invocation) -> bool:
-    """Tell whether a call has to be alone in its turn."""
+    """Return whether a call has to be alone in its turn."""
     return call.spec.exclusive or not safety_of(call)["concurrency_safe"]
 
 
@@ -53,3 +54,31 @@ def scheduler_facts(call: Invocation) -> dict[str, Any]:
         "interrupt_behavior": str(interface.interrupt_behavior),
         "state": state,
     }
+
+
+def settle_modifier(
+    call: Invocation, policy: ContextModifierPolicy, *, alone: bool, complete: bool = True
+) -> None:
+    """Make the change that a call wants which ended, or say why not; what is deferred waits for the
+    batch's end.
+    """
+    stated = getattr(call.spec.interface, "context_modifier_policy", None)
+    if call.modifier is None or call.modified is not None:
+        return
+    reason = ""
+    if stated == "refuse":
+        reason = "the tool's interface refuses it"
+    elif policy is ContextModifierPolicy.FORBID:
+        reason = "the scheduler policy forbids context modifiers"
+    elif not complete and (
+        stated == "defer" or policy is ContextModifierPolicy.DEFER_UNTIL_BATCH_COMPLETE
+    ):
+        return
+    elif policy is ContextModifierPolicy.ALLOW_SERIAL_ONLY and not alone:
+        reason = "the call was not alone"
+    else:
+        try:
+            call.modifier.apply()
+        except Exception as error:
+            reason = f"it failed: {short_name(error)}"
+    call.modified = {"applied": False, "reason": reason} if reason else {"applied": True}

@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any
 
-from agenttool_otel.call.effects import Call
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.phases.refusals import Refusals, Refused
-from agenttool_otel.call.recorder import Recorder
-from agenttool_otel.call.scheduling.facts import exclusive, locks_of
+from agenttool_otel.call.recording.recorder import Recorder
+from agenttool_otel.call.scheduler_facts import exclusive, locks_of, settle_modifier
 from agenttool_otel.call.scheduling.gate import Gate, LocksNotHad
-from agenttool_otel.call.scheduling.modifiers import settle_modifier
+from agenttool_otel.call.steps import Call
 from agenttool_otel.names import (
     ContextModifierPolicy,
     Event,
@@ -46,7 +45,7 @@ class Schedule:
                 yield Call(self.gate.enter, self.gate.aenter, (handle, place, alone, frozenset()))
             except LocksNotHad as error:
                 self._refusals.not_let_in(call, f"no turn: {error}")
-            stopped = place.owner.stopped(place, call) if place.owner is not None else None
+            stopped = place.owner.stopped(place, call.id) if place.owner is not None else None
             if stopped is not None:
                 handle.request(stopped)
         self.check(call)
@@ -96,7 +95,7 @@ class Schedule:
             alone = place is None or exclusive(call)
             settle_modifier(call, ContextModifierPolicy.ALLOW_SERIAL_ONLY, alone=alone)
         if place is not None and place.owner is not None:
-            place.owner.ended(place, call)
+            place.owner.ended(place)
         if call.handle is not None and (call.place is not None or call.handle.locks):
             self.gate.leave(call.handle, call.place)
 
@@ -105,4 +104,4 @@ class Schedule:
         if self._recorder.telemetry.events.wanted(call.span):
             self._recorder.emit(call, Event.INVOCATION_QUEUED, {})
         if call.handle is not None:
-            call.handle.tell(ProgressStatus.QUEUED)
+            call.handle.report_status(ProgressStatus.QUEUED)

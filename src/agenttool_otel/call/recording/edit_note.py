@@ -7,8 +7,8 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from agenttool_otel.call.argument_secrets import redacted_input
 from agenttool_otel.call.invocation import Invocation
+from agenttool_otel.call.recording.argument_secrets import redacted_input
 from agenttool_otel.names import MutationSource
 from agenttool_otel.redaction import Redactor
 from agenttool_otel.values.pointers import unescape_token

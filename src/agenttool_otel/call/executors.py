@@ -18,27 +18,27 @@ from typing import Any
 
 from opentelemetry import context as otel_context
 
-from agenttool_otel.call.effects import Execute
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.running.far import FarHandle, far_handle
 from agenttool_otel.call.running.handle import running_body
+from agenttool_otel.call.steps import Execute
 from agenttool_otel.context.context import current_context, run_in_context
 from agenttool_otel.errors import ToolFailed
 from agenttool_otel.values.inspection import short_name
 
 
-def takes(executor: Executor, effect: Execute) -> bool:
+def takes(executor: Executor, step: Execute) -> bool:
     """Tell whether a body runs there: a coroutine function needs no thread, and stays in
     its own loop.
     """
-    return not (effect.is_async and isinstance(executor, ThreadPoolExecutor))
+    return not (step.is_async and isinstance(executor, ThreadPoolExecutor))
 
 
-def submit(call: Invocation, executor: Executor, effect: Execute) -> Future[Any]:
+def submit(call: Invocation, executor: Executor, step: Execute) -> Future[Any]:
     """Start a body there, with the context of the call."""
     if isinstance(executor, ThreadPoolExecutor):
         return executor.submit(
-            contextvars.copy_context().run, effect.target, *effect.args, **effect.kwargs
+            contextvars.copy_context().run, step.target, *step.args, **step.kwargs
         )
     from opentelemetry import propagate  # it looks for every propagator that is installed
 
@@ -51,9 +51,9 @@ def submit(call: Invocation, executor: Executor, effect: Execute) -> Future[Any]
         and _is_near(executor)
     ):
         far = far_handle(call.handle)
-    named = _named(effect.target)
+    named = _named(step.target)
     future = executor.submit(
-        run_in_context, current_context(), _run, named, effect.args, effect.kwargs, carrier, far
+        run_in_context, current_context(), _run, named, step.args, step.kwargs, carrier, far
     )
     if far is not None:
         future.add_done_callback(far.end)

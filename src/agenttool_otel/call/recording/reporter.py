@@ -1,0 +1,94 @@
+"""Progress of a running tool: ordered, at most ten reports a second, to events, sinks and listeners."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from functools import partial
+from typing import Any, Final
+
+from agenttool_otel.call.invocation import Invocation
+from agenttool_otel.call.recording.recorder import Recorder
+from agenttool_otel.call.running.handle import progress_listeners
+from agenttool_otel.call.running.progress import Listener
+from agenttool_otel.names import Attr, Event, ProgressStatus
+from agenttool_otel.records import ExternalMapping, ToolProgress
+
+_TEXTS: Final = ("message", "current_step")
+"""Fields of a report in which a tool may repeat its arguments."""
+
+
+class Reporter:
+    """Passes on what a running call reports."""
+
+    __slots__ = ("emit", "every_step", "recorder")
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+        self.emit = recorder.emit
+        self.every_step = recorder.verbose or bool(recorder.telemetry.settings.progress)
+
+    def map(self, call: Invocation, mappings: Iterable[ExternalMapping]) -> None:
+        """Add native ids to a call, redacted."""
+        for mapping in mappings:
+            given = mapping.model_dump(mode="json", exclude_none=True)
+            shown = self.recorder.redacted_object(given)
+            call.mappings = [*call.mappings, type(mapping).model_construct(**shown)]
+
+    def lost(self, error: Exception) -> None:
+        """Count a report that could not be made."""
+        self.recorder.telemetry.losses.note("progress", error)
+
+    def progress(self, call: Invocation, sequence: int, facts: dict[str, Any]) -> None:
+        """Emit one progress record: as an event, to sinks and to listeners."""
+        telemetry = self.recorder.telemetry
+        listeners = [*telemetry.settings.progress]
+        listeners += [listener for listener, _ in progress_listeners.get()]
+        try:
+            shown = self._shown(call, facts)
+            self.recorder.emit(call, Event.INVOCATION_PROGRESS, _attributes(sequence, shown))
+            if not listeners and not telemetry.events.sinks:
+                return
+            shown["elapsed_ms"] = int((time.perf_counter() - call.t0) * 1000)
+            record = ToolProgress(invocation_id=call.id, sequence=sequence, **shown)
+            if telemetry.events.sinks:
+                self._put(record)
+        except Exception as error:
+            self.lost(error)
+            return
+        for listener in listeners:
+            if call.told_later is None:
+                self._give(listener, record)
+            else:
+                call.told_later.append(partial(self._give, listener, record))
+
+    def _shown(self, call: Invocation, facts: dict[str, Any]) -> dict[str, Any]:
+        shown = dict(facts)
+        for name in _TEXTS:
+            if name in shown:
+                shown[name] = self.recorder.said(call, str(shown[name]))
+        if shown.get("percent") is not None:
+            shown["percent"] = min(100.0, max(0.0, float(shown["percent"])))
+        return shown
+
+    def _put(self, record: ToolProgress) -> None:
+        """Give the record to sinks, without its texts where content is not captured."""
+        texts = None if self.recorder.captures else set(_TEXTS)
+        shown = record.model_dump(mode="json", exclude_none=True, exclude=texts)
+        self.recorder.telemetry.events.put(lambda: [("tool_progress", shown)])
+
+    def _give(self, listener: Listener, record: ToolProgress) -> None:
+        try:
+            listener(record)
+        except BaseException as error:  # other people's code, which may raise anything
+            self.recorder.telemetry.losses.note("progress", error)
+
+
+def _attributes(sequence: int, facts: dict[str, Any]) -> dict[str, Any]:
+    attributes: dict[str, Any] = {
+        Attr.PROGRESS_SEQUENCE: sequence,
+        Attr.PROGRESS_STATUS: str(ProgressStatus(facts["status"])),
+    }
+    if facts.get("percent") is not None:
+        attributes[Attr.PROGRESS_PERCENT] = facts["percent"]
+    return attributes
