@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import inspect
 import logging
-from typing import Any, get_args
+from typing import Any, get_args, get_type_hints
 
 import pytest
 
 from agenttool_otel import ConfigurationError, govern
-from agenttool_otel.catalog.options import GovernOptions
+from agenttool_otel.catalog.options import GROUPS, GovernOptions
 from agenttool_otel.catalog.vocabulary import _hints
 from agenttool_otel.names import (
     InterruptBehavior,
@@ -112,10 +112,13 @@ def test_every_word_of_a_closed_vocabulary_can_be_stated() -> None:
 
 
 def test_every_keyword_is_described() -> None:
-    # Python 3.13 takes the indentation away itself
-    described = inspect.cleandoc(GovernOptions.__doc__ or "")
-    for name in GovernOptions.__annotations__:
-        assert f"\n    {name}: " in described, name
+    classes = get_type_hints(GovernOptions)
+    facts_of = {classes[group]: facts for group, facts in GROUPS.items()}
+    for options, names in {GovernOptions: GROUPS, **facts_of}.items():
+        # Python 3.13 takes the indentation away itself
+        described = inspect.cleandoc(options.__doc__ or "")
+        for name in names:
+            assert f"\n    {name}: " in described, name
 
 
 def test_arguments_that_no_schema_lists_may_be_sensitive() -> None:

@@ -57,6 +57,8 @@ twice = govern(read_only=True)(bare.__wrapped__)
 reveal_type(twice.tool)  # R: agenttool_otel.call.tool.GovernedTool
 govern(read_onyl=True)  # E: call-overload
 governor.govern(read_onyl=True)  # E: call-overload
+govern(permission={"risk_levle": "low"})  # E: call-overload
+govern(permission={"risk_level": "low"}, execution={"timeout_ms": 500})
 
 
 async def awaits() -> None:

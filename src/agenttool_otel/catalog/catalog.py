@@ -20,6 +20,7 @@ from agenttool_otel.catalog.entry import (
     declared_entry,
     governed_entry,
 )
+from agenttool_otel.catalog.groups import flat_options
 from agenttool_otel.catalog.options import GovernOptions
 from agenttool_otel.catalog.registry import HasSpec, Registry
 from agenttool_otel.catalog.search import ToolIndex, text_of
@@ -98,6 +99,7 @@ class Catalog:
             ConfigurationError: the id, or an alias, is another tool's, or has characters outside
                 the alphabet; or a fact can't be used.
         """
+        facts = flat_options(facts)
         check_options(facts)
         origin = Origin(provider, loader, tuple(facts.items()))
         if isinstance(tool, (ToolDeclaration, DeferredToolRef)):
@@ -141,6 +143,7 @@ class Catalog:
             raise ConfigurationError(
                 "a catalog is an object whose member tools is a list of declarations"
             )
+        facts = flat_options(facts)
         check_options(facts)
         origin = Origin(provider, loader, tuple(facts.items()))
         refused: list[ConfigurationError] = []

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
 
-from agenttool_otel.catalog.options import GovernOptions, RetryOptions
+from agenttool_otel.catalog.options import GROUPS, RetryOptions
 from agenttool_otel.catalog.parameters import Parameters
 from agenttool_otel.context.validate import did_you_mean, maybe_text, one_of, texts, truth
 from agenttool_otel.errors import ConfigurationError
@@ -49,10 +49,19 @@ _SAFETY: Final = ("read_only", "destructive", "open_world", "concurrency_safe")
 
 
 def check_options(options: Mapping[str, Any]) -> None:
-    """Check names, types and words of what was stated about a tool."""
+    """Check names, types and words of what was stated about a tool, each fact alone (see
+    ``flat_options``).
+
+    Args:
+        options: the facts.
+
+    Raises:
+        ConfigurationError: a name, a type or a word of a closed vocabulary is not known.
+    """
     hints = _hints()
     for name in sorted(options.keys() - hints.keys(), key=str):
-        raise ConfigurationError(f"govern does not know {name!r}{did_you_mean(name, hints)}")
+        near = did_you_mean(name, [*hints, *GROUPS])
+        raise ConfigurationError(f"govern does not know {name!r}{near}")
     for name, value in options.items():
         if name in _SAFETY:
             _check_safety(name, value)
@@ -175,10 +184,14 @@ def _warn_unknown(name: str, word: str, known: Sequence[str]) -> None:
 
 @cache
 def _hints() -> dict[str, Any]:
-    """The keywords and what each takes; where an enumeration or a text is taken, the text's words
-    count.
+    """Return the facts and what each takes; where an enumeration or a text is taken, the text's
+    words count.
     """
-    return {name: _words(hint) for name, hint in get_type_hints(GovernOptions).items()}
+    hints: dict[str, Any] = {}
+    for facts in GROUPS.values():
+        for name, hint in facts.items():
+            hints[name] = _words(hint)
+    return hints
 
 
 def _words(hint: Any) -> Any:

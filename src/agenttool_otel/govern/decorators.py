@@ -27,6 +27,7 @@ from agenttool_otel.call.streams import astream, stream
 from agenttool_otel.call.target import Target
 from agenttool_otel.call.tool import GovernedTool, shape_of
 from agenttool_otel.catalog import GovernOptions, declare_function
+from agenttool_otel.catalog.groups import flat_options
 from agenttool_otel.catalog.reader import below_reader
 from agenttool_otel.context.context import current_context, current_mappings, current_native_call
 from agenttool_otel.errors import ConfigurationError, InstanceMissing
@@ -237,7 +238,8 @@ def govern(target: Any = None, /, **options: Unpack[GovernOptions]) -> Any:
 
     Args:
         target: the tool.
-        options: facts of the tool, by the standard's names; see GovernOptions.
+        options: facts of the tool, by the standard's names, alone (``risk_level="low"``) or grouped
+          by record (``permission={"risk_level": "low"}``); see GovernOptions.
 
     Returns:
         The governed tool, of the same kind; functions gain ``.tool``. Without a target, a
@@ -259,6 +261,7 @@ def govern_with(governor: Governor | None, target: Any, options: GovernOptions) 
     """
     if target is None:
         return lambda function: govern_with(governor, function, options)
+    options = flat_options(options)
     if isinstance(target, (GovernedFunction, BoundGovernedFunction)):
         if options:
             raise ConfigurationError("this tool is governed already; state its facts in one place")

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from agenttool_otel.catalog import GovernOptions
+from agenttool_otel.catalog.groups import flat_options
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.values.tables import load_table
 
@@ -47,7 +48,9 @@ def facts_in_metadata(tool: Any) -> GovernOptions:
         return GovernOptions()
     hints = {fact: metadata[hint] for hint, fact in _HINTS if isinstance(metadata.get(hint), bool)}
     stated = metadata.get(_KEY)
-    return cast(GovernOptions, {**hints, **stated} if isinstance(stated, Mapping) else hints)
+    if not isinstance(stated, Mapping):
+        return cast(GovernOptions, hints)
+    return cast(GovernOptions, {**hints, **flat_options(stated)})
 
 
 def server_facts(server: str, *, prefix: str = "") -> dict[str, GovernOptions]:
@@ -106,7 +109,7 @@ def options_for(facts: Mapping[str, GovernOptions], name: str) -> GovernOptions:
         raise ConfigurationError(
             f"the facts of {key!r} have to be an object, not {type(stated).__name__}"
         )
-    return stated
+    return flat_options(stated)
 
 
 def options_of(
