@@ -13,7 +13,8 @@ from typing import Any, Final, NamedTuple
 
 from agenttool_otel.errors import PolicyLoadError
 from agenttool_otel.policy.bundles.bundle import Bundle
-from agenttool_otel.policy.rego.syntax import Module, Path, Program, Rule, parse_program, walk
+from agenttool_otel.policy.rego.syntax import Module, Path, Program, Rule, parse_program
+from agenttool_otel.policy.rego.tree import walk
 
 RULES: Final[Path] = ("agenttool", "rules")
 """The package whose sub-packages are the concerns of the stock decision."""

@@ -14,8 +14,8 @@ from functools import cache
 from typing import Any, Final, NamedTuple, get_type_hints, is_typeddict
 
 from agenttool_otel.errors import PolicyLoadError
-from agenttool_otel.policy.engines.rvm_safety import first_word, only, value_nodes
-from agenttool_otel.policy.rego.syntax import Module, Path, Program, Rule, walk
+from agenttool_otel.policy.rego.syntax import Module, Path, Program, Rule
+from agenttool_otel.policy.rego.tree import Node, first_word, only, value_nodes, walk
 from agenttool_otel.policy.types import PolicyInput
 
 _COMPREHENSIONS: Final = frozenset({"SetCompr", "ArrayCompr", "ObjectCompr"})
@@ -47,53 +47,63 @@ class Edits:
         """Put something in the place of a part."""
         self._changes.append(_Change(start, 1, end, text))
 
-    def end_of(self, query: dict[str, Any]) -> int:
+    def end_of(self, query: Node) -> int:
         """Return where statements can follow those of a body, which gets braces where it
         has none.
         """
-        start, end = query["span"]["start"], query["span"]["end"]
+        start: int = query["span"]["start"]
+        end: int = query["span"]["end"]
         if self._text[start : start + 1] in (b"{", b"|"):
-            return int(end) - 1
+            return end - 1
+        # deny contains "x" if input.a: its span may end before its last word does
         end = max(node["span"]["end"] for node in walk(query) if "span" in node)
         if self._text[end : end + 1] in (b'"', b"`"):
             end += 1  # the tree gives the place of a string without its quotes
         if start not in self._braced:
             self._braced.add(start)
-            self._changes += [_Change(start, -2, start, "{ "), _Change(end, 3, end, " }")]
-        return int(end)
+            self._changes.append(_Change(start, -2, start, "{ "))
+            self._changes.append(_Change(end, 3, end, " }"))
+        return end
 
-    def begin(self, query: dict[str, Any], statement: str) -> None:
+    def begin(self, query: Node, statement: str) -> None:
         """Put a statement before those of a body."""
-        start = query["span"]["start"]
+        at: int = query["span"]["start"]
         self.end_of(query)
-        at = start if start in self._braced else start + 1
+        if at not in self._braced:
+            at += 1  # after the body's own brace
         self._changes.append(_Change(at, -1, at, f" {statement}; "))
 
-    def bind(self, span: dict[str, int], query: dict[str, Any]) -> None:
+    def bind(self, span: dict[str, int], query: Node) -> None:
         """Put a variable in the place of a part, and give it the part's value at the end of
         a body.
         """
-        start, end, name = span["start"], span["end"], f"value_{span['start']}__"
+        start = span["start"]
+        end = span["end"]
+        name = f"value_{start}__"
         at = self.end_of(query)
+        statement = f"{self._separator(at)}some {name}; {name} = "
         self._changes.append(_Change(start, 0, end, name))
-        self._changes.append(
-            _Change(at, 2, at, f"{self._separator(at)}some {name}; {name} = ", (start, end))
-        )
+        self._changes.append(_Change(at, 2, at, statement, moved=(start, end)))
 
     def _separator(self, at: int) -> str:
         """What divides a statement from the one before it; the lines of the text stay what
         they are.
         """
-        first = all(change.moved is None or change.at != at for change in self._changes)
-        return " " if first and self._text[:at].rstrip(b" \t").endswith(b"\n") else "; "
+        for change in self._changes:
+            if change.moved is not None and change.at == at:
+                return "; "
+        before = self._text[:at].rstrip(b" \t")
+        return " " if before.endswith(b"\n") else "; "
 
     def unify(self, span: dict[str, int], name: str) -> None:
-        """Change an assignment to the variable at a place."""
-        operator = self._text.index(b":=", span["end"])
-        if self._text[span["end"] : operator].strip():
+        """Change an assignment to the variable at a place: ``x := y`` to ``some x; x = y``."""
+        start = span["start"]
+        end = span["end"]
+        operator = self._text.index(b":=", end)
+        if self._text[end:operator].strip():
             raise Uneditable(f"the assignment to {name} can't be found")
         if name != "_":
-            self._changes.append(_Change(span["start"], 0, span["start"], f"some {name}; "))
+            self._changes.append(_Change(start, 0, start, f"some {name}; "))
         self.replace(operator, operator + 2, "=")
 
     def edited(self) -> str:
@@ -103,16 +113,23 @@ class Edits:
     def _part(self, start: int, end: int, without: tuple[int, int] | None = None) -> bytes:
         pieces: list[bytes] = []
         whole = end == len(self._text)
-        for change in sorted(self._changes, key=lambda item: item[:3]):
+        for change in sorted(self._changes, key=_in_order):
             if change.at < start or (change.at >= end and not whole):
                 continue  # in another part, or in what a change before it has replaced
             if change.order == 0 and (change.at, change.until) == without:
                 continue  # its own
-            pieces += [self._text[start : change.at], change.text.encode("utf-8")]
+            pieces.append(self._text[start : change.at])
+            pieces.append(change.text.encode("utf-8"))
             if change.moved is not None:
-                pieces += [self._part(*change.moved, without=change.moved)]
+                moved = self._part(*change.moved, without=change.moved)
+                pieces.append(moved)
             start = change.until
-        return b"".join([*pieces, self._text[start:end]])
+        pieces.append(self._text[start:end])
+        return b"".join(pieces)
+
+
+def _in_order(change: _Change) -> tuple[int, int, int]:
+    return change.at, change.order, change.until
 
 
 class Definedness:
@@ -125,29 +142,34 @@ class Definedness:
             if kind == "Default" or "Set" in value["head"]:
                 self._total.add(rule.path)
 
-    def unproven(self, node: Any, rule: Rule) -> Iterator[dict[str, Any]]:
+    def unproven(self, node: Any, rule: Rule) -> Iterator[Node]:
         """Yield the smallest parts of an expression that may have no value."""
         kind, value = only(node)
         if kind in _ALWAYS:
             return
-        if kind in ("Set", "Array"):
-            for item in value["items"]:
-                yield from self.unproven(item, rule)
-        elif kind == "Object":
-            for _, name, content in value["fields"]:
-                yield from self.unproven(name, rule)
-                yield from self.unproven(content, rule)
-        elif kind in ("BinExpr", "ArithExpr", "BoolExpr"):
-            yield from self.unproven(value["lhs"], rule)
-            yield from self.unproven(value["rhs"], rule)
-        elif kind == "Call" and self._is_builtin(value, rule):
-            # guarded: it has a value, or the machine stops
-            for argument in value["params"]:
-                yield from self.unproven(argument, rule)
+        parts = self._parts(kind, value, rule)
+        if parts is not None:
+            for part in parts:
+                yield from self.unproven(part, rule)
         elif not self._has_value(kind, node, rule):
             yield node
 
-    def _is_builtin(self, call: dict[str, Any], rule: Rule) -> bool:
+    def _parts(self, kind: str, value: Node, rule: Rule) -> list[Any] | None:
+        """Return the parts whose values an expression needs, where it has a value by them alone."""
+        if kind in ("Set", "Array"):
+            items: list[Any] = value["items"]
+            return items
+        if kind == "Object":
+            return [part for _, *pair in value["fields"] for part in pair]
+        if kind in ("BinExpr", "ArithExpr", "BoolExpr"):
+            return [value["lhs"], value["rhs"]]
+        if kind == "Call" and self._is_builtin(value, rule):
+            # guarded: it has a value, or the machine stops
+            arguments: list[Any] = value["params"]
+            return arguments
+        return None
+
+    def _is_builtin(self, call: Node, rule: Rule) -> bool:
         start = first_word(call["fcn"])
         return any(item.start == start and item.name not in _MAY_BE_EMPTY for item in rule.calls)
 
@@ -155,8 +177,10 @@ class Definedness:
         if kind not in ("Var", "RefDot", "RefBrack"):
             return False
         start = first_word(node)
-        reference = next((item for item in rule.references if item.start == start), None)
-        if reference is None:
+        for reference in rule.references:
+            if reference.start == start:
+                break
+        else:
             return kind == "Var"  # a local variable; where it got its value, that was checked
         if not reference.whole:
             return False
@@ -167,7 +191,7 @@ class Definedness:
 
 @cache
 def _always_there(path: Path) -> bool:
-    """Whether each document that fits the input's schema has a value at a path."""
+    """Return whether each document that fits the input's schema has a value at a path."""
     annotation: Any = PolicyInput
     for segment in path:
         if not is_typeddict(annotation):
@@ -186,27 +210,41 @@ def bind_values(rule: Rule, defined: Definedness, edits: Edits) -> None:
     spec = rule.node.get("Spec")
     if spec is None:
         return
-    (head_kind, head), bodies = only(spec["head"]), spec["bodies"]
+    head_kind, head = only(spec["head"])
+    bodies = spec["bodies"]
     if head_kind == "Set":
         _bind(head["key"], bodies, rule, defined, edits)
     # an else is tried where the value before it is undefined; none comes after the last
-    for value, body in list(zip(value_nodes(spec), bodies, strict=False))[:-1]:
+    values = value_nodes(spec)[:-1]
+    for value, body in zip(values, bodies, strict=False):
         _bind(value, [body], rule, defined, edits)
     for node in rule.nodes:
         for kind in _COMPREHENSIONS & node.keys():
+            comprehension = node[kind]
             for term in ("term", "key", "value"):
-                if term in node[kind]:
-                    _bind(node[kind][term], [node[kind]], rule, defined, edits)
+                if term in comprehension:
+                    _bind(comprehension[term], [comprehension], rule, defined, edits)
 
 
-def _bind(value: Any, bodies: list[Any], rule: Rule, defined: Definedness, edits: Edits) -> None:
-    parts = [] if value is None else list(defined.unproven(value, rule))
-    if parts and (len(bodies) != 1 or not bodies[0]["query"]["stmts"]):
+def _bind(
+    value: Any,
+    bodies: list[Any],
+    rule: Rule,
+    defined: Definedness,
+    edits: Edits,
+) -> None:
+    if value is None:
+        return
+    parts = list(defined.unproven(value, rule))
+    if not parts:
+        return
+    if len(bodies) != 1 or not bodies[0]["query"]["stmts"]:
         raise Uneditable(
             f"{rule.file}:{rule.line}: {rule.name}: its value may be undefined; assign it to a variable in a body"
         )
     for part in parts:
-        edits.bind(only(part)[1]["span"], bodies[0]["query"])
+        _, content = only(part)
+        edits.bind(content["span"], bodies[0]["query"])
 
 
 def rewritten(program: Program) -> dict[str, str]:

@@ -18,7 +18,7 @@ from agenttool_otel.errors import PolicyEvaluationError
 from agenttool_otel.policy.bundles.bundle import Bundle
 from agenttool_otel.policy.bundles.check import entry_path
 from agenttool_otel.policy.engines.rewriting import Definedness, Edits, Uneditable, bind_values
-from agenttool_otel.policy.engines.rvm_safety import Safety, only
+from agenttool_otel.policy.engines.rvm_safety import Safety
 from agenttool_otel.policy.rego.builtins import NONDETERMINISTIC
 from agenttool_otel.policy.rego.native import (
     UNDEFINED,
@@ -26,7 +26,8 @@ from agenttool_otel.policy.rego.native import (
     new_machine,
     regorus_module,
 )
-from agenttool_otel.policy.rego.syntax import Call, Program, Rule, calls_with_arguments, walk
+from agenttool_otel.policy.rego.syntax import Call, Program, Rule, calls_with_arguments
+from agenttool_otel.policy.rego.tree import Node, assigned_variable, only, variable, walk
 from agenttool_otel.values.tables import load_table
 
 _GUARD: Final = "agenttool_guard"
@@ -52,46 +53,80 @@ class CompiledProgram(NamedTuple):
 def compile_program(
     bundle: Bundle, program: Program, entry_points: Sequence[str]
 ) -> CompiledProgram:
-    """Compile a bundle, if that is safe."""
-    rules: dict[int, Rule] = {}
-    for entry_point in entry_points:
-        rules.update((id(rule), rule) for rule in program.reachable(entry_path(entry_point)))
-    safety, defined = Safety(program), Definedness(program)
-    for problem in safety.problems(list(rules.values())):
+    """Compile a bundle, if that is safe.
+
+    Args:
+        bundle: the bundle, for its data.
+        program: its modules as a tree.
+        entry_points: full names of the rules that the machine will be asked for.
+    """
+    rules = _reachable_rules(program, entry_points)
+    safety = Safety(program)
+    for problem in safety.problems(rules):
         return CompiledProgram(b"", problem)
     edits = {module.file: Edits(module) for module in program.modules}
-    guards: dict[str, str] = {}
-    for rule in rules.values():
-        for call, arguments in calls_with_arguments(rule):
-            if (guard := _guard(call, arguments, rule, safety, guards)) is not None:
-                edits[rule.file].replace(call.start, call.end, f"data.{_GUARD}.{guard}")
+    guards = _guard_calls(rules, safety, edits)
     try:
-        for rule in rules.values():
-            bind_values(rule, defined, edits[rule.file])
-            _check_values(rule, defined, edits[rule.file])
-        for rule, body in safety.doubtful_bodies(list(rules.values())):
-            if body is None or not body["query"]["stmts"]:
-                return CompiledProgram(
-                    b"", f"{rule.file}:{rule.line}: {rule.name}: could have several values"
-                )
-            edits[rule.file].begin(body["query"], f"data.{_GUARD}.stop(0)")
+        _edit_bodies(rules, program, safety, edits)
         modules = [(module.file, edits[module.file].edited()) for module in program.modules]
     except Uneditable as error:
         return CompiledProgram(b"", str(error))
-    text = "\n\n".join([f"package {_GUARD}", _STOP, *guards.values()])
+    guard_text = "\n\n".join([f"package {_GUARD}", _STOP, *guards.values()])
+    modules.append((f"{_GUARD}.rego", guard_text))
     try:
         # no variable for the native program: a panic's traceback would carry it to other threads
         # (native.py)
         binary = (
             regorus_module()
-            .Program.compile_from_modules(
-                bundle.data_json, [*modules, (f"{_GUARD}.rego", text)], list(entry_points)
-            )
+            .Program.compile_from_modules(bundle.data_json, modules, list(entry_points))
             .serialize_binary()
         )
         return CompiledProgram(bytes(binary))
     except Exception as error:
-        return CompiledProgram(b"", str(error).split("Stack backtrace:")[0].strip()[-300:])
+        message = str(error).split("Stack backtrace:")[0].strip()
+        return CompiledProgram(b"", message[-300:])
+
+
+def _reachable_rules(program: Program, entry_points: Sequence[str]) -> list[Rule]:
+    rules: dict[int, Rule] = {}
+    for entry_point in entry_points:
+        for rule in program.reachable(entry_path(entry_point)):
+            rules[id(rule)] = rule
+    return list(rules.values())
+
+
+def _guard_calls(rules: list[Rule], safety: Safety, edits: dict[str, Edits]) -> dict[str, str]:
+    """Let each call that can fail go through a guard; return the text of the guards by name."""
+    guards: dict[str, str] = {}
+    for rule in rules:
+        for call, arguments in calls_with_arguments(rule):
+            if _never_fails(call, arguments, rule, safety):
+                continue
+            name = f"guarded_{call.name.replace('.', '_')}_{call.arity}"
+            guards[name] = _guard_text(name, call)
+            edits[rule.file].replace(call.start, call.end, f"data.{_GUARD}.{name}")
+    return guards
+
+
+def _edit_bodies(
+    rules: list[Rule],
+    program: Program,
+    safety: Safety,
+    edits: dict[str, Edits],
+) -> None:
+    """Make the bodies mean in compiled form what they mean in the interpreter.
+
+    Raises:
+        Uneditable: there is a body of which that can't be made.
+    """
+    defined = Definedness(program)
+    for rule in rules:
+        bind_values(rule, defined, edits[rule.file])
+        _check_values(rule, defined, edits[rule.file])
+    for rule, body in safety.doubtful_bodies(rules):
+        if body is None or not body["query"]["stmts"]:
+            raise Uneditable(f"{rule.file}:{rule.line}: {rule.name}: could have several values")
+        edits[rule.file].begin(body["query"], f"data.{_GUARD}.stop(0)")
 
 
 def _check_values(rule: Rule, defined: Definedness, edits: Edits) -> None:
@@ -101,48 +136,62 @@ def _check_values(rule: Rule, defined: Definedness, edits: Edits) -> None:
     spec = rule.node.get("Spec")
     if spec is None:
         return
-    for number, argument in enumerate(only(spec["head"])[1].get("args") or []):
-        for node in walk(argument):
-            if node.get("Var", {}).get("value") == "_":
-                span = node["Var"]["span"]
-                edits.replace(span["start"], span["end"], f"ignored_{number}_{span['start']}")
+    _name_ignored_arguments(spec, edits)
     for body in spec["bodies"]:
-        if any("AssignExpr" in item for item in walk(body["query"]["stmts"])):
+        statements = body["query"]["stmts"]
+        if any("AssignExpr" in node for node in walk(statements)):
             edits.end_of(body["query"])
-    for item in rule.nodes:
-        assignment = item.get("AssignExpr")
-        if assignment is None or assignment["op"] != "ColEq" or "Var" not in assignment["lhs"]:
+    for node in rule.nodes:
+        name = assigned_variable(node)
+        if name is None:
             continue
+        assignment = node["AssignExpr"]
         if any(defined.unproven(assignment["rhs"], rule)):
-            edits.unify(assignment["lhs"]["Var"]["span"], assignment["lhs"]["Var"]["value"])
+            edits.unify(assignment["lhs"]["Var"]["span"], name)
 
 
-def _guard(
-    call: Call, arguments: list[Any], rule: Rule, safety: Safety, guards: dict[str, str]
-) -> str | None:
-    """Return the name of the guard that a call needs, making it when it is new; ``None``: it can't
-    fail.
-    """
+def _name_ignored_arguments(spec: Node, edits: Edits) -> None:
+    """Write ``f(ignored_0_12)`` for ``f(_)``, which the machine calls with an undefined value."""
+    _, head = only(spec["head"])
+    for number, argument in enumerate(head.get("args") or []):
+        for node in walk(argument):
+            if variable(node) == "_":
+                span = node["Var"]["span"]
+                start = span["start"]
+                edits.replace(start, span["end"], f"ignored_{number}_{start}")
+
+
+def _never_fails(call: Call, arguments: list[Any], rule: Rule, safety: Safety) -> bool:
+    """Return whether a builtin is shown to get arguments of the types that it takes."""
     if call.name in _TOTAL:
-        return None
+        return True
     types = [safety.type_of(argument, rule) for argument in arguments]
     wanted = _TYPES["arguments"].get(call.name, ())
-    if len(wanted) == len(types) > 0 and all(
-        not allowed or kind in allowed for kind, allowed in zip(types, wanted, strict=True)
-    ):
-        return None
+    if types and len(wanted) == len(types) and all(map(_is_allowed, types, wanted)):
+        return True
+    # concat(", ", ["a", input.b]) fails if b is no string: each item has to be one
     if call.name == "concat" and types[0] == "string":
         items = arguments[1].get("Array", {}).get("items")
-        if items is not None and all(safety.type_of(item, rule) == "string" for item in items):
-            return None
-    name = f"guarded_{call.name.replace('.', '_')}_{call.arity}"
+        if items is None:
+            return False
+        return all(safety.type_of(item, rule) == "string" for item in items)
+    return False
+
+
+def _is_allowed(kind: str | None, allowed: Sequence[str]) -> bool:
+    return not allowed or kind in allowed
+
+
+def _guard_text(name: str, call: Call) -> str:
+    """Return the function that calls a builtin, and stops the machine where that has no value."""
     parameters = ", ".join(f"a{index}" for index in range(call.arity))
-    # a builtin has no value exactly when it has failed
-    answer = "stop(0)" if call.name in NONDETERMINISTIC else f"{call.name}({parameters})"
-    guards[name] = (
-        f"{name}({parameters}) := answer if {{\n\tsome answer\n\tanswer = {answer}\n}} else := stop(0)"
-    )
-    return name
+    if call.name in NONDETERMINISTIC:
+        answer = "stop(0)"
+    else:
+        # a builtin has no value exactly when it has failed
+        answer = f"{call.name}({parameters})"
+    body = f"{{\n\tsome answer\n\tanswer = {answer}\n}}"
+    return f"{name}({parameters}) := answer if {body} else := stop(0)"
 
 
 class Machine:

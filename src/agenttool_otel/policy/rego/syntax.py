@@ -11,18 +11,17 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import takewhile
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, NoReturn
 
 from agenttool_otel.errors import PolicyLoadError
 from agenttool_otel.policy.rego.native import native_error, new_engine
+from agenttool_otel.policy.rego.tree import Node, first_word, only, walk
 
 Path = tuple[str, ...]
 """A path below ``data`` or ``input``, one constant segment each."""
 
 _MAX_NESTING: Final = 64
 _TOKEN: Final = re.compile(r'"(?:[^"\\\n]|\\.)*"|`[^`]*`|#[^\n]*|[\[({]|[\])}]|\n')
-_NOTHING: Final[tuple[list[Rule], list[Rule]]] = [], []
 _SCOPES: Final = frozenset({"input", "data"})
 VIEWS: Final = frozenset({"is_object", "is_string", "object.keys", "empty"})
 """Builtins whose answer depends on less than their argument, and comparing with an empty string."""
@@ -58,7 +57,7 @@ class Rule:
     path: Path  # path below ``data``, as far as it is constant
     file: str  # path of its module
     line: int  # first line
-    node: dict[str, Any]  # the syntax tree
+    node: Node  # the syntax tree
     references: list[Reference] = field(default_factory=list)  # what it refers to
     calls: list[Call] = field(default_factory=list)  # builtins that it calls
     # paths of the functions it calls, with the line and the byte offset of the call
@@ -67,10 +66,10 @@ class Rule:
     # names of local variables that are also rules of its package
     shadows: set[str] = field(default_factory=set)
 
-    _nodes: list[dict[str, Any]] = field(default_factory=list)
+    _nodes: list[Node] = field(default_factory=list)
 
     @property
-    def nodes(self) -> list[dict[str, Any]]:
+    def nodes(self) -> list[Node]:
         """Every object of its tree."""
         if not self._nodes:
             self._nodes = list(walk(self.node))
@@ -99,8 +98,9 @@ class Program:
     """All modules of a bundle."""
 
     modules: list[Module]  # the modules, in the order of their paths
-    # rules at and below each path
-    _index: dict[Path, tuple[list[Rule], list[Rule]]] = field(default_factory=dict)
+    # rules by their path, and by each path above it
+    _at: dict[Path, list[Rule]] = field(default_factory=dict)
+    _below: dict[Path, list[Rule]] = field(default_factory=dict)
 
     @property
     def rules(self) -> Iterator[Rule]:
@@ -112,22 +112,24 @@ class Program:
         for module in self.modules:
             module.text = ""
             for rule in module.rules:
-                rule.node, rule._nodes = {}, []
+                rule.node = {}
+                rule._nodes = []
 
     def matching(self, path: Path) -> list[Rule]:
         """Return the rules that a reference to a path can reach: those at, above and below it."""
-        if not self._index:
-            index: dict[Path, tuple[list[Rule], list[Rule]]] = {}
-            for rule in self.rules:
-                for size in range(len(rule.path) + 1):
-                    index.setdefault(rule.path[:size], ([], []))[size < len(rule.path)].append(rule)
-            self._index = index
-        found = [
-            rule
-            for size in range(len(path) + 1)
-            for rule in self._index.get(path[:size], _NOTHING)[0]
-        ]
-        return found + self._index.get(path, _NOTHING)[1]
+        if not self._at:
+            self._make_index()
+        found: list[Rule] = []
+        for size in range(len(path) + 1):
+            found += self._at.get(path[:size], ())
+        found += self._below.get(path, ())
+        return found
+
+    def _make_index(self) -> None:
+        for rule in self.rules:
+            self._at.setdefault(rule.path, []).append(rule)
+            for size in range(len(rule.path)):
+                self._below.setdefault(rule.path[:size], []).append(rule)
 
     def reachable(self, start: Path) -> list[Rule]:
         """Return the rules that a query of a path can evaluate, transitively."""
@@ -172,7 +174,29 @@ def check_nesting(file: str, text: str) -> None:
 
 
 def parse_program(modules: Mapping[str, str]) -> Program:
-    """Parse the modules of a bundle."""
+    """Parse the modules of a bundle.
+
+    Args:
+        modules: Rego text by file.
+
+    Raises:
+        PolicyLoadError: a module can't be parsed; with file and line.
+    """
+    parsed = [_Reader(tree).module() for tree in _trees(modules)]
+    # rules of one package see each other by name alone, whatever file they are in
+    names: dict[Path, set[str]] = {module.package: set() for module in parsed}
+    for module in parsed:
+        size = len(module.package)
+        for rule in module.rules:
+            if len(rule.path) > size:
+                names[module.package].add(rule.path[size])
+    for module in parsed:
+        for rule in module.rules:
+            _Resolver(module, rule, names[module.package]).run()
+    return Program(parsed)
+
+
+def _trees(modules: Mapping[str, str]) -> list[Node]:
     engine = new_engine()
     for file, text in modules.items():
         check_nesting(file, text)
@@ -181,95 +205,130 @@ def parse_program(modules: Mapping[str, str]) -> Program:
         except BaseException as error:
             raise native_error(error, PolicyLoadError, f"{file}: ") from None
     try:
-        trees = json.loads(engine.get_ast_as_json())
+        trees: list[Node] = json.loads(engine.get_ast_as_json())
     except BaseException as error:
         raise native_error(error, PolicyLoadError, "the syntax tree can't be read: ") from None
-    parsed = [_Reader(tree).module() for tree in trees]
-    names = {module.package: set[str]() for module in parsed}
-    for module in parsed:
-        size = len(module.package)
-        names[module.package].update(
-            rule.path[size] for rule in module.rules if len(rule.path) > size
-        )
-    for module in parsed:
-        for rule in module.rules:
-            _Resolver(module, rule, names[module.package]).run()
-    return Program(parsed)
+    return trees
 
 
-def _segments(node: Any) -> tuple[str | None, list[Any], dict[str, Any]]:
-    """Split a reference into its first variable, the segments after it, and the first variable's span.
+class _Name(NamedTuple):
+    """A reference as it is written: ``input.tool[x].name``."""
 
-    A segment is a string where it is constant, else the syntax tree of what computes it.
-    """
+    first: str | None  # its first variable; ``None`` where it starts with another expression
+    segments: list[
+        Any
+    ]  # what follows: a string where it is constant, else the tree of an expression
+    span: Mapping[str, int]  # where its first variable stands
+
+    @property
+    def constant(self) -> bool:
+        """Whether no part of it is computed."""
+        return self.first is not None and all(isinstance(part, str) for part in self.segments)
+
+
+def _name_of(node: Any) -> _Name:
+    """Take a reference apart, from its last segment to its first."""
     parts: list[Any] = []
     while True:
-        kind, value = next(iter(node.items()))
+        kind, value = only(node)
         if kind == "RefDot":
             parts.append(value["field"][1])
             node = value["refr"]
         elif kind == "RefBrack":
-            index_kind, index = next(iter(value["index"].items()))
-            parts.append(
-                index["value"] if index_kind in ("String", "RawString") else value["index"]
-            )
+            parts.append(_index_of(value["index"]))
             node = value["refr"]
         elif kind == "Var":
-            return value["value"], parts[::-1], value["span"]
+            return _Name(value["value"], parts[::-1], value["span"])
         else:
-            # a reference into a call's or comprehension's result; its head is visited as an
-            # expression of its own
-            return (
-                None,
-                [node, *parts[::-1]],
-                value.get("span", {}) if isinstance(value, dict) else {},
-            )
+            # split(x, "/")[0] refers into a call's result; the call is visited as an expression of
+            # its own
+            span = value.get("span", {}) if isinstance(value, dict) else {}
+            return _Name(None, [node, *parts[::-1]], span)
+
+
+def _index_of(index: Any) -> Any:
+    """Return the constant text in brackets (``x["a"]`` is ``x.a``), or the tree of what computes it."""
+    kind, value = only(index)
+    return value["value"] if kind in ("String", "RawString") else index
 
 
 def _constant_start(segments: Iterable[Any]) -> Path:
     """Return the segments of a reference before the first that is computed."""
-    return tuple(takewhile(lambda segment: isinstance(segment, str), segments))
+    path: list[str] = []
+    for segment in segments:
+        if not isinstance(segment, str):
+            break
+        path.append(segment)
+    return tuple(path)
+
+
+def _head_of(definition: Node) -> Node:
+    """Return the head of a rule that is no default: its name, arguments and value."""
+    _, head = only(definition["head"])
+    content: Node = head
+    return content
 
 
 def _text(source: bytes, span: Mapping[str, int]) -> str:
     return source[span["start"] : span["end"]].decode("utf-8")
 
 
+def _is_empty_text(node: Any) -> bool:
+    text = node.get("String")
+    return text is not None and text["value"] == ""
+
+
 class _Reader:
     """Reads one module's tree."""
 
-    def __init__(self, tree: dict[str, Any]) -> None:
-        self.file = tree["source"]["file"]
-        self.text = tree["source"]["contents"]
-        self.ast = tree["ast"]
+    def __init__(self, tree: Node) -> None:
+        self.file: str = tree["source"]["file"]
+        self.text: str = tree["source"]["contents"]
+        self.ast: Node = tree["ast"]
 
     def module(self) -> Module:
-        package_node = self.ast["package"]
-        package = self._constant(package_node["refr"])
+        statement = self.ast["package"]
+        package = self._constant(statement["refr"])
+        rules = [self._rule(node, package) for node in self.ast["rules"]]
+        return Module(
+            file=self.file,
+            package=package,
+            line=statement["span"]["line"],
+            text=self.text,
+            imports=self._imports(),
+            rules=rules,
+        )
+
+    def _imports(self) -> dict[str, Path]:
         imports: dict[str, Path] = {}
         for item in self.ast["imports"]:
             path = self._constant(item["refr"])
-            if path[0] in _SCOPES:
-                alias = _text(self.text.encode("utf-8"), item["as"]) if item.get("as") else path[-1]
-                imports[alias] = path
-        module = Module(self.file, package, package_node["span"]["line"], self.text, imports, [])
-        for node in self.ast["rules"]:
-            kind, value = next(iter(node.items()))
-            head = (
-                value["refr"] if kind == "Default" else next(iter(value["head"].values()))["refr"]
-            )
-            first, parts, _ = _segments(head)
-            path = (*package, *([first] if first else ()), *_constant_start(parts))
-            module.rules.append(Rule(path, self.file, value["span"]["line"], node))
-        return module
+            if path[0] not in _SCOPES:  # import rego.v1
+                continue
+            alias = path[-1]
+            if item.get("as"):
+                alias = _text(self.text.encode("utf-8"), item["as"])
+            imports[alias] = path
+        return imports
+
+    def _rule(self, node: Node, package: Path) -> Rule:
+        kind, definition = only(node)
+        head = definition if kind == "Default" else _head_of(definition)
+        name = _name_of(head["refr"])
+        own = _constant_start(name.segments)
+        if name.first:
+            own = (name.first, *own)
+        return Rule(package + own, self.file, definition["span"]["line"], node)
 
     def _constant(self, node: Any) -> Path:
-        first, parts, span = _segments(node)
-        if first is None or not all(isinstance(part, str) for part in parts):
-            raise PolicyLoadError(
-                f"{self.file}:{span.get('line', 1)}: a package or import path is computed"
-            )
-        return (first, *parts)
+        name = _name_of(node)
+        if name.first is None or not name.constant:
+            _refuse(self.file, name.span.get("line", 1), "a package or import path is computed")
+        return (name.first, *name.segments)
+
+
+def _refuse(file: str, line: int, why: str) -> NoReturn:
+    raise PolicyLoadError(f"{file}:{line}: {why}")
 
 
 class _Resolver:
@@ -283,57 +342,57 @@ class _Resolver:
         self.locals: set[str] = set()
 
     def run(self) -> None:
-        kind, value = next(iter(self.rule.node.items()))
-        self._collect_locals()
+        for node in self.rule.nodes:
+            self._collect_locals(node)
         self.rule.shadows = self.locals & (self.siblings | self.module.imports.keys())
+        kind, definition = only(self.rule.node)
         if kind == "Default":
-            self._visit(value["value"])
-            for argument in value.get("args") or []:
-                self._visit(argument)
+            self._visit(definition["value"])
+            self._visit(definition.get("args") or [])
             return
-        head_kind, head = next(iter(value["head"].items()))
+        self._visit_head(definition)
+        self._visit(definition["bodies"])
+
+    def _visit_head(self, definition: Node) -> None:
+        head = _head_of(definition)
         # the rule's own name is no reference to itself, but computed segments of it are expressions
-        _, parts, _ = _segments(head["refr"])
-        for part in parts:
+        for part in _name_of(head["refr"]).segments:
             if not isinstance(part, str):
                 self._visit(part)
         for key, child in head.items():
-            if key != "refr" and not (head_kind == "Func" and key == "args"):
+            if key != "refr":
                 self._visit(child)
-        for argument in head.get("args") or []:
-            self._visit(argument)
-        for body in value["bodies"]:
-            self._visit(body)
 
-    def _collect_locals(self) -> None:
-        for item in self.rule.nodes:
-            if "SomeVars" in item:
-                self.locals.update(_text(self.bytes, span) for span in item["SomeVars"]["vars"])
-            if "Every" in item:
-                every = item["Every"]
-                self.locals.update(
-                    _text(self.bytes, span) for span in (every.get("key"), every["value"]) if span
-                )
-            if "SomeIn" in item:
-                self._bind([item["SomeIn"].get("key"), item["SomeIn"]["value"]])
-            if "AssignExpr" in item and item["AssignExpr"]["op"] == "ColEq":
-                self._bind(item["AssignExpr"]["lhs"])
-            if "Func" in item:
-                self._bind(item["Func"]["args"])
+    def _collect_locals(self, node: Node) -> None:
+        if "SomeVars" in node:
+            for span in node["SomeVars"]["vars"]:
+                self.locals.add(_text(self.bytes, span))
+        if "Every" in node:
+            every = node["Every"]
+            for span in (every.get("key"), every["value"]):
+                if span:
+                    self.locals.add(_text(self.bytes, span))
+        if "SomeIn" in node:
+            self._bind(node["SomeIn"].get("key"))
+            self._bind(node["SomeIn"]["value"])
+        if "AssignExpr" in node and node["AssignExpr"]["op"] == "ColEq":
+            self._bind(node["AssignExpr"]["lhs"])
+        if "Func" in node:
+            self._bind(node["Func"]["args"])
 
     def _bind(self, pattern: Any) -> None:
+        """Collect the variables of a pattern: of ``[x, {"a": y}]``, x and y."""
         pending = [pattern]
         while pending:
             item = pending.pop()
             if isinstance(item, list):
                 pending.extend(item)
-            elif isinstance(item, dict):
-                if "Var" in item:
-                    self.locals.add(item["Var"]["value"])
-                elif "RefDot" in item or "RefBrack" in item:
-                    continue
-                else:
-                    pending.extend(item.values())
+            elif not isinstance(item, dict) or "RefDot" in item or "RefBrack" in item:
+                continue
+            elif "Var" in item:
+                self.locals.add(item["Var"]["value"])
+            else:
+                pending.extend(item.values())
 
     def _visit(self, node: Any) -> None:
         pending = [node]
@@ -344,17 +403,18 @@ class _Resolver:
             elif isinstance(item, dict):
                 if item.get("with_mods"):
                     self.rule.has_with = True
-                if "Var" in item or "RefDot" in item or "RefBrack" in item:
-                    pending.extend(self._reference(item))
-                elif "Call" in item:
-                    pending.extend(self._call(item["Call"]))
-                elif (
-                    item.get("op") in ("Eq", "Ne")
-                    and item["rhs"].get("String", {}).get("value") == ""
-                ):
-                    pending.extend(self._viewed(item["lhs"], "empty"))
-                else:
-                    pending.extend(value for key, value in item.items() if key != "span")
+                pending.extend(self._inner(item))
+
+    def _inner(self, node: Node) -> list[Any]:
+        """Note what a node refers to or calls; return the nodes in it that are still to be visited."""
+        if "Var" in node or "RefDot" in node or "RefBrack" in node:
+            return self._reference(node)
+        if "Call" in node:
+            return self._call(node["Call"])
+        if node.get("op") in ("Eq", "Ne") and _is_empty_text(node["rhs"]):
+            # input.session.id == "" depends on less than the id
+            return self._viewed(node["lhs"], "empty")
+        return [child for key, child in node.items() if key != "span"]
 
     def _target(self, first: str, parts: list[Any]) -> tuple[str, list[Any]] | None:
         """Resolve the first variable of a reference to ``input``, ``data``, or nothing (a local
@@ -363,23 +423,33 @@ class _Resolver:
         if first in _SCOPES:
             return first, parts
         if first in self.module.imports:
-            path = self.module.imports[first]
-            return path[0], [*path[1:], *parts]
+            base, *above = self.module.imports[first]
+            return base, [*above, *parts]
         if first in self.siblings:
             return "data", [*self.module.package, first, *parts]
         return None
 
     def _reference(self, node: Any) -> list[Any]:
-        first, parts, span = _segments(node)
-        computed = [part for part in parts if not isinstance(part, str)]
-        if first is not None and (target := self._target(first, parts)) is not None:
+        name = _name_of(node)
+        computed = [part for part in name.segments if not isinstance(part, str)]
+        if name.first is None:
+            return computed
+        target = self._target(name.first, name.segments)
+        if target is not None:
             base, segments = target
             path = _constant_start(segments)
-            whole = len(path) == len(segments)
-            self.rule.references.append(Reference(base, path, whole, span["line"], span["start"]))
+            reference = Reference(
+                base=base,
+                path=path,
+                whole=len(path) == len(segments),
+                line=name.span["line"],
+                start=name.span["start"],
+            )
+            self.rule.references.append(reference)
         return computed
 
     def _viewed(self, node: Any, view: str) -> list[Any]:
+        """Note a reference at which only a view looks, as ``is_string`` does."""
         if not ("Var" in node or "RefDot" in node):
             return [node]
         known = len(self.rule.references)
@@ -388,48 +458,38 @@ class _Resolver:
             self.rule.references[-1] = self.rule.references[-1]._replace(view=view)
         return rest
 
-    def _call(self, call: dict[str, Any]) -> list[Any]:
-        first, parts, span = _segments(call["fcn"])
-        rest = list(call["params"])
-        if first is None or not all(isinstance(part, str) for part in parts):
-            raise PolicyLoadError(
-                f"{self.rule.file}:{span.get('line', self.rule.line)}: a called name is computed"
-            )
-        target = self._target(first, parts)
+    def _call(self, call: Node) -> list[Any]:
+        called = _name_of(call["fcn"])
+        arguments = list(call["params"])
+        line = called.span.get("line", self.rule.line)
+        if called.first is None or not called.constant:
+            _refuse(self.rule.file, line, "a called name is computed")
+        start = called.span["start"]
+        target = self._target(called.first, called.segments)
         if target is not None and target[0] == "data":
-            self.rule.functions.append((tuple(target[1]), span["line"], span["start"]))
-            return rest
-        end = next(iter(call["fcn"].values()))["span"]["end"]
-        name = ".".join((first, *parts))
-        if name in VIEWS and len(rest) == 1:
-            rest = self._viewed(rest[0], name)
-        self.rule.calls.append(Call(name, span["line"], span["start"], end, len(call["params"])))
-        return rest
-
-
-def walk(node: Any) -> Iterator[dict[str, Any]]:
-    """Yield every object of a tree."""
-    pending = [node]
-    while pending:
-        item = pending.pop()
-        if isinstance(item, dict):
-            yield item
-            pending += [
-                child
-                for key, child in item.items()
-                if key != "span" and type(child) in (dict, list)
-            ]
-        elif isinstance(item, list):
-            pending += item
+            path = tuple(target[1])
+            self.rule.functions.append((path, line, start))
+            return arguments
+        name = ".".join((called.first, *called.segments))
+        _, last_segment = only(call["fcn"])
+        builtin = Call(
+            name=name,
+            line=line,
+            start=start,
+            end=last_segment["span"]["end"],
+            arity=len(arguments),
+        )
+        if name in VIEWS and len(arguments) == 1:
+            arguments = self._viewed(arguments[0], name)
+        self.rule.calls.append(builtin)
+        return arguments
 
 
 def calls_with_arguments(rule: Rule) -> list[tuple[Call, list[Any]]]:
     """Pair each builtin call with its arguments' trees."""
     arguments: dict[int, list[Any]] = {}
     for node in rule.nodes:
-        if "Call" in node and isinstance(node["Call"], dict):
-            function = node["Call"]["fcn"]
-            while "Var" not in function:
-                function = next(iter(function.values()))["refr"]
-            arguments[function["Var"]["span"]["start"]] = node["Call"]["params"]
+        call = node.get("Call")
+        if isinstance(call, dict):
+            arguments[first_word(call["fcn"])] = call["params"]
     return [(call, arguments[call.start]) for call in rule.calls]
