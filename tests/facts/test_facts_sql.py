@@ -13,7 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agenttool_otel.readers.sql import sql_fact
-from agenttool_otel.readers.sql.fact import MAX_LENGTH
+from agenttool_otel.readers.sql.fact import _EXPLAIN, _PRAGMA, _SHOW, MAX_LENGTH
+from agenttool_otel.readers.sql.names import is_secret_column, names_file
+from agenttool_otel.readers.sql.text import Unproven, scan
 from agenttool_otel.readers.types import SqlFact
 
 
@@ -510,25 +512,37 @@ def test_work_without_a_bound_is_not_proven(query: str) -> None:
         " where rest <> '') select rest from s",
         "with recursive t as (select id from e union all select e.id from e join t using (boss)) select * from t",
         "select h from reads order by h with fill step toIntervalHour(1)",
+        "with recursive t(n) as (select 1 union all select n+1 from t limit 10) select * from t",
+        "with recursive t as (select id from e union all select e.id from e join t on e.boss = t.id) select * from t",
+        "select level from dual connect by level <= 12",
+        "select lpad(' ', 2 * level) || name from e start with boss is null connect by prior id = boss",
+        "select id, sys_connect_by_path(name, '/') from e start with boss is null connect by nocycle prior id = boss",
+    ],
+)
+def test_a_query_that_names_itself_or_climbs_or_fills_is_a_question(query: str) -> None:
+    """Each of them ends, which is not proven: enforcement runs such a query without a question."""
+    result = sql_fact(query)
+    assert result["parsed"]
+    assert not result["read_only"]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
         "select/*+ INDEX(r started_ix) */ r.shot from runs r",
         "select /*+ PARALLEL(4) */ count(*) from runs",
         "select [shot no], [peak energy (keV)] from [beam data].[runs 2026]",
         "select array_agg(struct(day, n)) from visits",
         "select id from customers for json path, root('customers')",
-        "with recursive t(n) as (select 1 union all select n+1 from t limit 10) select * from t",
-        "with recursive t as (select id from e union all select e.id from e join t on e.boss = t.id) select * from t",
         "with t as (select id from orders) select * from t",
         "select printf('%5.2f', price), repeat('-', 20), lpad(name, 12, ' ') from orders",
-        "select level from dual connect by level <= 12",
-        "select lpad(' ', 2 * level) || name from e start with boss is null connect by prior id = boss",
-        "select id, sys_connect_by_path(name, '/') from e start with boss is null connect by nocycle prior id = boss",
         "select count(*) from orders where due = any(array[date '2024-03-31', date '2024-04-30'])",
         "summarize orders",
         "show index from orders where Key_name <> 'PRIMARY'",
         "select uniqExact(user_id), quantile(0.95)(ms) from requests where ts >= now() - interval 1 day",
     ],
 )
-def test_work_with_a_bound_is_proven(query: str) -> None:
+def test_other_work_with_a_bound_is_proven(query: str) -> None:
     assert sql_fact(query, argument="/q")["read_only"]
 
 
@@ -555,6 +569,115 @@ def test_work_with_a_bound_is_proven(query: str) -> None:
 )
 def test_columns_that_hold_secrets_are_no_mere_reading(query: str, proven: bool) -> None:
     assert sql_fact(query, argument="/q")["read_only"] is proven
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("select 'a''b' from t", "select '''' from t"),
+        ("select [Order Id] from t", "select [Order Id] from t"),
+        ("select a[safe_offset(1)] from t", "select a[safe_offset(1)] from t"),
+        ("select `a.b-c` from t", "select '' from t"),
+        ("select 1 -- x\n, 2", "select 1  \n, 2"),
+        ("select 1 /* x */", "select 1  "),
+    ],
+)
+def test_a_scan_leaves_what_is_not_quoted(text: str, plain: str) -> None:
+    assert scan(text, "")[0] == plain
+
+
+@pytest.mark.parametrize(
+    ("text", "construct"),
+    [
+        ("select 1\x00", "control_character"),
+        ("select 1 /*! x */", "executable_comment"),
+        ("select 1 /*M! x */", "executable_comment"),
+        ("select '\\'", "escaped_quote"),
+        ("select " + "not " * 32, "too_deep"),
+        ("select $a$x$a$", "dollar_quote"),
+        ("select {x}", "ambiguous_quote"),
+    ],
+)
+def test_a_scan_refuses_what_no_reading_is_certain_of(text: str, construct: str) -> None:
+    with pytest.raises(Unproven, match=construct):
+        scan(text, "")
+
+
+@pytest.mark.parametrize(
+    ("text", "rest"),
+    [
+        ("explain select 1", "select 1"),
+        ("explain query plan select 1", "select 1"),
+        ("explain format = json select 1", "select 1"),
+        ("explain (analyze, buffers) select 1", "select 1"),
+    ],
+)
+def test_each_form_of_explain_ends_before_its_statement(text: str, rest: str) -> None:
+    match = _EXPLAIN.match(text)
+    assert match is not None
+    assert text[match.end() :] == rest
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("pragma table_info(t)", "table_info"),
+        ("pragma main.index_list('t');", "index_list"),
+        ("pragma x = 1", None),
+        ("pragma table_info(t); drop table t", None),
+    ],
+)
+def test_a_pragma_is_one_name_with_one_value_at_most(text: str, name: str | None) -> None:
+    match = _PRAGMA.match(text)
+    assert (match and match[1]) == name
+
+
+@pytest.mark.parametrize(
+    ("text", "shows"),
+    [
+        ("show tables", True),
+        ("show columns from t like 'a%';", True),
+        ("summarize orders", True),
+        ("show orders.csv", False),
+        ("show tables into outfile 'a'", False),
+        ("show tables\ndrop table x", False),
+        ("summarize a b", False),
+    ],
+)
+def test_show_names_no_file_and_no_second_statement(text: str, shows: bool) -> None:
+    assert (_SHOW.match(text) is not None) is shows
+
+
+@pytest.mark.parametrize(
+    ("column", "secret"),
+    [
+        ("password", True),
+        ("client_secret", True),
+        ("stripe_api_key", True),
+        ("google_refresh_token", True),
+        ("userpassword_hash", True),
+        ("has_password", False),
+        ("needs_api_key", False),
+        ("token_count", False),
+    ],
+)
+def test_columns_of_secrets_by_name(column: str, secret: bool) -> None:
+    assert is_secret_column(column) is secret
+
+
+@pytest.mark.parametrize(
+    ("table", "file"),
+    [
+        ("orders.csv", True),
+        ("data/x", True),
+        ("s3:bucket", True),
+        ("*.parquet", True),
+        ("events_*", False),
+        ("dbo.orders", False),
+    ],
+)
+def test_tables_that_are_files_by_name(table: str, file: bool) -> None:
+    assert names_file(table) is file
 
 
 @pytest.mark.speed

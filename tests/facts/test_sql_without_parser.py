@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import logging
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -24,14 +25,11 @@ def without_sqlglot(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
             raise ModuleNotFoundError("No module named 'sqlglot'", name="sqlglot")
         return real_import(name, *args, **kwargs)
 
-    _forget_parser()
+    for name in ("bounds", "statements"):
+        monkeypatch.delitem(sys.modules, f"agenttool_otel.readers.sql.{name}", raising=False)
+    sql_reader._warn_of_missing_parser.cache_clear()
     monkeypatch.setattr(builtins, "__import__", import_without)
     yield
-    _forget_parser()
-
-
-def _forget_parser() -> None:
-    sql_reader._glot.cache_clear()
     sql_reader._warn_of_missing_parser.cache_clear()
 
 

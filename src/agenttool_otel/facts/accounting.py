@@ -20,7 +20,6 @@ from agenttool_otel.facts.argument_names import (
     role_of_name,
     tier_of_name,
 )
-from agenttool_otel.facts.collect import Collector
 from agenttool_otel.facts.schema_nodes import resolved, types_of
 from agenttool_otel.names import ArgumentRole
 from agenttool_otel.readers.types import ShellFact
@@ -36,36 +35,44 @@ def words_of_command(siblings: Mapping[str, Any], command: str) -> list[str]:
     return [name for name in siblings if name != command and is_command_word(str(name))]
 
 
-def join_words(pointer: str, arguments: Mapping[str, Any], collector: Collector) -> None:
-    """Read a command and the words that are given beside it as one, both as an argument list and as
-    shell text.
+def joined_commands(pointer: str, arguments: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return a command and the words that are given beside it as one, by the pointer that each
+    reading is the fact of: as an argument list, and as shell text.
     """
     *parents, key = pointer_tokens(pointer) or ("",)
-    siblings: Any = arguments
-    for token in parents:
-        if isinstance(siblings, Mapping):
-            siblings = siblings.get(token)
-        else:
-            siblings = (
-                siblings[int(token)]
-                if isinstance(siblings, (list, tuple)) and token.isdecimal()
-                else None
-            )
-    command = siblings.get(key) if isinstance(siblings, Mapping) else None
-    if not isinstance(command, str):
-        return
+    siblings = _value_at(parents, arguments)
+    if not isinstance(siblings, Mapping) or not isinstance(siblings.get(key), str):
+        return []
     given = [name for name in words_of_command(siblings, key) if siblings[name]]
     if len(given) != 1:
-        return  # in which order several are appended is not known: they stay unread
-    words = [siblings[given[0]]] if isinstance(siblings[given[0]], str) else siblings[given[0]]
-    if not isinstance(words, (list, tuple)) or not all(
-        isinstance(word, (str, int, float)) for word in words
-    ):
-        return
+        return []  # in which order several are appended is not known: they stay unread
+    words = siblings[given[0]]
+    if isinstance(words, str):
+        words = [words]
+    if not isinstance(words, (list, tuple)):
+        return []
+    if not all(isinstance(word, (str, int, float)) for word in words):
+        return []
+    command = siblings[key]
     texts = [str(word) for word in words]
-    beside = "/".join((*(escape_token(token) for token in ("", *parents)), escape_token(given[0])))
-    collector.replace_command(pointer, f"{command} {shlex.join(texts)}")
-    collector.replace_command(beside, f"{command} {' '.join(texts)}")
+    beside = "/".join(escape_token(token) for token in ("", *parents, given[0]))
+    return [
+        (pointer, f"{command} {shlex.join(texts)}"),
+        (beside, f"{command} {' '.join(texts)}"),
+    ]
+
+
+def _value_at(tokens: Sequence[str], arguments: Mapping[str, Any]) -> Any:
+    """Return the value at a place, ``None`` where there is none."""
+    value: Any = arguments
+    for token in tokens:
+        if isinstance(value, Mapping):
+            value = value.get(token)
+        elif isinstance(value, (list, tuple)) and token.isdecimal():
+            value = value[int(token)]
+        else:
+            return None
+    return value
 
 
 def pointer_tokens(name: str) -> tuple[str, ...]:

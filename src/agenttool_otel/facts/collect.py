@@ -6,16 +6,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast
 
+from agenttool_otel.facts.accounting import TextAccounting
 from agenttool_otel.facts.argument_names import FactKind, is_one_line
 from agenttool_otel.facts.types import EMPTY_FACTS, FactEnvironment, Facts
 from agenttool_otel.names import ArgumentRole, PathAccess
 from agenttool_otel.readers.types import unread
 from agenttool_otel.values.pointers import escape_token
-
-if TYPE_CHECKING:
-    from agenttool_otel.facts.accounting import TextAccounting
 
 MAX_DEPTH: Final = 64
 """Deeper values are not followed; a fact says so."""
@@ -289,12 +287,13 @@ class Collector:
     def _add_parsed(self, kind: str, value: Any, pointer: str, inferred: bool) -> None:
         found: list[Any] = cast("dict[str, Any]", self.facts)[kind]
         try:
-            from agenttool_otel.readers.shell import shell_fact
-            from agenttool_otel.readers.sql import sql_fact
-
             if kind == "sql":
+                from agenttool_otel.readers.sql import sql_fact
+
                 found.append(sql_fact(value, argument=pointer, inferred=inferred))
             else:
+                from agenttool_otel.readers.shell import shell_fact
+
                 found.append(
                     shell_fact(value, argument=pointer, surroundings=self._env, inferred=inferred)
                 )

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from agenttool_otel.errors import ConfigurationError
-from agenttool_otel.facts.accounting import TextAccounting, join_words, pointer_tokens
+from agenttool_otel.facts.accounting import TextAccounting, joined_commands, pointer_tokens
 from agenttool_otel.facts.argument_names import FactKind, names_content, speaks_of_sql
 from agenttool_otel.facts.collect import MAX_DEPTH, Collector
 from agenttool_otel.facts.guesses import kind_of_value, starts_like_path
@@ -160,7 +160,8 @@ class FactPlan:
             self._walk(self._root, arguments, "", collector, 0)
         if collector.facts["shell"]:
             for pointer in [fact["argument"] for fact in collector.facts["shell"]]:
-                join_words(pointer, arguments, collector)
+                for place, text in joined_commands(pointer, arguments):
+                    collector.replace_command(place, text)
             self._texts.withhold_proof(arguments, collector.facts["shell"])
 
     def _walk_misfit(self, name: str, arguments: Mapping[str, Any], collector: Collector) -> None:

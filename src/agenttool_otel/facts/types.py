@@ -8,12 +8,10 @@ than stated in the declaration.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, TypedDict
+from typing import Any, NamedTuple, Protocol, TypedDict
 
+from agenttool_otel.names import ArgumentRole
 from agenttool_otel.readers.types import PathFact, ShellFact, SqlFact, Surroundings, UrlFact
-
-if TYPE_CHECKING:
-    from agenttool_otel.facts.provenance import ProvenanceLedger
 
 
 class ProvenanceFact(TypedDict):
@@ -81,8 +79,27 @@ EMPTY_FACTS: Facts = {
 """The facts of a call whose tool has no such arguments; shared, so never change it."""
 
 
+class Ledger(Protocol):
+    """Where the values of a session were seen before, as the facts of a call ask for it."""
+
+    @property
+    def speaks(self) -> bool:
+        """Whether anything is known that a value could be held against."""
+
+    def lookup(
+        self,
+        value: Any,
+        *,
+        name: str = "",
+        family: str = "",
+        tool: str = "",
+        role: ArgumentRole = ArgumentRole.TARGET,
+    ) -> ProvenanceFact:
+        """Return where a value was seen before; never raises."""
+
+
 @dataclass(frozen=True, slots=True)
 class FactEnvironment(Surroundings):
     """The surroundings of a call's facts: those of the readers, and the session's memory."""
 
-    ledger: ProvenanceLedger | None = None  # where the session's values were seen before
+    ledger: Ledger | None = None  # where the session's values were seen before

@@ -1,0 +1,14 @@
+"""The words that queries which only read are made of (``data/sql.toml``)."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from agenttool_otel.values.tables import load_table
+
+
+@cache
+def sql_table() -> dict[str, frozenset[str]]:
+    """Return the lists of the table, by name."""
+    table = load_table(__package__, "data/sql.toml")
+    return {name: frozenset(words) for name, words in table.items()}
