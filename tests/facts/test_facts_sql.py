@@ -519,7 +519,7 @@ def test_work_without_a_bound_is_not_proven(query: str) -> None:
         "select id, sys_connect_by_path(name, '/') from e start with boss is null connect by nocycle prior id = boss",
     ],
 )
-def test_a_query_that_names_itself_or_climbs_or_fills_is_a_question(query: str) -> None:
+def test_a_query_that_may_make_its_own_rows_is_a_question(query: str) -> None:
     """Each of them ends, which is not proven: enforcement runs such a query without a question."""
     result = sql_fact(query)
     assert result["parsed"]
