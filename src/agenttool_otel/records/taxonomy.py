@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from agenttool_otel.names import ErrorClass, Recoverability
-from agenttool_otel.values.tables import load_table
 
 
 class ErrorSpec(NamedTuple):
@@ -32,12 +31,177 @@ class ErrorSpec(NamedTuple):
     sibling_caused: bool = False
 
 
-TAXONOMY: Final[dict[ErrorClass, ErrorSpec]] = {
-    ErrorClass(name): ErrorSpec(
-        ErrorClass(name), code, Recoverability(word), **dict.fromkeys(facts, True)
-    )
-    for name, (code, word, *facts) in load_table(__package__, "taxonomy.json").items()
-}
+_SPECS: Final = (
+    # AT-1xx: finding the tool
+    ErrorSpec(
+        ErrorClass.UNKNOWN_TOOL,
+        "AT-101",
+        Recoverability.DISCOVER_FIRST,
+        retry_safe=True,
+        discovery_required=True,
+    ),
+    ErrorSpec(
+        ErrorClass.BLOCKED_TOOL,
+        "AT-102",
+        Recoverability.CHANGE_ARGUMENTS_OR_POLICY,
+        retry_safe=True,
+    ),
+    ErrorSpec(
+        ErrorClass.SCHEMA_NOT_LOADED,
+        "AT-103",
+        Recoverability.DISCOVER_FIRST,
+        retry_safe=True,
+        discovery_required=True,
+    ),
+    # AT-2xx: its arguments
+    ErrorSpec(
+        ErrorClass.SCHEMA_VALIDATION_FAILED,
+        "AT-201",
+        Recoverability.CHANGE_ARGUMENTS,
+        retry_safe=True,
+        arguments_must_change=True,
+    ),
+    ErrorSpec(
+        ErrorClass.INVALID_ARGUMENTS,
+        "AT-202",
+        Recoverability.CHANGE_ARGUMENTS,
+        retry_safe=True,
+        arguments_must_change=True,
+    ),
+    ErrorSpec(
+        ErrorClass.INPUT_MUTATION_FAILED,
+        "AT-203",
+        Recoverability.CHANGE_ARGUMENTS,
+        retry_safe=True,
+        arguments_must_change=True,
+    ),
+    # AT-3xx: decisions
+    ErrorSpec(
+        ErrorClass.PERMISSION_DENIED,
+        "AT-301",
+        Recoverability.CHANGE_ARGUMENTS_OR_POLICY,
+        retry_safe=True,
+        arguments_must_change=True,
+    ),
+    ErrorSpec(
+        ErrorClass.APPROVAL_REJECTED,
+        "AT-302",
+        Recoverability.APPROVAL_NEEDED,
+        retry_safe=True,
+        approval_required=True,
+    ),
+    ErrorSpec(
+        ErrorClass.POLICY_BLOCKED,
+        "AT-303",
+        Recoverability.CHANGE_ARGUMENTS_OR_POLICY,
+        retry_safe=True,
+    ),
+    ErrorSpec(
+        ErrorClass.HOOK_BLOCKED,
+        "AT-304",
+        Recoverability.CHANGE_ARGUMENTS_OR_POLICY,
+        retry_safe=True,
+        arguments_must_change=True,
+    ),
+    ErrorSpec(
+        ErrorClass.HOOK_FAILED,
+        "AT-305",
+        Recoverability.RETRY_LATER,
+        retry_safe=True,
+    ),
+    # AT-4xx: what the runtime lacks
+    ErrorSpec(
+        ErrorClass.CAPABILITY_GAP,
+        "AT-401",
+        Recoverability.NOT_RECOVERABLE,
+    ),
+    ErrorSpec(
+        ErrorClass.SETUP_REQUIRED,
+        "AT-402",
+        Recoverability.SETUP_NEEDED,
+        retry_safe=True,
+    ),
+    ErrorSpec(
+        ErrorClass.CREDENTIAL_MISSING,
+        "AT-403",
+        Recoverability.SETUP_NEEDED,
+        retry_safe=True,
+    ),
+    # AT-5xx: running
+    ErrorSpec(
+        ErrorClass.SANDBOX_VIOLATION,
+        "AT-501",
+        Recoverability.CHANGE_ARGUMENTS,
+        arguments_must_change=True,
+    ),
+    ErrorSpec(
+        ErrorClass.EXECUTION_FAILED,
+        "AT-502",
+        Recoverability.UNKNOWN,
+    ),
+    ErrorSpec(
+        ErrorClass.PARTIAL_FAILURE,
+        "AT-503",
+        Recoverability.UNKNOWN,
+    ),
+    ErrorSpec(
+        ErrorClass.TIMEOUT,
+        "AT-504",
+        Recoverability.RETRY_LATER,
+    ),
+    ErrorSpec(
+        ErrorClass.RATE_LIMITED,
+        "AT-505",
+        Recoverability.RETRY_LATER,
+        retry_safe=True,
+    ),
+    ErrorSpec(
+        ErrorClass.DEPENDENCY_UNAVAILABLE,
+        "AT-506",
+        Recoverability.RETRY_LATER,
+        retry_safe=True,
+    ),
+    ErrorSpec(
+        ErrorClass.CANCELED,
+        "AT-507",
+        Recoverability.RETRY_SAFE,
+    ),
+    ErrorSpec(
+        ErrorClass.SIBLING_CANCELED,
+        "AT-508",
+        Recoverability.SIBLING_CAUSED,
+        sibling_caused=True,
+    ),
+    ErrorSpec(
+        ErrorClass.STREAMING_FALLBACK_DISCARDED,
+        "AT-509",
+        Recoverability.RETRY_SAFE,
+    ),
+    # AT-6xx: the result
+    ErrorSpec(
+        ErrorClass.RESULT_MAPPING_FAILED,
+        "AT-601",
+        Recoverability.NOT_RECOVERABLE,
+    ),
+    ErrorSpec(
+        ErrorClass.POST_HOOK_FAILED,
+        "AT-602",
+        Recoverability.NOT_RECOVERABLE,
+    ),
+    ErrorSpec(
+        ErrorClass.RESULT_TOO_LARGE,
+        "AT-603",
+        Recoverability.CHANGE_ARGUMENTS,
+        arguments_must_change=True,
+    ),
+    ErrorSpec(
+        ErrorClass.RESULT_REDACTED,
+        "AT-604",
+        Recoverability.NOT_RECOVERABLE,
+    ),
+)
+
+TAXONOMY: Final[dict[ErrorClass, ErrorSpec]] = {spec.error_class: spec for spec in _SPECS}
 """One row for each error class of the standard; a test keeps the table complete and the
 codes unique.
 """

@@ -8,22 +8,74 @@ Sniffing, and the formats' own specifications).
 from __future__ import annotations
 
 import mimetypes
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 from agenttool_otel.names import ContentType
-from agenttool_otel.values.tables import load_table
 
 TEXT: Final = "text/plain"
 OCTETS: Final = "application/octet-stream"
 SNIFF_BYTES: Final = 4096
 """How many leading bytes ``sniff`` looks at."""
 
-_TABLE: Final[dict[str, Any]] = load_table(__package__, "media.toml")
-_SIGNATURES: Final[tuple[tuple[int, bytes, str], ...]] = tuple(
-    (offset, magic.encode("latin-1"), kind) for offset, magic, kind in _TABLE["signatures"]
+
+class Signature(NamedTuple):
+    """The bytes by which a format is known."""
+
+    offset: int  # bytes from the start of the payload
+    magic: bytes
+    media_type: str
+    riff: bool = False  # whether the payload is a RIFF file, whose format stands behind its size
+
+
+# ``image/heic`` before the general ``ftyp``: the first row that fits counts.
+SIGNATURES: Final = (
+    Signature(0, b"\x89PNG\r\n\x1a\n", "image/png"),
+    Signature(0, b"\xff\xd8\xff", "image/jpeg"),
+    Signature(0, b"GIF87a", "image/gif"),
+    Signature(0, b"GIF89a", "image/gif"),
+    Signature(0, b"BM", "image/bmp"),
+    Signature(0, b"II*\x00", "image/tiff"),
+    Signature(0, b"MM\x00*", "image/tiff"),
+    Signature(8, b"WEBP", "image/webp", riff=True),
+    Signature(8, b"WAVE", "audio/wav", riff=True),
+    Signature(8, b"AVI ", "video/x-msvideo", riff=True),
+    Signature(4, b"ftypavif", "image/avif"),
+    Signature(4, b"ftypheic", "image/heic"),
+    Signature(4, b"ftypmif1", "image/heif"),
+    Signature(4, b"ftypM4A ", "audio/mp4"),
+    Signature(4, b"ftypqt  ", "video/quicktime"),
+    Signature(4, b"ftyp", "video/mp4"),
+    Signature(0, b"ID3", "audio/mpeg"),
+    Signature(0, b"\xff\xfb", "audio/mpeg"),
+    Signature(0, b"\xff\xf3", "audio/mpeg"),
+    Signature(0, b"fLaC", "audio/flac"),
+    Signature(0, b"OggS", "audio/ogg"),
+    Signature(0, b"\x1aE\xdf\xa3", "video/webm"),
+    Signature(0, b"%PDF-", "application/pdf"),
+    Signature(0, b"PK\x03\x04", "application/zip"),
+    Signature(0, b"PK\x05\x06", "application/zip"),
+    Signature(0, b"\x1f\x8b", "application/gzip"),
+    Signature(0, b"(\xb5/\xfd", "application/zstd"),
+    Signature(0, b"SQLite format 3\x00", "application/vnd.sqlite3"),
+    Signature(0, b"PAR1", "application/vnd.apache.parquet"),
+    Signature(0, b"ARROW1\x00", "application/vnd.apache.arrow.file"),
+    Signature(0, b"\x7fELF", "application/x-elf"),
+    Signature(0, b"wOF2", "font/woff2"),
 )
-_RIFF_BOUND: Final = frozenset({"image/webp", "audio/wav", "video/x-msvideo"})
-_EXTENSIONS: Final[dict[str, str]] = _TABLE["extensions"]
+
+# Where mimetypes has none, or another than is usual: ``.jpe`` for image/jpeg in some releases.
+_EXTENSIONS: Final[dict[str, str]] = {
+    "text/plain": ".txt",
+    "application/octet-stream": ".bin",
+    "application/json": ".json",
+    "application/x-ndjson": ".ndjson",
+    "text/x-diff": ".diff",
+    "text/markdown": ".md",
+    "image/jpeg": ".jpg",
+    "image/webp": ".webp",
+    "audio/mpeg": ".mp3",
+    "audio/wav": ".wav",
+}
 _TEXT_CONTROLS: Final = bytes({9, 10, 12, 13, 27})
 _CONTROLS: Final = bytes(byte for byte in range(32) if byte not in _TEXT_CONTROLS)
 
@@ -31,22 +83,29 @@ _CONTROLS: Final = bytes(byte for byte in range(32) if byte not in _TEXT_CONTROL
 def sniff(head: bytes | bytearray | memoryview) -> str:
     """Return the media type of a payload by its first bytes."""
     start = bytes(head[:SNIFF_BYTES])
-    for offset, magic, media_type in _SIGNATURES:
-        if start[offset : offset + len(magic)] == magic and (
-            media_type not in _RIFF_BOUND or start.startswith(b"RIFF")
-        ):
-            # "BM" and MPEG sync words are two bytes: readable text that begins so is text.
-            if len(magic) == 2 and is_text(start):
-                continue
-            return media_type
-    if not is_text(start):
+    readable = is_text(start)
+    for signature in SIGNATURES:
+        # "BMW is a car" and the two bytes of an MPEG sync word: readable text that begins so is text
+        if readable and len(signature.magic) == 2:
+            continue
+        if _fits(start, signature):
+            return signature.media_type
+    if not readable:
         return OCTETS
     lead = start.lstrip()[:256].lower()
+    # <?xml version="1.0"?> is the start of many formats: SVG is the one with an <svg> soon after
     if lead.startswith((b"<svg", b"<?xml")) and b"<svg" in start[:2048].lower():
         return "image/svg+xml"
     if lead.startswith((b"<!doctype html", b"<html")):
         return "text/html"
     return TEXT
+
+
+def _fits(start: bytes, signature: Signature) -> bool:
+    if not start.startswith(signature.magic, signature.offset):
+        return False
+    # "WEBP" at byte 8 of a text file is a word
+    return not signature.riff or start.startswith(b"RIFF")
 
 
 def is_text(head: bytes) -> bool:

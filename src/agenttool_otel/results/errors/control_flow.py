@@ -18,6 +18,7 @@ from agenttool_otel.values.inspection import mro_names
 
 _MCP_ERRORS: Final = frozenset({("mcp", "McpError"), ("mcp", "MCPError")})
 _MCP_URL_ELICITATION: Final = -32042
+_TRIO_CANCELLED: Final = frozenset({"trio.Cancelled", "trio._core._exceptions.Cancelled"})
 _CANCELLATIONS: Final[tuple[tuple[type[BaseException], AbortReason], ...]] = (
     (asyncio.CancelledError, AbortReason.UNKNOWN),
     (concurrent.futures.CancelledError, AbortReason.UNKNOWN),
@@ -28,60 +29,66 @@ _CANCELLATIONS: Final[tuple[tuple[type[BaseException], AbortReason], ...]] = (
 
 
 def control_flow(exception: BaseException, extra: frozenset[str] = frozenset()) -> bool:
-    """Tell whether an exception is a framework's pause or jump, which passes through untouched and
+    """Return whether an exception is a framework's pause or jump, which passes through untouched and
     is no error.
 
     A group counts when all of its members do.
+
+    Args:
+        exception: what the tool raised.
+        extra: qualified names of further classes that are pauses.
     """
     if isinstance(exception, BaseExceptionGroup):
-        return bool(exception.exceptions) and all(
-            control_flow(inner, extra) for inner in exception.exceptions
-        )
+        members = exception.exceptions
+        return bool(members) and all(control_flow(member, extra) for member in members)
     for name in mro_names(type(exception)):
         if name in extra:
             return True
-        identity = (name.partition(".")[0], name.rpartition(".")[2])
+        identity = _identity(name)
         if identity in PAUSES:
             return True
         if identity in _MCP_ERRORS:
+            # McpError is any error of the protocol; -32042 asks the user to open a URL
             return mcp_code(exception) == _MCP_URL_ELICITATION
     return False
 
 
 def jump(exception: BaseException) -> bool:
-    """Tell whether a control-flow exception ends the tool for good and goes on elsewhere, instead
+    """Return whether a control-flow exception ends the tool for good and goes on elsewhere, instead
     of pausing it.
     """
-    return any(
-        name.partition(".")[0] == "langgraph" and name.rpartition(".")[2] == "ParentCommand"
-        for name in mro_names(type(exception))
-    )
+    names = mro_names(type(exception))
+    return any(_identity(name) == ("langgraph", "ParentCommand") for name in names)
+
+
+def _identity(name: str) -> tuple[str, str]:
+    """Return the package and the class of a qualified name."""
+    return name.partition(".")[0], name.rpartition(".")[2]
 
 
 def cancellation(exception: BaseException) -> AbortReason | None:
     """Return why the call was stopped, or ``None`` for an exception that is no cancellation.
 
-    ``asyncio.CancelledError`` does not say who cancelled; a caller who knows better (a timeout, a
-    failed sibling, a shutdown) replaces the reason. A group counts when all of its members do; the
-    first one's reason stands.
+    ``asyncio.CancelledError`` does not name who cancelled; a caller who has it (a timeout, a failed
+    sibling, a shutdown) replaces the reason. A group counts when all of its members do; the first
+    member's reason stands.
     """
     if isinstance(exception, BaseExceptionGroup):
-        reasons = [cancellation(inner) for inner in exception.exceptions]
-        return reasons[0] if reasons and all(reason is not None for reason in reasons) else None
+        reasons = [cancellation(member) for member in exception.exceptions]
+        return None if None in reasons else reasons[0]
     for base, reason in _CANCELLATIONS:
         if isinstance(exception, base):
             return reason
-    if any(
-        name in ("trio.Cancelled", "trio._core._exceptions.Cancelled")
-        for name in mro_names(type(exception))
-    ):
-        return AbortReason.UNKNOWN
-    return None
+    # trio is not imported for it
+    if _TRIO_CANCELLED.isdisjoint(mro_names(type(exception))):
+        return None
+    return AbortReason.UNKNOWN
 
 
 def mcp_code(exception: BaseException) -> int | None:
     """Return the JSON-RPC code of an MCP SDK error (1.x ``McpError`` and 2.x ``MCPError``), if it
-    has one.
+    has any.
     """
-    code = peek(peek(exception, "error"), "code")
+    error = peek(exception, "error")
+    code = peek(error, "code")
     return code if type(code) is int else None

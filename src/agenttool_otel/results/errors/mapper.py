@@ -2,7 +2,7 @@
 "Errors and Retries").
 
 The exception itself is re-raised as it was; this is what telemetry, records and ``.tool.invoke``
-say of it. Its message enters only through a redactor.
+show of it. Its message enters only through a redactor.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ from agenttool_otel.results.errors.error_tables import (
     BY_GRPC_CODE,
     BY_MCP_CODE,
     BY_NAME,
+    CANCELED,
     FAILED,
+    SANDBOX_VIOLATION,
+    SETUP_REQUIRED,
     Verdict,
     for_http_status,
 )
@@ -43,17 +46,22 @@ mapping.
 """
 
 _MAX_MESSAGE: Final = 2000
+_WITHHELD: Final = "[message withheld: redaction failed]"
 _MAX_SCANNED: Final = 65_536
 _MAX_CAUSES: Final = 5
 _MAX_MEMBERS: Final = 100
+# a shell's exit codes for "not executable" and "command not found"
 _COMMAND_NOT_RUN: Final = frozenset({126, 127})
-# how a sandbox (seccomp) ends who calls what it forbids
+# seccomp ends a process with SIGSYS when it makes a system call that its sandbox forbids
 _SIGSYS: Final = getattr(signal, "SIGSYS", None)
 
 
 class ErrorMapper:
     """Maps exceptions to errors: a user's own mappings first, the nearest base class winning, then
     the stock ones.
+
+    Args:
+        redact: cleans messages; without it an error has the name of its exception alone.
     """
 
     def __init__(self, redact: Redact | None = None) -> None:
@@ -61,16 +69,30 @@ class ErrorMapper:
         self._custom: dict[str, MappingTarget] = {}
 
     def register(self, exception: type[BaseException] | str, target: MappingTarget) -> None:
-        """Map an exception class and its subclasses."""
-        name = exception if isinstance(exception, str) else class_name(exception)
-        self._custom[name] = target
+        """Map an exception class and its subclasses.
+
+        Args:
+            exception: the class, or its qualified name, ``httpx.ReadTimeout``.
+            target: an error class, or a function from the exception to an error.
+        """
+        if isinstance(exception, str):
+            self._custom[exception] = target
+        else:
+            self._custom[class_name(exception)] = target
 
     def classify(self, exception: BaseException, *, redact: Redact | None = None) -> ToolError:
-        """Return the standard's error for an exception; never raises."""
+        """Return the standard's error for an exception; never raises.
+
+        Args:
+            exception: what the tool raised.
+            redact: used in the place of the mapper's own.
+        """
         clean = redact if redact is not None else self._redact
         try:
             custom = self._from_custom(exception, clean)
-            return custom if custom is not None else self._from_stock(exception, clean)
+            if custom is not None:
+                return custom
+            return self._from_stock(exception, clean)
         except Exception:
             return ToolError.of(ErrorClass.EXECUTION_FAILED, native_error_ref=error_name(exception))
 
@@ -78,19 +100,9 @@ class ErrorMapper:
         if not self._custom:
             return None
         for name in mro_names(type(exception)):
-            if (target := self._custom.get(name)) is None:
-                continue
-            try:
-                made = target if isinstance(target, ErrorClass) else target(exception)
-            except (Exception, SystemExit, GeneratorExit):
-                return None
-            if isinstance(made, ErrorClass):
-                return _build((made, None), exception, redact, error_name(exception))
-            if isinstance(made, ToolError):
-                # A user's function often copies str(exception) into the message: the same redactor
-                # applies.
-                return made.model_copy(update={"message": _clean(made.message, redact)})
-            return None
+            target = self._custom.get(name)
+            if target is not None:
+                return _from_target(target, exception, redact)
         return None
 
     def _from_stock(self, exception: BaseException, redact: Redact | None) -> ToolError:
@@ -102,16 +114,17 @@ class ErrorMapper:
         return _build(verdict, exception, redact, reference)
 
     def _from_causes(self, exception: BaseException) -> Verdict:
-        """``raise ToolFailure from httpx.ConnectError``: the stated cause says what the wrapper's
-        class does not.
+        """Return the verdict of the stated causes: in ``raise ToolFailure from httpx.ConnectError``
+        the wrapper's class is not known, the cause is.
         """
         cause = peek(exception, "__cause__")
         for _ in range(_MAX_CAUSES):
             if not isinstance(cause, BaseException):
                 break
-            if (custom := self._from_custom(cause, None)) is not None:
-                return custom.error_class, custom.recoverability
-            verdict, _ = _verdict(cause)
+            custom = self._from_custom(cause, None)
+            if custom is not None:
+                return Verdict(custom.error_class, custom.recoverability)
+            verdict, _reference = _verdict(cause)
             if verdict is not FAILED:
                 return verdict
             cause = peek(cause, "__cause__")
@@ -122,17 +135,15 @@ class ErrorMapper:
     ) -> ToolError:
         members = [self.classify(leaf, redact=redact) for leaf in _leaves(group)]
         classes = {member.error_class for member in members}
-        waits = [member.retry_after for member in members if member.retry_after is not None]
         reference = error_name(group)
-        if len(classes) != 1:
-            error = ToolError.of(ErrorClass.PARTIAL_FAILURE, native_error_ref=reference)
-        else:
+        if len(classes) == 1:
             error = members[0].model_copy(update={"native_error_ref": reference})
+        else:
+            error = ToolError.of(ErrorClass.PARTIAL_FAILURE, native_error_ref=reference)
+        waits = [member.retry_after for member in members if member.retry_after is not None]
         error.retry_after = max(waits, default=None)
-        error.message = f"{len(members)} failures: " + "; ".join(
-            dict.fromkeys(m.message for m in members[:5])
-        )
-        error.message = error.message[:_MAX_MESSAGE]
+        messages = dict.fromkeys(member.message for member in members[:5])
+        error.message = f"{len(members)} failures: {'; '.join(messages)}"[:_MAX_MESSAGE]
         return error
 
 
@@ -146,61 +157,95 @@ def classify(exception: BaseException, *, redact: Redact | None = None) -> ToolE
     return _DEFAULT.classify(exception, redact=redact)
 
 
+def _from_target(
+    target: MappingTarget, exception: BaseException, redact: Redact | None
+) -> ToolError | None:
+    """Return what a user's own mapping makes of an exception; ``None`` where it makes nothing or
+    raises.
+    """
+    made: object = target
+    if not isinstance(target, ErrorClass):
+        try:
+            made = target(exception)
+        except (Exception, SystemExit, GeneratorExit):
+            return None
+    if isinstance(made, ErrorClass):
+        return _build(Verdict(made), exception, redact, error_name(exception))
+    if isinstance(made, ToolError):
+        # a user's function often copies str(exception) into the message: the same redactor applies
+        return made.model_copy(update={"message": _clean(made.message, redact)})
+    return None
+
+
 def _verdict(exception: BaseException) -> tuple[Verdict, str]:
+    """Return the verdict on an exception and the reference to it, such as ``http:503``."""
     reference = error_name(exception)
-    names = mro_names(type(exception))
     if isinstance(exception, GovernedOutcome) and exception.error_class is not None:
-        return (exception.error_class, None), reference
+        return Verdict(exception.error_class), reference
     if cancellation(exception) is not None:
-        return (ErrorClass.CANCELED, None), reference
-    if (
-        any(name.partition(".")[0] == "mcp" for name in names)
-        and (code := mcp_code(exception)) is not None
-    ):
-        return BY_MCP_CODE.get(code, FAILED), f"mcp:{code}"
-    if (status := http_status(exception)) is not None:
-        return for_http_status(status), f"http:{status}"
-    if (grpc := grpc_code(exception)) is not None:
-        return BY_GRPC_CODE.get(grpc, FAILED), f"grpc:{grpc}"
+        return CANCELED, reference
+    found = _verdict_of_code(exception)
+    if found is not None:
+        return found
+    names = mro_names(type(exception))
     if "subprocess.CalledProcessError" in names:
         return _process_verdict(exception, reference)
     if "urllib.error.URLError" in names:
+        # URLError(socket.gaierror(...)): the reason is the failure
         reason = peek(exception, "reason")
         if isinstance(reason, BaseException) and reason is not exception:
             return _verdict(reason)[0], reference
     for name in names:
         if name == "builtins.OSError":
             return BY_ERRNO.get(peek(exception, "errno"), FAILED), reference
-        if (known := BY_NAME.get(name)) is not None:
+        known = BY_NAME.get(name)
+        if known is not None:
             return known, reference
     return FAILED, reference
 
 
+def _verdict_of_code(exception: BaseException) -> tuple[Verdict, str] | None:
+    """Return the verdict on an exception that has a code of JSON-RPC, HTTP or gRPC."""
+    if any(name.startswith("mcp.") for name in mro_names(type(exception))):
+        code = mcp_code(exception)
+        if code is not None:
+            return BY_MCP_CODE.get(code, FAILED), f"mcp:{code}"
+    status = http_status(exception)
+    if status is not None:
+        return for_http_status(status), f"http:{status}"
+    grpc = grpc_code(exception)
+    if grpc is not None:
+        return BY_GRPC_CODE.get(grpc, FAILED), f"grpc:{grpc}"
+    return None
+
+
 def _process_verdict(exception: BaseException, reference: str) -> tuple[Verdict, str]:
-    if (ended := exit_reference(exception)) is None:
+    ended = exit_reference(exception)
+    if ended is None:
         return FAILED, reference
     how, number = ended
-    # the shell's words for "not executable" and "not found"
+    reference = f"{how}:{number}"
     if how == "exit" and number in _COMMAND_NOT_RUN:
-        return (ErrorClass.SETUP_REQUIRED, None), f"{how}:{number}"
+        return SETUP_REQUIRED, reference
     if how == "signal" and number == _SIGSYS:
-        return (ErrorClass.SANDBOX_VIOLATION, None), f"{how}:{number}"
-    return (ErrorClass.EXECUTION_FAILED, Recoverability.UNKNOWN), f"{how}:{number}"
+        return SANDBOX_VIOLATION, reference
+    return Verdict(ErrorClass.EXECUTION_FAILED, Recoverability.UNKNOWN), reference
 
 
 def _build(
     verdict: Verdict, exception: BaseException, redact: Redact | None, reference: str
 ) -> ToolError:
-    error_class, recoverability = verdict
     error = ToolError.of(
-        error_class,
+        verdict.error_class,
         message_of(exception, redact),
         native_error_ref=reference,
         retry_after=retry_after(exception),
     )
-    if recoverability is not None:
-        error.recoverability = recoverability
-        error.retry.arguments_must_change |= recoverability is Recoverability.CHANGE_ARGUMENTS
+    if verdict.recoverability is None:
+        return error
+    error.recoverability = verdict.recoverability
+    if verdict.recoverability is Recoverability.CHANGE_ARGUMENTS:
+        error.retry.arguments_must_change = True
     return error
 
 
@@ -216,27 +261,27 @@ def message_of(exception: BaseException, redact: Redact | None) -> str:
     except BaseException:
         # other people's __str__, which may raise anything and must not be what the caller gets
         return name
-    return (
-        name
-        if type(text) is not str or not text.strip()
-        else f"{name}: {_clean(text, redact)}"[:_MAX_MESSAGE]
-    )
+    # a __str__ may return a subclass of str with methods of its own
+    if type(text) is not str or not text.strip():
+        return name
+    return f"{name}: {_clean(text, redact)}"[:_MAX_MESSAGE]
 
 
 def _clean(text: str, redact: Redact | None) -> str:
     if redact is None or not text:
         return ""
     if len(text) > _MAX_SCANNED:
-        # Cut at white space: half a token at the end might be half a secret that no detector knows.
+        # cut at white space: half a token at the end might be half a secret that no detector finds
         head = text[:_MAX_SCANNED]
-        text = head[: max(head.rfind(" "), head.rfind("\n"), 0)] + " [cut]"
+        end = max(head.rfind(" "), head.rfind("\n"), 0)
+        text = f"{head[:end]} [cut]"
     try:
         cleaned = redact(escape_surrogates(text))
     except Exception:
-        return "[message withheld: redaction failed]"
-    return (
-        cleaned[:_MAX_MESSAGE] if type(cleaned) is str else "[message withheld: redaction failed]"
-    )
+        return _WITHHELD
+    if type(cleaned) is not str:
+        return _WITHHELD
+    return cleaned[:_MAX_MESSAGE]
 
 
 def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:

@@ -1,4 +1,4 @@
-"""What a native exception says of itself: HTTP status, Retry-After, exit code, gRPC code; read by
+"""What a native exception holds: HTTP status, Retry-After, exit code, gRPC code; read by
 duck typing.
 
 Attributes of foreign exceptions may be properties that raise; every look at one is guarded.
@@ -7,13 +7,16 @@ Attributes of foreign exceptions may be properties that raise; every look at one
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from math import isnan
 from typing import Any, Final
 
 from agenttool_otel.values.inspection import mro_names
 
 _LONGEST_WAIT: Final = 86_400.0
+_GRPC_PACKAGES: Final = frozenset({"grpc", "grpclib"})
 
 
 def peek(value: object, name: str) -> Any:
@@ -29,24 +32,30 @@ def http_status(exception: BaseException) -> int | None:
     """Return the HTTP error status that an exception carries, of requests, httpx, aiohttp, urllib
     or an SDK.
     """
-    response = peek(exception, "response")
-    candidates = [
-        peek(response, "status_code"),
-        peek(response, "status"),
-        peek(exception, "status_code"),
-    ]
-    if type(response) is dict:  # botocore
-        meta = response.get("ResponseMetadata")
-        candidates.append(meta.get("HTTPStatusCode") if type(meta) is dict else None)
-    candidates.append(peek(exception, "status"))
-    if any("HTTP" in name.rpartition(".")[2] for name in mro_names(type(exception))):
-        candidates.append(peek(exception, "code"))  # urllib; elsewhere "code" means something else
-    for candidate in candidates:
-        if issubclass(type(candidate), int) and type(candidate) is not bool:
-            status = int.__int__(candidate)  # a subclass may compare as it likes
-            if 400 <= status <= 599:
-                return status
+    for candidate in _statuses(exception):
+        # IntEnum members are ints, and True is too
+        if not issubclass(type(candidate), int) or type(candidate) is bool:
+            continue
+        status = int.__int__(candidate)  # a subclass may compare as it likes
+        if 400 <= status <= 599:
+            return status
     return None
+
+
+def _statuses(exception: BaseException) -> Iterator[Any]:
+    response = peek(exception, "response")
+    yield peek(response, "status_code")  # requests, httpx
+    yield peek(response, "status")
+    yield peek(exception, "status_code")  # openai, anthropic
+    if type(response) is dict:
+        # botocore: {"ResponseMetadata": {"HTTPStatusCode": 503}}
+        meta = response.get("ResponseMetadata")
+        if type(meta) is dict:
+            yield meta.get("HTTPStatusCode")
+    yield peek(exception, "status")  # aiohttp
+    # urllib.error.HTTPError; elsewhere "code" is something else: SystemExit.code is an exit code
+    if any("HTTP" in name.rpartition(".")[2] for name in mro_names(type(exception))):
+        yield peek(exception, "code")
 
 
 def retry_after(exception: BaseException) -> float | None:
@@ -57,19 +66,25 @@ def retry_after(exception: BaseException) -> float | None:
     if type(direct) in (int, float):
         return _bounded(float(direct))
     for source in (peek(exception, "response"), exception):
-        if (headers := peek(source, "headers")) is None:
+        headers = peek(source, "headers")
+        if headers is None:
             continue
-        if (millis := _number(_header(headers, "retry-after-ms"))) is not None:
+        millis = _number(_header(headers, "retry-after-ms"))
+        if millis is not None:
             return _bounded(millis / 1000)
-        if (text := _header(headers, "Retry-After")) is None:
+        text = _header(headers, "Retry-After")
+        if text is None:
             continue
-        if (seconds := _number(text)) is not None:
+        seconds = _number(text)
+        if seconds is not None:
             return _bounded(seconds)
+        # "Wed, 21 Oct 2026 07:28:00 GMT"
         try:
             when = parsedate_to_datetime(text)
         except (ValueError, TypeError, OverflowError):
             continue
-        when = when.replace(tzinfo=UTC) if when.tzinfo is None else when
+        if when.tzinfo is None:
+            when = when.replace(tzinfo=UTC)
         return _bounded((when - datetime.now(UTC)).total_seconds())
     return None
 
@@ -86,14 +101,18 @@ def _header(headers: Any, name: str) -> str | None:
 
 
 def _number(text: str | None) -> float | None:
+    if text is None:
+        return None
     try:
-        return float(text) if text is not None else None
+        return float(text)
     except ValueError:
         return None
 
 
 def _bounded(seconds: float) -> float | None:
-    return None if seconds != seconds else min(max(seconds, 0.0), _LONGEST_WAIT)
+    if isnan(seconds):  # float("nan") parses
+        return None
+    return min(max(seconds, 0.0), _LONGEST_WAIT)
 
 
 def exit_reference(exception: BaseException) -> tuple[str, int] | None:
@@ -103,18 +122,18 @@ def exit_reference(exception: BaseException) -> tuple[str, int] | None:
         return None
     if code < 0:
         return "signal", -code
-    if code > 128 and code - 128 in {s.value for s in signal.Signals}:
+    # a shell reports a program that SIGKILL ended as 137
+    if code > 128 and code - 128 in {number.value for number in signal.Signals}:
         return "signal", code - 128
     return "exit", code
 
 
 def grpc_code(exception: BaseException) -> str | None:
     """Return the name of a gRPC status code."""
-    if not any(
-        name.partition(".")[0] in ("grpc", "grpclib") for name in mro_names(type(exception))
-    ):
+    packages = {name.partition(".")[0] for name in mro_names(type(exception))}
+    if packages.isdisjoint(_GRPC_PACKAGES):
         return None
-    code = peek(exception, "code")
+    code = peek(exception, "code")  # a method in grpc, an attribute in grpclib
     if callable(code):
         try:
             code = code()
