@@ -1,7 +1,7 @@
 """Content blocks: the standard's content classes as JSON objects, made by tools or recognised in
 foreign shapes.
 
-A tool that wants to say more than its return value does returns ``Block``s. MCP content, LangChain
+A tool that has more to give than its return value returns ``Block``s. MCP content, LangChain
 content blocks and plain dicts of those shapes are brought to the same form: ``media_type``,
 ``data`` (base64), ``uri``, ``text``.
 """
@@ -48,8 +48,10 @@ class Block:
     @classmethod
     def media(cls, data: bytes, media_type: str) -> Block:
         """An image, audio or video by its media type; anything else is a file."""
+        kind = _C.FILE
         family = media_type.partition("/")[0]
-        kind = _C(family) if family in ("image", "audio", "video") else _C.FILE
+        if family in ("image", "audio", "video"):
+            kind = _C(family)
         encoded = base64.b64encode(data).decode("ascii")
         return cls(kind, {"data": encoded, "media_type": media_type, "size_bytes": len(data)})
 
@@ -63,21 +65,22 @@ class Block:
     @classmethod
     def embedded_resource(cls, uri: str, text: str, *, media_type: str = "text/plain") -> Block:
         """A resource with its text."""
-        return cls(
-            _C.EMBEDDED_RESOURCE, {"resource": {"uri": uri, "text": text, "media_type": media_type}}
-        )
+        resource = {"uri": uri, "text": text, "media_type": media_type}
+        return cls(_C.EMBEDDED_RESOURCE, {"resource": resource})
 
     @classmethod
     def artifact(
         cls, artifact_id: str, *, uri: str = "", media_type: str = "", digest: str = "", **more: Any
     ) -> Block:
         """A durable deliverable with an identity of its own."""
-        return cls(
-            _C.ARTIFACT_REF,
-            _present(
-                artifact_id=artifact_id, uri=uri, media_type=media_type, digest=digest, **more
-            ),
+        fields = _present(
+            artifact_id=artifact_id,
+            uri=uri,
+            media_type=media_type,
+            digest=digest,
+            **more,
         )
+        return cls(_C.ARTIFACT_REF, fields)
 
     @classmethod
     def handoff(cls, target: str, *, reason: str = "", **more: Any) -> Block:
@@ -86,8 +89,11 @@ class Block:
 
     def to_block(self) -> JsonObject:
         """Return the block as JSON."""
+        block: JsonObject = {"type": self.type.value}
         fields = to_json_value(self.fields)
-        return {"type": self.type.value, **(fields if isinstance(fields, dict) else {})}
+        if isinstance(fields, dict):
+            block.update(fields)
+        return block
 
 
 def _present(**fields: Any) -> JsonObject:
@@ -101,50 +107,65 @@ class MappedContent:
     content: list[JsonObject] = field(default_factory=list)  # content blocks of the envelope
     structured_content: JsonLike = None  # machine-readable form, where the result has one
     model_facing: list[JsonObject] = field(default_factory=list)  # content blocks for the model
-    ui_summary: str = ""  # one line that says what it is; it holds no content
+    ui_summary: str = ""  # one line about what it is; it holds no content
     transcript_text: str = ""  # text meant to be found in a transcript
     # fetchable resources among the content
     resource_refs: list[JsonObject] = field(default_factory=list)
     # durable deliverables among the content
     artifact_refs: list[JsonObject] = field(default_factory=list)
-    # the native result says that the call failed (MCP ``isError``, LangChain ``status="error"``)
+    # whether the native result states a failure (MCP ``isError``, LangChain ``status="error"``)
     is_error: bool = False
     schema_errors: list[str] = field(default_factory=list)  # why the value could not be mapped
 
 
 _TABLE: Final[dict[str, dict[str, Any]]] = load_table(__package__, "blocks.toml")
-_REQUIRED, _RENAMED, _TYPES = _TABLE["required"], _TABLE["renamed"], _TABLE["types"]
+_REQUIRED: Final[dict[str, list[str]]] = _TABLE["required"]
+_RENAMED: Final[dict[str, str]] = _TABLE["renamed"]
+_TYPES: Final[dict[str, str]] = _TABLE["types"]
 _MEMBERS: Final = frozenset(_TABLE["members"]["allowed"])
+_MCP_PACKAGES: Final = frozenset({"mcp", "mcp_types", "fastmcp"})
+_NESTED: Final = ("image_url", "input_audio", "source")
+"""Members in which LangChain and model providers hold a block's payload: ``{"image_url":
+{"url": "https://..."}}``.
+"""
+
+_NESTED_FACTS: Final = ("url", "uri", "data", "media_type", "format")
 
 
 def foreign_block(value: Any) -> JsonObject | None:
-    """Return a value as a normal block if it is one: a Block, an MCP or LangChain block, or a dict
-    of such a shape.
+    """Return a value as a normal block if it is a Block, an MCP or LangChain block, or a dict of
+    such a shape; ``None`` for anything else.
     """
     if type(value) is Block:
         return value.to_block()
-    kind = kind_of(value)
-    if kind is Kind.MODEL or kind is Kind.DATACLASS:
-        if not any(
-            name.partition(".")[0] in ("mcp", "mcp_types", "fastmcp")
-            for name in mro_names(type(value))
-        ):
-            return None
-        data = {
-            name: item
-            for name, item in mapping_items(value, kind, len(_MEMBERS))
-            if item is not None
-        }
-    elif type(value) is dict and len(value) <= len(_MEMBERS):
-        data = value
-    else:
-        return None
-    word = data.get("type")
-    if type(word) is not str or word not in _REQUIRED:
-        return None
-    if not any(name in data for name in _REQUIRED[word]) or not _MEMBERS.issuperset(data):
+    data = _block_members(value)
+    if data is None or not _has_shape(data):
         return None
     return normal_block(data)
+
+
+def _block_members(value: Any) -> dict[str, Any] | None:
+    """Return the members of what may be a block."""
+    if type(value) is dict:
+        return value if len(value) <= len(_MEMBERS) else None
+    kind = kind_of(value)
+    if kind is not Kind.MODEL and kind is not Kind.DATACLASS:
+        return None
+    packages = {name.partition(".")[0] for name in mro_names(type(value))}
+    if packages.isdisjoint(_MCP_PACKAGES):
+        return None
+    members = mapping_items(value, kind, len(_MEMBERS))
+    return {name: item for name, item in members if item is not None}
+
+
+def _has_shape(data: dict[str, Any]) -> bool:
+    word = data.get("type")
+    if type(word) is not str or word not in _REQUIRED:
+        return False
+    # {"type": "image", "breed": "cat"} is a tool's own data
+    if not _MEMBERS.issuperset(data):
+        return False
+    return any(name in data for name in _REQUIRED[word])
 
 
 def normal_block(data: dict[str, Any]) -> JsonObject:
@@ -157,35 +178,47 @@ def normal_block(data: dict[str, Any]) -> JsonObject:
         block.setdefault(_RENAMED.get(name, name), item)
     word = str(block["type"])
     block["type"] = _TYPES.get(word, word)
-    nested = (
-        block.pop("image_url", None) or block.pop("input_audio", None) or block.pop("source", None)
-    )
-    if isinstance(nested, str):
-        block["uri"] = nested
-    elif isinstance(nested, dict):
-        for name in ("url", "uri", "data", "media_type", "format"):
-            if isinstance(nested.get(name), str):
-                block.setdefault(_RENAMED.get(name, name), nested[name])
-    if isinstance(block.get("uri"), str) and block["uri"].startswith("data:"):
-        _unpack_data_uri(block)
+    _unpack_nested(block)
+    uri = block.get("uri")
+    if isinstance(uri, str) and uri.startswith("data:"):
+        _unpack_data_uri(block, uri)
     resource = block.get("resource")
     if isinstance(resource, dict):
-        block["resource"] = {
-            (
-                "media_type"
-                if name in ("mimeType", "mime_type")
-                else "data"
-                if name == "blob"
-                else name
-            ): item
-            for name, item in resource.items()
-        }
+        block["resource"] = {_resource_name(name): item for name, item in resource.items()}
+    # LangChain's text-plain with a file_id or data is a file
     if block["type"] == _C.TEXT.value and "text" not in block:
         block["type"] = _C.FILE.value
     return block
 
 
-def _unpack_data_uri(block: JsonObject) -> None:
-    head, _, data = block.pop("uri")[5:].partition(",")
+def _unpack_nested(block: JsonObject) -> None:
+    """Bring ``{"image_url": {"url": ...}}`` and ``{"image_url": "https://..."}`` to a ``uri``."""
+    nested: Any = None
+    for name in _NESTED:
+        # all three are taken out only as far as the first that holds something
+        nested = block.pop(name, None)
+        if nested:
+            break
+    if isinstance(nested, str):
+        block["uri"] = nested
+    elif isinstance(nested, dict):
+        for name in _NESTED_FACTS:
+            if isinstance(nested.get(name), str):
+                block.setdefault(_RENAMED.get(name, name), nested[name])
+
+
+def _unpack_data_uri(block: JsonObject, uri: str) -> None:
+    # data:image/png;base64,iVBORw0KGgo=
+    head, _, data = uri.removeprefix("data:").partition(",")
+    del block["uri"]
     block["data"] = data
     block["media_type"] = head.partition(";")[0] or "text/plain"
+
+
+def _resource_name(name: str) -> str:
+    """Return the standard's name of a member of an MCP resource."""
+    if name in ("mimeType", "mime_type"):
+        return "media_type"
+    if name == "blob":
+        return "data"
+    return name

@@ -24,7 +24,7 @@ from agenttool_otel.values.inspection import (
     sequence_items,
 )
 from agenttool_otel.values.pointers import escape_token
-from agenttool_otel.values.unicode import escape_surrogates
+from agenttool_otel.values.unicode import escape_surrogates, has_surrogate
 
 ValueTransform = Callable[[Any, str], Any]
 """Takes plain JSON data and its JSON pointer in the result, and returns what may be shown of it
@@ -32,6 +32,7 @@ ValueTransform = Callable[[Any, str], Any]
 """
 
 PIECE_CHARS: Final = 1 << 16
+_SMALL_DEPTH: Final = 52
 _SMALL_NODES: Final = 2048
 _BATCH: Final = 128
 _DEEPEST: Final = 200
@@ -61,38 +62,57 @@ def plain_json(value: Any) -> str | None:
     """
     if type(value) not in _PLAIN_CONTAINERS:
         return None
-    budget, chars = _SMALL_NODES, PIECE_CHARS
+    nodes = _SMALL_NODES
+    chars = PIECE_CHARS
     stack: list[Any] = [value]
     while stack:
         top = stack.pop()
-        budget -= len(top)
-        if budget < 0:
+        nodes -= len(top)
+        if nodes < 0:
             return None
-        if type(top) is dict:
-            for key in top:
-                if type(key) is not str or not key.isascii():
-                    return None
-            top = top.values()
-        for item in top:
-            cls = type(item)
-            if cls is str:
-                chars -= len(item)
-                if chars < 0:
-                    return None
-            elif cls in _PLAIN_CONTAINERS:
-                if len(stack) > _SMALL_NODES:
-                    return None
-                stack.append(item)
-            elif cls not in _PLAIN_LEAVES:
+        used = _plain_chars(top, stack)
+        if used is None:
+            return None
+        chars -= used
+        if chars < 0:
+            return None
+    return _encoded_or_none(value)
+
+
+def _plain_chars(container: Any, stack: list[Any]) -> int | None:
+    """Count the characters of a container's texts and put the containers in it on the stack;
+    ``None`` where it holds anything that the encoder would not write as it is.
+    """
+    items = container
+    if type(container) is dict:
+        for key in container:
+            if type(key) is not str or not key.isascii():
                 return None
+        items = container.values()
+    chars = 0
+    for item in items:
+        cls = type(item)
+        if cls is str:
+            chars += len(item)
+        elif cls in _PLAIN_CONTAINERS:
+            # [[[...]]], a list in itself: it never ends
+            if len(stack) > _SMALL_NODES:
+                return None
+            stack.append(item)
+        elif cls not in _PLAIN_LEAVES:
+            return None
+    return chars
+
+
+def _encoded_or_none(value: Any) -> str | None:
     try:
         text = _encode(value)
-    except (
-        ValueError,
-        RecursionError,
-    ):  # not a number, a number of too many digits, or a container in itself
+    except (ValueError, RecursionError):
+        # NaN, a number of more than 4,300 digits, or a container in itself
         return None
-    return text if text.isascii() or escape_surrogates(text) is text else None
+    if text.isascii() or not has_surrogate(text):
+        return text
+    return None
 
 
 def json_pieces(value: Any, transform: ValueTransform | None = None) -> Iterator[str]:
@@ -111,60 +131,90 @@ def json_pieces(value: Any, transform: ValueTransform | None = None) -> Iterator
 
 
 def _parts(root: Any, transform: ValueTransform | None) -> Iterator[str]:
-    # A frame: iterator over the children, whether they are pairs, the closing bracket, id, pointer,
-    # first?
-    if transform is None and (plain := plain_json(root)) is not None:
+    plain = plain_json(root) if transform is None else None
+    if plain is not None:
         yield plain
         return
     root = opened(root, _WHOLE)
-    if _is_small(root):
-        yield _encode(whole_json(transform(whole_json(root), "") if transform else root))
+    is_small = _is_small(root)
+    if not is_small and kind_of(root) in CONTAINERS:
+        yield from _Writer(transform).parts(root)
         return
-    if kind_of(root) not in CONTAINERS:
-        yield from _leaf(transform(whole_json(root), "") if transform else root)
-        return
-    stack: list[_Frame] = [_Frame(root, "")]
-    open_ids = {id(root)}
-    yield stack[-1].opening
-    while stack:
-        frame = stack[-1]
-        if transform is None and (batch := frame.batch()) is not None:
-            yield batch
-            continue
-        entry: Any = next(frame.children, _END)
-        if entry is _END:
-            yield frame.closing
-            open_ids.discard(id(frame.source))
-            stack.pop()
-            continue
-        yield frame.separator()
-        name, child = entry if frame.pairs else (str(frame.count - 1), entry)
-        key = _key(name) if frame.pairs else name
-        if frame.pairs:
-            yield encode_basestring(key) + ":"
-        if transform is None and (plain := plain_json(child)) is not None:
+    if transform is not None:
+        root = transform(whole_json(root), "")
+    if is_small:
+        yield _encode(whole_json(root))
+    else:
+        yield from _leaf(root)
+
+
+class _Writer:
+    """Writes a large container, with a stack instead of recursion."""
+
+    def __init__(self, transform: ValueTransform | None) -> None:
+        self._transform = transform
+        self._stack: list[_Frame] = []
+        self._open_ids: set[int] = set()
+
+    def parts(self, root: Any) -> Iterator[str]:
+        """Yield the text of a container in parts of any size."""
+        yield self._open(root, "")
+        while self._stack:
+            frame = self._stack[-1]
+            batch = frame.batch() if self._transform is None else None
+            if batch is not None:
+                yield batch
+                continue
+            entry: Any = next(frame.children, _END)
+            if entry is _END:
+                yield self._close()
+                continue
+            yield frame.separator()
+            if frame.pairs:
+                name, child = entry
+                key = _key(name)
+                yield encode_basestring(key) + ":"
+            else:
+                key = str(frame.count - 1)
+                child = entry
+            yield from self._child(frame, key, child)
+
+    def _open(self, source: Any, pointer: str) -> str:
+        frame = _Frame(source, pointer)
+        self._stack.append(frame)
+        self._open_ids.add(id(source))
+        return frame.opening
+
+    def _close(self) -> str:
+        frame = self._stack.pop()
+        self._open_ids.discard(id(frame.source))
+        return frame.closing
+
+    def _child(self, frame: _Frame, key: str, child: Any) -> Iterator[str]:
+        plain = plain_json(child) if self._transform is None else None
+        if plain is not None:
             yield plain
-            continue
+            return
         child = opened(child, _WHOLE)
         kind = Kind.SEQUENCE if type(child) is Items else kind_of(child)
         if kind in CONTAINERS and not _is_small(child):
-            if id(child) in open_ids:
-                yield '{"$ref":"cycle"}'
-            elif len(stack) > _DEEPEST:
-                yield '{"$truncated":"depth"}'
-            else:
-                pointer = f"{frame.pointer}/{escape_token(key)}"
-                stack.append(_Frame(child, pointer))
-                open_ids.add(id(child))
-                yield stack[-1].opening
-            continue
-        if transform is not None:
-            child = _transformed(child, key, frame, transform)
+            yield self._enter(frame, key, child)
+            return
+        if self._transform is not None:
+            child = _transformed(child, key, frame, self._transform)
             kind = kind_of(child)
         if kind in CONTAINERS:
             yield _encode(whole_json(child))
         else:
             yield from _leaf(child)
+
+    def _enter(self, frame: _Frame, key: str, child: Any) -> str:
+        """Go down into a large container, unless it contains itself or lies too deep."""
+        if id(child) in self._open_ids:
+            return '{"$ref":"cycle"}'
+        if len(self._stack) > _DEEPEST:
+            return '{"$truncated":"depth"}'
+        return self._open(child, f"{frame.pointer}/{escape_token(key)}")
 
 
 def _transformed(child: Any, key: str, frame: _Frame, transform: ValueTransform) -> Any:
@@ -199,7 +249,8 @@ class _Frame:
         self.source = source
         self.pointer = pointer
         self.pairs = kind not in SEQUENCES
-        self.opening, self.closing = ("{", "}") if self.pairs else ("[", "]")
+        self.opening = "{" if self.pairs else "["
+        self.closing = "}" if self.pairs else "]"
         self.count = 0
         self.one_by_one = 0 if type(source) in (list, tuple) else NO_LIMIT
         children: Any
@@ -252,28 +303,32 @@ def _key(key: Any) -> str:
 
 
 def _is_small(value: Any) -> bool:
-    """Tell whether a value is a container of few parts and short strings; cycles and unknown
-    classes are not small.
+    """Return whether a value is a container of few parts and short strings; cycles and objects of
+    libraries are not small.
     """
     if kind_of(value) not in CONTAINERS:
         return False
-    budget, chars = _SMALL_NODES, PIECE_CHARS
-    stack = [(value, 0)]
-    while stack:
-        top, depth = stack.pop()
-        kind = kind_of(top)
-        if kind in CONTAINERS:
-            if depth > 50:
+    nodes = _SMALL_NODES
+    chars = PIECE_CHARS
+    level = [value]
+    for _depth in range(_SMALL_DEPTH):
+        below: list[Any] = []
+        for item in level:
+            kind = kind_of(item)
+            if kind in CONTAINERS:
+                below += parts_of(item, kind, nodes + 1 - len(below))
+            elif kind is Kind.TEXT:
+                chars -= len(item)
+            elif kind is Kind.OPAQUE and _is_of_library(item):
                 return False
-            children = parts_of(top, kind, budget + 1)
-            budget -= len(children)
-            if budget < 0:
-                return False
-            stack.extend((child, depth + 1) for child in children)
-        elif kind is Kind.TEXT:
-            chars -= len(top)
-            if chars < 0:
-                return False
-        elif kind is Kind.OPAQUE and (type(top) is Items or library_type(top) is not None):
+        nodes -= len(below)
+        if nodes < 0 or chars < 0:
             return False
-    return True
+        if not below:
+            return True
+        level = below
+    return False
+
+
+def _is_of_library(value: Any) -> bool:
+    return type(value) is Items or library_type(value) is not None

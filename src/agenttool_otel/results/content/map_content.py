@@ -1,7 +1,7 @@
 """Any return value as the standard's content, once (standard, "Result envelope", "Result mapping
 once").
 
-Nothing here runs for a plain decorated call; an envelope is built when somebody asks for one. What
+Nothing here runs for a plain decorated call; an envelope is built when ``.tool.invoke`` returns it. What
 the model gets, what an interface says in one line and what a transcript search finds are three
 texts, not one.
 """
@@ -30,7 +30,8 @@ from agenttool_otel.values.inspection import Kind, class_name, kind_of
 
 _C = ContentType
 EMPTY_TEXT: Final = "(no output)"
-"""What stands for a tool that returned nothing, so that nobody takes it for output that was lost.
+"""The text for a tool that returned nothing, so that it is not taken for output that was lost
+(standard, "Empty output").
 """
 
 _EMPTY_BLOCK: Final[JsonObject] = {"type": _C.TEXT.value, "text": EMPTY_TEXT, "empty": True}
@@ -41,6 +42,7 @@ _INLINE_FOR_MODEL: Final = frozenset(
 )
 _MAX_INLINE_BYTES: Final = 1 << 18
 _MAX_BLOCKS: Final = 1000
+_MAX_DESCRIBED: Final = 5
 
 
 def map_content(value: Any) -> MappedContent:
@@ -52,51 +54,54 @@ def map_content(value: Any) -> MappedContent:
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a subclass's own methods may raise anything
-        mapped = MappedContent(
-            [{"type": _C.TEXT.value, "text": f"[result of {class_name(type(value))} not shown]"}]
-        )
+        text = f"[result of {class_name(type(value))} not shown]"
+        mapped = MappedContent([{"type": _C.TEXT.value, "text": text}])
         mapped.schema_errors = [f"mapping: {class_name(type(error))}"]
     _add_views(mapped)
     return mapped
 
 
 def _map(value: Any) -> MappedContent:
-    kind = kind_of(value)
-    if kind is Kind.NONE or (kind is Kind.TEXT and not value):
-        return MappedContent([dict(_EMPTY_BLOCK)])
-    if kind is Kind.TEXT:
-        return MappedContent([_text_block(value if type(value) is str else str.__str__(value))])
-    if kind is Kind.BYTES:
-        view = memoryview(value)
-        return MappedContent([_bytes_block(view) if view.nbytes else dict(_EMPTY_BLOCK)])
-    if kind is Kind.PATH:
-        return MappedContent([_file_block(value)])
-    if isinstance(value, BaseException):
-        return MappedContent(
-            [{"type": _C.LOG.value, "level": "error", "text": class_name(type(value))}]
-        )
-    if (block := foreign_block(value)) is not None:
+    block = _block_of(value)
+    if block is not None:
         return _from_blocks([block])
-    if (native := native_content(value)) is not None:
+    native = native_content(value)
+    if native is not None:
         if native.structured_content is None:
             native.structured_content = _single_structured(native.content)
         return native
-    if kind is Kind.SEQUENCE and 0 < len(value) <= _MAX_BLOCKS:
-        blocks = [_listed_block(item) for item in list(value)]
-        if all(found is not None for found in blocks):
-            return _from_blocks([found for found in blocks if found is not None])
+    if kind_of(value) is Kind.SEQUENCE:
+        blocks = _listed_blocks(value)
+        if blocks:
+            return _from_blocks(blocks)
     if library_type(value) is IMAGE:
         return MappedContent([_image_block(value)])
-    return _structured(*shown_with_images(value))
+    data, images = shown_with_images(value)
+    # the data holds only how large its images are, so each follows as a block
+    content: list[JsonObject] = [{"type": _C.STRUCTURED_CONTENT.value, "data": data}]
+    for image in images:
+        content.append(_image_block(image))
+    return MappedContent(content, data)
 
 
-def _structured(data: JsonLike, images: list[Any]) -> MappedContent:
-    """Return data as content, and the images that are in it: the data holds only how large
-    they are.
+def _block_of(value: Any) -> JsonObject | None:
+    """Return the block of a value that is a single block: a text, bytes, a path, an exception, or a
+    block of another package.
     """
-    return MappedContent(
-        [{"type": _C.STRUCTURED_CONTENT.value, "data": data}, *map(_image_block, images)], data
-    )
+    kind = kind_of(value)
+    if kind is Kind.NONE:
+        return dict(_EMPTY_BLOCK)
+    if kind is Kind.TEXT:
+        text = str.__str__(value)
+        return _text_block(text) if text else dict(_EMPTY_BLOCK)
+    if kind is Kind.BYTES:
+        view = memoryview(value)
+        return _bytes_block(view) if view.nbytes else dict(_EMPTY_BLOCK)
+    if kind is Kind.PATH:
+        return _file_block(value)
+    if isinstance(value, BaseException):
+        return {"type": _C.LOG.value, "level": "error", "text": class_name(type(value))}
+    return foreign_block(value)
 
 
 def _from_blocks(blocks: list[JsonObject]) -> MappedContent:
@@ -105,7 +110,9 @@ def _from_blocks(blocks: list[JsonObject]) -> MappedContent:
 
 def _single_structured(blocks: list[JsonObject]) -> JsonLike:
     found = [block.get("data") for block in blocks if block["type"] == _C.STRUCTURED_CONTENT.value]
-    return found[0] if len(found) == 1 else None
+    if len(found) != 1:
+        return None
+    return found[0]
 
 
 def _text_block(text: str) -> JsonObject:
@@ -115,17 +122,17 @@ def _text_block(text: str) -> JsonObject:
 
 
 def _bytes_block(view: memoryview) -> JsonObject:
+    # memoryview(b"abcdef")[::2] has no single piece of memory
     flat = view.cast("B") if view.contiguous else memoryview(view.tobytes())
     media_type = sniff(flat)
     kind = content_class(media_type)
     if kind in (_C.TEXT, _C.DIFF) and flat.nbytes <= _MAX_MODEL_CHARS:
-        return {
-            "type": kind.value,
-            "text": bytes(flat).decode("utf-8", "backslashreplace"),
-            "media_type": media_type,
-        }
+        text = bytes(flat).decode("utf-8", "backslashreplace")
+        return {"type": kind.value, "text": text, "media_type": media_type}
+    if kind is _C.TEXT:
+        kind = _C.FILE
     block: JsonObject = {
-        "type": (_C.FILE if kind is _C.TEXT else kind).value,
+        "type": kind.value,
         "media_type": media_type,
         "size_bytes": flat.nbytes,
         "digest": f"sha256:{hashlib.sha256(flat).hexdigest()}",
@@ -138,13 +145,14 @@ def _bytes_block(view: memoryview) -> JsonObject:
 
 
 def _image_block(image: Any) -> JsonObject:
+    block: JsonObject = {"type": _C.IMAGE.value, "omitted": "not_encoded"}
     encoded = encode_image(image)
-    block = (
-        _bytes_block(memoryview(encoded))
-        if encoded
-        else {"type": _C.IMAGE.value, "omitted": "not_encoded"}
-    )
-    return {**block, "width": image.width, "height": image.height, "mode": str(image.mode)}
+    if encoded:
+        block = _bytes_block(memoryview(encoded))
+    block["width"] = image.width
+    block["height"] = image.height
+    block["mode"] = str(image.mode)
+    return block
 
 
 def _file_block(path: Any) -> JsonObject:
@@ -154,11 +162,12 @@ def _file_block(path: Any) -> JsonObject:
         "path": to_json_value(text),
         "name": to_json_value(os.path.basename(text)),
     }
-    if guessed := mimetypes.guess_type(text)[0]:
-        block["media_type"] = guessed
+    media_type, _encoding = mimetypes.guess_type(text)
+    if media_type:
+        block["media_type"] = media_type
     try:
         status = os.stat(text)
-    except (OSError, ValueError):
+    except (OSError, ValueError):  # ValueError: a NUL in the name
         block["omitted"] = "not_found"
         return block
     if stat.S_ISREG(status.st_mode):
@@ -166,14 +175,32 @@ def _file_block(path: Any) -> JsonObject:
     return block
 
 
+def _listed_blocks(values: Any) -> list[JsonObject] | None:
+    """Return the items of a list as blocks, ``None`` where any is no block: then the list is
+    data.
+    """
+    if len(values) > _MAX_BLOCKS:
+        return None
+    blocks: list[JsonObject] = []
+    for item in list(values):
+        block = _listed_block(item)
+        if block is None:
+            return None
+        blocks.append(block)
+    return blocks
+
+
 def _listed_block(item: Any) -> JsonObject | None:
     """Return an item of a list as a block: blocks, LangChain documents, images and binary
     payloads.
     """
-    if (block := foreign_block(item)) is not None:
+    block = foreign_block(item)
+    if block is not None:
         return block
     native = native_content(item)
-    return native.content[0] if native is not None and len(native.content) == 1 else None
+    if native is None or len(native.content) != 1:
+        return None
+    return native.content[0]
 
 
 def _add_views(mapped: MappedContent) -> None:
@@ -182,57 +209,91 @@ def _add_views(mapped: MappedContent) -> None:
         mapped.content = [dict(_EMPTY_BLOCK)]
     searchable: list[str] = []
     for block in mapped.content:
-        word = block["type"]
-        text = block.get("text")
-        if word in TEXTUAL and isinstance(text, str):
-            if not block.get("empty"):
-                searchable.append(text[: _MAX_TRANSCRIPT_CHARS * 2])
-            if word != _C.LOG.value:
-                mapped.model_facing.append({"type": _C.TEXT.value, "text": text})
-        elif word == _C.STRUCTURED_CONTENT.value:
-            shown = json_text(block.get("data"), max_chars=_MAX_MODEL_CHARS)
-            text = shown if shown is not None else "[structured content too large to show]"
-            searchable.append(text[: _MAX_TRANSCRIPT_CHARS * 2])
-            mapped.model_facing.append({"type": _C.TEXT.value, "text": text})
-        elif word in _INLINE_FOR_MODEL and "omitted" not in block:
-            mapped.model_facing.append(block)
-            resource = block.get("resource")
-            if isinstance(resource, dict) and isinstance(resource.get("text"), str):
-                searchable.append(resource["text"][: _MAX_TRANSCRIPT_CHARS * 2])
-        elif word not in (_C.ARTIFACT_REF.value, _C.HANDOFF_REF.value):
-            mapped.model_facing.append({"type": _C.TEXT.value, "text": f"[{_describe(block)}]"})
-        if word in (_C.RESOURCE_LINK.value, _C.PERSISTED_OUTPUT_REF.value):
-            mapped.resource_refs.append(
-                {name: item for name, item in block.items() if name != "type"}
-            )
-        elif word == _C.ARTIFACT_REF.value:
-            mapped.artifact_refs.append(
-                {name: item for name, item in block.items() if name != "type"}
-            )
+        shown = _for_model(block)
+        if shown is not None:
+            mapped.model_facing.append(shown)
+        found = _for_transcript(block, shown)
+        if found is not None:
+            searchable.append(found[: _MAX_TRANSCRIPT_CHARS * 2])
+        _add_reference(mapped, block)
     if not mapped.model_facing:
         mapped.model_facing = [{"type": _C.TEXT.value, "text": EMPTY_TEXT}]
     mapped.transcript_text = preview("\n".join(searchable), _MAX_TRANSCRIPT_CHARS).text
-    described = [_describe(block) for block in mapped.content[:5]]
+    described = [_describe(block) for block in mapped.content[:_MAX_DESCRIBED]]
     more = len(mapped.content) - len(described)
-    mapped.ui_summary = "; ".join(described) + (f"; and {more} more" if more else "")
+    if more:
+        described.append(f"and {more} more")
+    mapped.ui_summary = "; ".join(described)
+
+
+def _for_model(block: JsonObject) -> JsonObject | None:
+    """Return what a model gets of a block, ``None`` for what is not for it: logs and references to
+    artifacts and handoffs.
+    """
+    word = block["type"]
+    if word in TEXTUAL and isinstance(block.get("text"), str):
+        if word == _C.LOG.value:
+            return None
+        return {"type": _C.TEXT.value, "text": block["text"]}
+    if word == _C.STRUCTURED_CONTENT.value:
+        text = json_text(block.get("data"), max_chars=_MAX_MODEL_CHARS)
+        if text is None:
+            text = "[structured content too large to show]"
+        return {"type": _C.TEXT.value, "text": text}
+    if word in _INLINE_FOR_MODEL and "omitted" not in block:
+        return block
+    if word in (_C.ARTIFACT_REF.value, _C.HANDOFF_REF.value):
+        return None
+    return {"type": _C.TEXT.value, "text": f"[{_describe(block)}]"}
+
+
+def _for_transcript(block: JsonObject, shown: JsonObject | None) -> str | None:
+    """Return the text of a block that a search of the transcript finds."""
+    word = block["type"]
+    text: Any = None
+    if word in TEXTUAL and isinstance(block.get("text"), str):
+        # "(no output)" is not a text of the tool
+        text = None if block.get("empty") else block["text"]
+    elif word == _C.STRUCTURED_CONTENT.value:
+        text = None if shown is None else shown["text"]
+    elif word in _INLINE_FOR_MODEL and "omitted" not in block:
+        resource = block.get("resource")
+        if isinstance(resource, dict):
+            text = resource.get("text")
+    return text if isinstance(text, str) else None
+
+
+def _add_reference(mapped: MappedContent, block: JsonObject) -> None:
+    word = block["type"]
+    reference = {name: item for name, item in block.items() if name != "type"}
+    if word in (_C.RESOURCE_LINK.value, _C.PERSISTED_OUTPUT_REF.value):
+        mapped.resource_refs.append(reference)
+    elif word == _C.ARTIFACT_REF.value:
+        mapped.artifact_refs.append(reference)
 
 
 def _describe(block: JsonObject) -> str:
-    """Say what a block is, in a few words without content."""
+    """Return what a block is, in a few words without content: ``image, image/png, 69 bytes``."""
     word = str(block["type"])
     if block.get("empty"):
         return "no output"
     text = block.get("text")
     if isinstance(text, str):
-        return f"{word}, {len(text):,} characters, {text.count(chr(10)) + 1:,} lines"
+        lines = text.count("\n") + 1
+        return f"{word}, {len(text):,} characters, {lines:,} lines"
     if word == _C.STRUCTURED_CONTENT.value:
-        data = block.get("data")
-        if isinstance(data, dict):
-            return f"object, {len(data):,} members"
-        return f"list, {len(data):,} items" if isinstance(data, list) else type(data).__name__
+        return _describe_data(block.get("data"))
     facts = [word]
     if isinstance(block.get("media_type"), str):
         facts.append(block["media_type"])
     if isinstance(block.get("size_bytes"), int):
         facts.append(f"{block['size_bytes']:,} bytes")
     return ", ".join(facts)
+
+
+def _describe_data(data: Any) -> str:
+    if isinstance(data, dict):
+        return f"object, {len(data):,} members"
+    if isinstance(data, list):
+        return f"list, {len(data):,} items"
+    return type(data).__name__

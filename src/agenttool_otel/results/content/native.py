@@ -1,6 +1,6 @@
-"""Results whose class says what they are: of MCP, LangChain, LangGraph and ``subprocess``.
+"""Results whose class is known: of MCP, LangChain, LangGraph and ``subprocess``.
 
-One table says for each class how its content and its stated failure are read. The classes are known
+One table holds for each class how its content and its stated failure are read. The classes are known
 by their names, because their values are read as plain data. Objects of data and image libraries are
 in ``libraries.py``.
 """
@@ -38,14 +38,18 @@ class ResultType(NamedTuple):
 def native_content(value: Any) -> MappedContent | None:
     """Return the blocks of a framework's result; ``None`` for anything else."""
     if type(value) is dict:
-        is_mcp = (
-            isinstance(value.get("content"), list)
-            and _MCP_MEMBERS.issuperset(value)
-            and len(value) > 1
-        )
-        return _mcp_blocks(value) if is_mcp else None
+        return _mcp_blocks(value) if _is_mcp_result(value) else None
     found = result_type(value)
-    return None if found is None or found.content is None else found.content(value)
+    if found is None or found.content is None:
+        return None
+    return found.content(value)
+
+
+def _is_mcp_result(value: dict[Any, Any]) -> bool:
+    # {"content": [...], "isError": false}; with "content" alone it may be anything
+    if not isinstance(value.get("content"), list) or len(value) == 1:
+        return False
+    return _MCP_MEMBERS.issuperset(value)
 
 
 def native_failure(value: Any) -> str | None:
@@ -56,10 +60,14 @@ def native_failure(value: Any) -> str | None:
     if cls in PLAIN_TYPES:
         return None
     if cls is dict:
+        if type(value.get("content")) is not list:
+            return None
         stated = value.get("isError") is True or value.get("is_error") is True
-        return "mcp:isError" if stated and type(value.get("content")) is list else None
+        return "mcp:isError" if stated else None
     found = result_type(value)
-    return None if found is None or found.failure is None else found.failure(value)
+    if found is None or found.failure is None:
+        return None
+    return found.failure(value)
 
 
 def result_type(value: Any) -> ResultType | None:
@@ -77,8 +85,11 @@ def _find_type(cls: type) -> ResultType | None:
     if cls is CompletedProcess:
         return _PROCESS
     for name in mro_names(cls):
-        if (named := _BY_NAME.get((name.partition(".")[0], name.rpartition(".")[2]))) is not None:
-            return named
+        # langchain_core.messages.tool.ToolMessage: the modules between move from release to release
+        package = name.partition(".")[0]
+        found = _BY_NAME.get((package, name.rpartition(".")[2]))
+        if found is not None:
+            return found
     return None
 
 
@@ -109,22 +120,24 @@ _MCP_MEMBERS: Final = frozenset(
 
 
 def _mcp_blocks(fields: dict[str, Any]) -> MappedContent | None:
-    items = fields.get("content") or []
-    blocks = [foreign_block(item) for item in items] if isinstance(items, list) else []
-    if any(block is None for block in blocks):
-        return None
+    items = fields.get("content")
+    blocks: list[JsonObject] = []
+    for item in items if isinstance(items, list) else []:
+        block = foreign_block(item)
+        if block is None:
+            return None
+        blocks.append(block)
+    mapped = MappedContent(blocks)
     stated = fields.get("structuredContent", fields.get("structured_content"))
-    return MappedContent(
-        [block for block in blocks if block is not None],
-        None if stated is None else shown_json(stated),
-        is_error=(fields.get("isError") or fields.get("is_error")) is True,
-    )
+    if stated is not None:
+        mapped.structured_content = shown_json(stated)
+    mapped.is_error = (fields.get("isError") or fields.get("is_error")) is True
+    return mapped
 
 
 def _mcp_failure(value: Any) -> str | None:
-    return (
-        "mcp:isError" if peek(value, "isError") is True or peek(value, "is_error") is True else None
-    )
+    stated = peek(value, "isError") is True or peek(value, "is_error") is True
+    return "mcp:isError" if stated else None
 
 
 def _message_blocks(value: Any) -> MappedContent:
@@ -134,37 +147,45 @@ def _message_blocks(value: Any) -> MappedContent:
     for item in content if isinstance(content, list) else [content]:
         if type(item) is str:
             blocks.append(Block.text(item).to_block())
-        else:
-            blocks.append(
-                foreign_block(item)
-                or {"type": _C.STRUCTURED_CONTENT.value, "data": shown_json(item)}
-            )
-    if (artifact := fields.get("artifact")) is not None:
-        # The model does not see an artifact, so neither do its content blocks: a reference says
-        # that there is one.
+            continue
+        block = foreign_block(item)
+        if block is None:
+            block = {"type": _C.STRUCTURED_CONTENT.value, "data": shown_json(item)}
+        blocks.append(block)
+    artifact = fields.get("artifact")
+    if artifact is not None:
+        # ToolMessage.artifact is not for the model, so its content is not shown: a reference is
         identity = str(fields.get("tool_call_id") or "artifact")
         blocks.append(Block.artifact(identity, native_type=class_name(type(artifact))).to_block())
     return MappedContent(blocks, is_error=fields.get("status") == "error")
 
 
+def _message_failure(value: Any) -> str | None:
+    return "langchain:error" if peek(value, "status") == "error" else None
+
+
 def _document_blocks(value: Any) -> MappedContent:
     fields = _fields(value)
     metadata = shown_json(fields.get("metadata"))
-    source = metadata.get("source") if isinstance(metadata, dict) else None
-    block = Block.embedded_resource(
-        str(source or fields.get("id") or ""), str(fields.get("page_content") or "")
-    )
-    return MappedContent([{**block.to_block(), "_meta": metadata}])
+    source: Any = None
+    if isinstance(metadata, dict):
+        source = metadata.get("source")
+    uri = str(source or fields.get("id") or "")
+    block = Block.embedded_resource(uri, str(fields.get("page_content") or "")).to_block()
+    block["_meta"] = metadata
+    return MappedContent([block])
 
 
 def _command_blocks(value: Any) -> MappedContent | None:
     fields = _fields(value)
     goto = to_json_value(fields.get("goto"))
     update = shown_json(fields.get("update"))
-    targets = goto if isinstance(goto, list) else [goto] if goto else []
-    blocks = [
-        Block.handoff(item if isinstance(item, str) else "send").to_block() for item in targets
-    ]
+    blocks: list[JsonObject] = []
+    if goto:
+        # Command(goto="review") and Command(goto=[Send(...), "review"])
+        for target in goto if isinstance(goto, list) else [goto]:
+            name = target if isinstance(target, str) else "send"
+            blocks.append(Block.handoff(name).to_block())
     if not blocks and update is None:
         return None
     if update is not None:
@@ -174,33 +195,39 @@ def _command_blocks(value: Any) -> MappedContent | None:
 
 def _process_blocks(value: CompletedProcess[Any]) -> MappedContent:
     blocks: list[JsonObject] = []
-    for name, kind, output in (("stdout", _C.TEXT, value.stdout), ("stderr", _C.LOG, value.stderr)):
-        if output:
-            text = (
-                output if type(output) is str else bytes(output).decode("utf-8", "backslashreplace")
-            )
-            blocks.append({"type": kind.value, "text": text, "stream": name})
-    return MappedContent(
-        blocks, {"exit_code": to_json_value(value.returncode)}, is_error=value.returncode != 0
-    )
+    if value.stdout:
+        text = _process_text(value.stdout)
+        blocks.append({"type": _C.TEXT.value, "text": text, "stream": "stdout"})
+    if value.stderr:
+        text = _process_text(value.stderr)
+        blocks.append({"type": _C.LOG.value, "text": text, "stream": "stderr"})
+    exit_code = {"exit_code": to_json_value(value.returncode)}
+    return MappedContent(blocks, exit_code, is_error=value.returncode != 0)
+
+
+def _process_text(output: Any) -> str:
+    if type(output) is str:
+        return output
+    return bytes(output).decode("utf-8", "backslashreplace")
+
+
+def _process_failure(value: CompletedProcess[Any]) -> str | None:
+    return f"exit:{value.returncode}" if value.returncode else None
 
 
 # --- the table ------------------------------------------------------------------------------------
 
-_PROCESS: Final = ResultType(
-    _process_blocks, lambda process: f"exit:{process.returncode}" if process.returncode else None
-)
+_PROCESS: Final = ResultType(_process_blocks, _process_failure)
 _MCP_RESULT: Final = ResultType(lambda value: _mcp_blocks(_fields(value)), _mcp_failure)
+# by package and class
 _BY_NAME: Final[dict[tuple[str, str], ResultType]] = {
-    **{
-        (package, name): _MCP_RESULT
-        for package in ("mcp", "mcp_types", "fastmcp")
-        for name in ("CallToolResult", "ToolResult")
-    },
-    ("langchain_core", "ToolMessage"): ResultType(
-        _message_blocks,
-        lambda message: "langchain:error" if peek(message, "status") == "error" else None,
-    ),
+    ("mcp", "CallToolResult"): _MCP_RESULT,
+    ("mcp", "ToolResult"): _MCP_RESULT,
+    ("mcp_types", "CallToolResult"): _MCP_RESULT,
+    ("mcp_types", "ToolResult"): _MCP_RESULT,
+    ("fastmcp", "CallToolResult"): _MCP_RESULT,
+    ("fastmcp", "ToolResult"): _MCP_RESULT,
+    ("langchain_core", "ToolMessage"): ResultType(_message_blocks, _message_failure),
     ("langchain_core", "Document"): ResultType(_document_blocks),
     ("langgraph", "Command"): ResultType(_command_blocks),
 }

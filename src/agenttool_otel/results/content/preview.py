@@ -20,7 +20,7 @@ _MAX_PARTS: Final = 4096
 class Preview(NamedTuple):
     """A view of a text."""
 
-    text: str  # head, a line that says what is left out, tail; or the whole text if it fits
+    text: str  # head, a line about what is left out, tail; or the whole text if it fits
     chars: int  # characters of the whole text
     lines: int  # lines of the whole text
     omitted_chars: int = 0  # characters that the view leaves out
@@ -53,44 +53,59 @@ class PreviewBuilder:
         self._chars += len(text)
         self._breaks += text.count("\n")
         self._ends_with_break = text.endswith("\n")
-        room = self._max + _LOOK_BACK_CHARS - len(self._head)
+        kept = self._max + _LOOK_BACK_CHARS
+        room = kept - len(self._head)
         if room > 0:
             self._head += text[:room]
-        end = text[-(self._max + _LOOK_BACK_CHARS) :]
+        end = text[-kept:]
         self._tail.append(end)
         self._tail_chars += len(end)
-        while self._tail_chars - len(self._tail[0]) >= self._max + _LOOK_BACK_CHARS:
-            self._tail_chars -= len(self._tail.popleft())
+        while self._tail_chars - len(self._tail[0]) >= kept:
+            dropped = self._tail.popleft()
+            self._tail_chars -= len(dropped)
         # many tiny pieces: one string costs less than their headers
         if len(self._tail) > _MAX_PARTS:
             self._tail = deque(["".join(self._tail)])
 
     def build(self, max_chars: int | None = None) -> Preview:
-        """Return the view of all pieces so far."""
-        most = self._max if max_chars is None else max(0, min(self._max, max_chars))
-        lines = self._breaks + (0 if self._ends_with_break or not self._chars else 1)
+        """Return the view of all pieces so far.
+
+        Args:
+            max_chars: a smaller room than that of the builder.
+        """
+        most = self._max
+        if max_chars is not None:
+            most = max(0, min(self._max, max_chars))
+        lines = self._breaks
+        # "a\nb" has two lines, "a\nb\n" too
+        if self._chars and not self._ends_with_break:
+            lines += 1
         if self._chars <= most:
             return Preview(self._head, self._chars, lines)
         room = most - _NOTE_CHARS
         if room <= 0:
             note = f"[{self._chars} characters omitted]"
             return Preview(note[:most], self._chars, lines, self._chars, self._breaks)
-        head = _cut_head(self._head, int(room * _HEAD_SHARE))
-        tail = _cut_tail("".join(self._tail), room - int(room * _HEAD_SHARE))
+        head_room = int(room * _HEAD_SHARE)
+        head = _cut_head(self._head, head_room)
+        tail = _cut_tail("".join(self._tail), room - head_room)
         omitted = self._chars - len(head) - len(tail)
         omitted_breaks = self._breaks - head.count("\n") - tail.count("\n")
+        if head and not head.endswith("\n"):
+            head += "\n"
         note = f"[... {omitted} characters, {omitted_breaks} lines omitted ...]"
-        text = f"{head}{'' if head.endswith(chr(10)) or not head else chr(10)}{note}\n{tail}"
-        return Preview(text, self._chars, lines, omitted, omitted_breaks)
+        return Preview(f"{head}{note}\n{tail}", self._chars, lines, omitted, omitted_breaks)
 
 
 def _cut_head(text: str, size: int) -> str:
     if size >= len(text):
         return text
-    # a line break right behind the room costs nothing: one stands before the note in any case, and
-    # it is the text's own
+    # a line break right behind the room costs nothing: a break stands before the note in any case,
+    # and here it is the text's own
     line = text.rfind("\n", size // 2, size + 1)
-    return text[: line + 1] if line >= 0 else text[: _boundary(text, size)]
+    if line >= 0:
+        return text[: line + 1]
+    return text[: _boundary_before(text, size)]
 
 
 def _cut_tail(text: str, size: int) -> str:
@@ -106,7 +121,7 @@ def _cut_tail(text: str, size: int) -> str:
     return text[position:]
 
 
-def _boundary(text: str, position: int) -> int:
+def _boundary_before(text: str, position: int) -> int:
     lowest = max(0, position - _LOOK_BACK_CHARS)
     while position > lowest and not _is_boundary(text, position):
         position -= 1
@@ -114,35 +129,55 @@ def _boundary(text: str, position: int) -> int:
 
 
 def _is_boundary(text: str, position: int, *, open_start: bool = False) -> bool:
-    """Tell whether a cut here leaves every user-perceived character whole (a near form of UAX #29
+    """Return whether a cut here leaves every user-perceived character whole (a near form of UAX #29
     clusters).
+
+    Args:
+        text: the text, or its end.
+        position: where it is cut.
+        open_start: whether the text may be an end, so that its first character is no beginning.
     """
     if position <= 0 or position >= len(text):
         return True
-    before, after = text[position - 1], text[position]
+    before = text[position - 1]
+    after = text[position]
     if before == "\n":
         return True  # nothing belongs to a line break before it
-    if _extends(after) or before == _JOINER or (before == "\r" and after == "\n"):
+    if before == "\r" and after == "\n":
         return False
-    if _REGIONAL.match(after) and _REGIONAL.match(before):
-        run = 0
-        while position - 1 - run >= 0 and _REGIONAL.match(text[position - 1 - run]):
-            run += 1
-        # where the run of flags began is not known; where it ends is
-        if open_start and run == position:
-            run = 0
-            while position + run < len(text) and _REGIONAL.match(text[position + run]):
-                run += 1
-        return run % 2 == 0  # flags are pairs
+    if before == _JOINER or _extends(after):
+        return False
+    if _REGIONAL.match(before) and _REGIONAL.match(after):
+        return _is_between_flags(text, position, open_start=open_start)
     return True
 
 
+def _is_between_flags(text: str, position: int, *, open_start: bool) -> bool:
+    """Return whether a cut in a run of regional indicators is between two flags, which are pairs:
+    ``DE|FR``.
+    """
+    first = position
+    while first > 0 and _REGIONAL.match(text[first - 1]):
+        first -= 1
+    if first > 0 or not open_start:
+        return (position - first) % 2 == 0
+    # the run may have begun before the text: its end is known
+    last = position
+    while last < len(text) and _REGIONAL.match(text[last]):
+        last += 1
+    return (last - position) % 2 == 0
+
+
 def _extends(character: str) -> bool:
-    """Tell whether a character belongs to the one before: marks, joiners, emoji modifiers
+    """Return whether a character belongs to the one before: marks, joiners, emoji modifiers
     and tags.
     """
     if character <= "\u02ff":
         return False
-    if unicodedata.category(character) in ("Mn", "Mc", "Me") or character in "\u200c\u200d":
+    if character in "\u200c\u200d":
         return True
-    return "\U0001f3fb" <= character <= "\U0001f3ff" or "\U000e0020" <= character <= "\U000e007f"
+    if unicodedata.category(character) in ("Mn", "Mc", "Me"):
+        return True
+    is_skin_tone = "\U0001f3fb" <= character <= "\U0001f3ff"
+    is_tag = "\U000e0020" <= character <= "\U000e007f"
+    return is_skin_tone or is_tag

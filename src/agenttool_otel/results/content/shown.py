@@ -35,8 +35,12 @@ array a scalar.
 
 def opened(value: Any, view: View) -> Any:
     """Return the content of a library's object as Python data, and any other value as it is."""
-    while kind_of(value) in _READ and (known := library_type(value)) is not None:
+    while kind_of(value) in _READ:
+        known = library_type(value)
+        if known is None:
+            return value
         value = known.data(value, view)
+        # a list of cells is content: its items are opened when they are reached
         if type(value) in (list, tuple):
             return value
     return value
@@ -57,7 +61,8 @@ class Shown(Converter):
         value, kind = super()._opened(value)
         if type(value) is Items:
             return self._made(value), Kind.SEQUENCE
-        if kind not in _READ or (known := library_type(value)) is None:
+        known = library_type(value) if kind in _READ else None
+        if known is None:
             return value, kind
         if known is IMAGE:
             self.images.append(value)
@@ -74,11 +79,13 @@ class Shown(Converter):
         return made
 
     def _leaf_unguarded(self, value: Any, kind: Kind) -> JsonLike:
+        # pandas writes a missing cell of a column of floats as NaN
         if kind is Kind.FLOAT and isnan(float.__float__(value)):
             return None
         return super()._leaf_unguarded(value, kind)
 
     def _container_key(self, key: Any) -> JsonLike:
+        # a frame's column ("north", 2026) is a key of two parts
         part = type(self)(_KEY_DEPTH, _KEY_NODES, _KEY_CHARS, watch=self._watch)
         found = part.convert(key)
         self.whole = self.whole and part.whole
@@ -107,7 +114,9 @@ class _Captured(Shown):
     view = View(records=True)
 
     def _leaf_unguarded(self, value: Any, kind: Kind) -> JsonLike:
-        return "[omitted:bytes]" if kind is Kind.BYTES else super()._leaf_unguarded(value, kind)
+        if kind is Kind.BYTES:
+            return "[omitted:bytes]"
+        return super()._leaf_unguarded(value, kind)
 
 
 def shown_json(value: Any) -> JsonLike:
@@ -123,7 +132,7 @@ def shown_with_images(value: Any) -> tuple[JsonLike, list[Any]]:
 
 
 def captured_json(value: Any) -> JsonLike:
-    """Return a result as JSON data for whoever looks at the call, once it is redacted."""
+    """Return a result as JSON data for those who look at the call, once it is redacted."""
     return to_json_value(value, converter=_Captured)
 
 

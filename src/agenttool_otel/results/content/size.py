@@ -2,7 +2,7 @@
 
 Text counts as UTF-8, bytes as they are, structured values as their JSON text, data frames and
 arrays as what they hold in memory. Iterators, open files and unknown objects have no size until
-they are read, and nobody reads them for it.
+they are read, and they are not read for it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Size(NamedTuple):
 
     bytes: int | None  # bytes, or ``None`` where nothing can be known without reading
     # whether ``bytes`` is the size; if not, it is a lower bound (a container too large to count) or
-    # what a library says it holds in memory
+    # what a library states as held in memory
     exact: bool = True
     chars: int | None = None  # characters, for text
 
@@ -46,14 +46,16 @@ def size_of(value: Any) -> int | None:
     if cls is int or cls is bool:
         return len(str(value))  # ``true`` and ``True`` are as long
     text = plain_json(value)
-    return text_bytes(text) if text is not None else measure(value).bytes
+    if text is not None:
+        return text_bytes(text)
+    return measure(value).bytes
 
 
 def measure(value: Any, *, limit: int = _COUNT_LIMIT) -> Size:
     """Return the size of any value; never raises and never reads an iterator or a file."""
     try:
         return _measure(value, limit)
-    except KeyboardInterrupt:  # counting a large value takes a while, and somebody may stop it
+    except KeyboardInterrupt:  # counting a large value takes a while, and may be stopped
         raise
     except BaseException:  # a subclass's own methods may raise anything
         return _UNKNOWN
@@ -93,17 +95,21 @@ def text_bytes(text: str) -> int:
         return length
     if length <= _CHUNK:
         return len(str.encode(text, "utf-8", "surrogatepass"))
-    return sum(
-        len(str.__getitem__(text, slice(start, start + _CHUNK)).encode("utf-8", "surrogatepass"))
-        for start in range(0, length, _CHUNK)
-    )
+    total = 0
+    for start in range(0, length, _CHUNK):
+        piece = str.__getitem__(text, slice(start, start + _CHUNK))
+        total += len(piece.encode("utf-8", "surrogatepass"))
+    return total
 
 
 def is_measured(value: Any, size: int | None) -> bool:
-    """Tell whether a consumer can get no more out of a value than its size says: an iterator in a
-    list is one tag.
+    """Return whether a consumer can get no more out of a value than its size: an iterator in a
+    list is measured as one tag.
     """
     if size is None:
         return False
-    # arrays and data frames are opaque, but say how much they hold
-    return kind_of(value) in (Kind.TEXT, Kind.BYTES, Kind.OPAQUE) or read_json(value)[1]
+    # arrays and data frames are opaque, and have a size of their own
+    if kind_of(value) in (Kind.TEXT, Kind.BYTES, Kind.OPAQUE):
+        return True
+    _data, whole = read_json(value)
+    return whole
