@@ -205,7 +205,7 @@ def test_jaeger_wants_a_service_when_there_are_several() -> None:
     with server({"/api/services": {"data": ["a", "b"]}}) as (url, _):
         result = runner.invoke(app, [url])
     assert result.exit_code == 2
-    assert "say which --service: there are 2" in result.output
+    assert "--service is needed: there are 2 services" in result.output
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import io
 import json
 import re
 from dataclasses import replace
+from enum import StrEnum
 
 import pytest
 from google.protobuf.json_format import MessageToDict
@@ -16,10 +17,21 @@ from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from rich.console import Console
 from spans_made import ALLOWED, DENIED, MESSAGE, make
 
+from agenttool_otel.cli import story, would_have
+from agenttool_otel.cli.plain_text import clean, duration_text, size_text
 from agenttool_otel.cli.rendering import render_summary, render_tree
 from agenttool_otel.cli.spans import SpanView, TraceFormatError, spans_from_document
-from agenttool_otel.cli.story import clean, duration_text, size_text, waited, why
-from agenttool_otel.names import ApprovalStatus, Attr, Behavior, FailClosedCause, GenAI
+from agenttool_otel.cli.story import why
+from agenttool_otel.names import (
+    ApprovalStatus,
+    Attr,
+    Behavior,
+    DecisionSource,
+    FailClosedCause,
+    GenAI,
+    PersistenceStrategy,
+    Recoverability,
+)
 
 
 @pytest.fixture(scope="module")
@@ -107,10 +119,10 @@ def test_the_story_of_a_denial(spans: list[SpanView]) -> None:
         "The invocation is inv_1.",
         "The policy (engine embedded, revision abc) denied it in 400 µs.",
         f"The deciding rule was paths.outside_roots: {MESSAGE}",
-        "These rules said something too: roles.reader.",
+        "Other rules that fired: roles.reader.",
         "The tool did not run.",
         "The result has 210 B.",
-        "The caller was told permission_denied (AT-106). A retry needs other arguments or another policy.",
+        "The caller received permission_denied (AT-106). A retry needs other arguments or another policy.",
     ]
 
 
@@ -158,6 +170,31 @@ def test_every_approval_status_has_a_sentence(status: ApprovalStatus) -> None:
     assert "The request" in told
 
 
+@pytest.mark.parametrize(
+    ("sentences", "words"),
+    [
+        (story.CAUSES, set(FailClosedCause)),
+        # nothing can be advised where it is not known whether a retry helps
+        (story.ADVICE, set(Recoverability) - {Recoverability.UNKNOWN}),
+        (story.VERBS, set(Behavior)),
+        (story.KEPT, set(PersistenceStrategy)),
+    ],
+)
+def test_each_word_has_its_sentence(sentences: dict[str, str], words: set[StrEnum]) -> None:
+    assert set(sentences) == words
+
+
+def test_only_the_policy_as_decider_has_a_sentence_of_its_own() -> None:
+    assert set(story.DECIDERS) == set(DecisionSource) - {DecisionSource.POLICY}
+
+
+def test_a_longer_name_of_a_rule_stands_before_its_beginning() -> None:
+    starts = list(would_have.ADVICE)
+    for number, start in enumerate(starts):
+        hidden = [later for later in starts[number + 1 :] if later.startswith(start)]
+        assert hidden == [], start
+
+
 def test_a_timeout_is_never_told_as_a_refusal() -> None:
     told = why(view({**DENIED, Attr.PERMISSION_SOURCE: "timeout", Attr.APPROVAL_STATUS: "expired"}))
     assert "A passed deadline denied it" in told
@@ -172,8 +209,8 @@ def test_a_shadow_difference_is_told_in_tree_and_story() -> None:
             Attr.PERMISSION_SHADOW_RULE: "network.unknown",
         }
     )
-    assert "shadow would say deny (rule network.unknown)" in plain(render_tree([span]))
-    assert "would have said deny by rule network.unknown" in why(span)
+    assert "shadow would decide deny (rule network.unknown)" in plain(render_tree([span]))
+    assert "would have decided deny by rule network.unknown" in why(span)
 
 
 def test_a_call_that_failed_before_any_decision_says_so() -> None:
@@ -401,8 +438,8 @@ def test_sizes_read_well(size: int, text: str) -> None:
 
 
 def test_a_stated_wait_wins_over_the_events() -> None:
-    assert waited(view({Attr.APPROVAL_WAIT: 2.5})) == 2.5
-    assert waited(view({})) is None
+    assert view({Attr.APPROVAL_WAIT: 2.5}).approval_wait == 2.5
+    assert view({}).approval_wait is None
 
 
 def test_long_text_is_cut() -> None:

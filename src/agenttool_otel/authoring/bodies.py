@@ -1,6 +1,6 @@
 """The bodies of rules, cut into the expressions that they consist of.
 
-The engine's syntax tree says where an expression starts, and not reliably where it ends. So the
+The engine's syntax tree has the start of an expression, and not reliably its end. So the
 text of each one is cut out here, parsed again, and used only when it gives the very tree that the
 engine evaluates.
 """
@@ -53,6 +53,10 @@ class Body:
     # indexes of ``expressions`` in an order in which every variable has a value before it is used
     order: list[int] = field(default_factory=list)
 
+    def ordered(self) -> list[Expression]:
+        """Return the expressions in that order."""
+        return [self.expressions[index] for index in self.order]
+
 
 def imports_of(module: Module) -> str:
     """Return the import statements of a module as source."""
@@ -61,62 +65,82 @@ def imports_of(module: Module) -> str:
 
 
 def bodies_of(rule: Rule, module: Module) -> list[Body]:
-    """Cut up a rule."""
+    """Return the bodies of a rule; none for a default and for a function.
+
+    A function has no value before it has its arguments.
+    """
+    # {"Spec": {"head": {"Set": {...}}, "bodies": [...]}}
     kind, value = next(iter(rule.node.items()))
     if kind == "Default":
         return []
     head_kind, head = next(iter(value["head"].items()))
     if head_kind == "Func":
         return []
-    source = module.text.encode("utf-8")
     key = head.get("key") if head_kind == "Set" else None
+    label = _label(key)
+    over_cases = head_kind == "Compr" and "RefBrack" in head["refr"]
+    source = module.text.encode("utf-8")
+    start = value["span"]["start"]
     bodies: list[Body] = []
     for node in value["bodies"]:
+        query = node["query"]
         # the first body starts on the line of the head's end
-        body = Body(rule, module, node["span"]["line"] if bodies else rule.line, label=_label(key))
-        _cut(body, node["query"], source)
+        line = node["span"]["line"] if bodies else rule.line
+        body = Body(rule, module, line, label=label)
+        _cut(body, query, source)
+        head_source = _stripped(source, start, query["span"]["start"])
         if key is not None:
-            body.key = _head_text(
-                _KEY, source, value["span"]["start"], node["query"]["span"]["start"]
-            )
-        if head_kind == "Compr" and "RefBrack" in head["refr"]:
-            body.case = _head_text(
-                _CASE, source, value["span"]["start"], node["query"]["span"]["start"]
-            )
-        body.readable = body.readable and _same_tree(body, node["query"], key)
+            body.key = _group(_KEY, head_source)
+        if over_cases:
+            body.case = _group(_CASE, head_source)
+        body.readable = _same_tree(body, query, key)
         bodies.append(body)
     if not bodies:
-        bodies.append(Body(rule, module, rule.line, label=_label(key)))
+        bodies.append(Body(rule, module, rule.line, label=label))
     return bodies
 
 
 def _label(key: Any) -> str:
-    """Return the value of ``rule`` in an object literal, where it is fixed."""
-    for part in (key or {}).get("Object", {}).get("fields", ()):
-        name, content = part[1], part[2]
-        if name.get("String", {}).get("value") == "rule" and "String" in content:
+    """Return the name of a finding, where it is fixed: ``{"rule": "shop.refund", ...}``."""
+    if key is None or "Object" not in key:
+        return ""
+    for field_node in key["Object"]["fields"]:
+        name = field_node[1]
+        content = field_node[2]
+        if name.get("String", {}).get("value") != "rule":
+            continue
+        if "String" in content:
             return str(content["String"]["value"])
     return ""
 
 
 def _cut(body: Body, query: dict[str, Any], source: bytes) -> None:
+    """Cut the source of a query into its expressions."""
     statements = sorted(query["stmts"], key=lambda item: item["span"]["start"])
-    start, end = query["span"]["start"], query["span"]["end"]
+    if not statements:
+        return
+    start = query["span"]["start"]
     starts = [_start(source, item["span"]["start"], start) for item in statements]
-    braces = bool(starts) and starts[0] > start
-    end = source.rfind(b"}", start, end) if braces else _line_end(source, max(start, end))
-    for index, (here, item) in enumerate(zip(starts, statements, strict=True)):
-        following = starts[index + 1] if index + 1 < len(starts) else end
-        text = source[here:following].decode("utf-8", "replace").strip()
+    if starts[0] > start:
+        # deny contains f if { ... }
+        end = source.rfind(b"}", start, query["span"]["end"])
+    else:
+        # deny contains f if input.tool.name == "deploy"
+        end = _line_end(source, max(start, query["span"]["end"]))
+    for statement, here, following in zip(statements, starts, [*starts[1:], end], strict=True):
+        text = _stripped(source, here, following)
         if text.endswith(";"):
             text = text[:-1].rstrip()
-        body.expressions.append(Expression(text, item["span"]["line"], here, following))
+        line = statement["span"]["line"]
+        body.expressions.append(Expression(text, line, here, following))
     body.order = list(range(len(body.expressions)))
 
 
 def _start(source: bytes, start: int, least: int) -> int:
-    """The tree gives a string's place without its opening quote."""
-    return start - 1 if start >= least and source[start - 1 : start] in (b'"', b"`") else start
+    """The place where an expression starts: the tree has a string's without its opening quote."""
+    if start >= least and source[start - 1 : start] in (b'"', b"`"):
+        return start - 1
+    return start
 
 
 def _line_end(source: bytes, start: int) -> int:
@@ -124,21 +148,25 @@ def _line_end(source: bytes, start: int) -> int:
     return len(source) if end < 0 else end
 
 
-def _head_text(pattern: re.Pattern[str], source: bytes, start: int, query: int) -> str:
-    """Return what a pattern's group has of the head of a rule, which ends where its query
-    begins.
-    """
-    match = pattern.match(source[start:query].decode("utf-8", "replace").rstrip())
+def _stripped(source: bytes, start: int, end: int) -> str:
+    return source[start:end].decode("utf-8", "replace").strip()
+
+
+def _group(pattern: re.Pattern[str], head: str) -> str:
+    match = pattern.match(head)
     return match[1].strip() if match else ""
 
 
 def _same_tree(body: Body, query: dict[str, Any], key: Any) -> bool:
-    """Parse the pieces again, and compare."""
-    head = f"probe contains {body.key}" if key is not None else "probe"
-    pieces = "\n".join(item.text for item in body.expressions)
+    """Whether the pieces, parsed again, give the tree that the engine evaluates."""
+    head = "probe"
+    if key is not None:
+        head = f"probe contains {body.key}"
+    pieces = "\n".join(expression.text for expression in body.expressions)
+    module = f"package probe\n\n{head} if {{\n{pieces}\n}}\n"
     engine = new_engine()
     try:
-        engine.add_policy("probe.rego", f"package probe\n\n{head} if {{\n{pieces}\n}}\n")
+        engine.add_policy("probe.rego", module)
         text = engine.get_ast_as_json()
     except Exception:
         return False
@@ -146,7 +174,9 @@ def _same_tree(body: Body, query: dict[str, Any], key: Any) -> bool:
     again = specification["bodies"][0]["query"]
     if _plain(again["stmts"]) != _plain(query["stmts"]):
         return False
-    return key is None or _plain(specification["head"]["Set"]["key"]) == _plain(key)
+    if key is None:
+        return True
+    return bool(_plain(specification["head"]["Set"]["key"]) == _plain(key))
 
 
 def _plain(node: Any) -> Any:

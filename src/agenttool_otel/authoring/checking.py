@@ -4,8 +4,9 @@ input has.
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -23,9 +24,20 @@ from agenttool_otel.policy.bundles.reads import obstacles
 from agenttool_otel.policy.bundles.settings_check import settings_problems
 from agenttool_otel.policy.engines.evaluation import CompiledBundle
 from agenttool_otel.policy.rego.builtins import EMBEDDED_BUILTINS, OPA_BUILTINS, REFUSED_BUILTINS
-from agenttool_otel.policy.rego.syntax import Module
+from agenttool_otel.policy.rego.syntax import Module, Path, Reference, Rule
 
 _MANY_INTERPRETED: Final = 0.25  # of the inputs
+_REFUSED: Final = (
+    ", which is refused on purpose: a decision depends on its input and its bundle alone"
+)
+_NO_SCHEMA: Final = (
+    "the METADATA name no schema (schemas: - input: schema.input), so the input is not type-checked"
+)
+_RECURSIVE_TEST: Final = (
+    "a test below agenttool.custom is a part of the decision, so asking for it is recursive; use"
+    " package agenttool.custom_test"
+)
+_CUSTOM_PACKAGE: Final = re.compile(r"^package\s+agenttool\.custom(\.\S+)?\s*$", re.MULTILINE)
 _SCHEMA: Final = re.compile(r"^#\s+- input: schema\.input\s*$", re.MULTILINE)
 _PLACE: Final = re.compile(r"^(\S+?):(\d+): (.*)$", re.DOTALL)
 
@@ -41,7 +53,9 @@ class Problem:
     @property
     def place(self) -> str:
         """File and line."""
-        return f"{self.file}:{self.line}" if self.line else self.file
+        if not self.line:
+            return self.file
+        return f"{self.file}:{self.line}"
 
 
 @dataclass(slots=True)
@@ -71,106 +85,138 @@ class CheckReport(NamedTuple):
 
 def problem_of(error: PolicyError) -> Problem:
     """Split the message of an error into file, line and what is wrong."""
+    # agenttool/custom/shop.rego:12: rego_type_error: undefined function
     match = _PLACE.match(str(error))
-    return Problem(match[1], int(match[2]), match[3]) if match else Problem("", 0, str(error))
+    if match is None:
+        return Problem("", 0, str(error))
+    return Problem(match[1], int(match[2]), match[3])
 
 
 def check_project(
     project: Project, *, engine: str = EngineName.EMBEDDED, strict: bool = False
 ) -> CheckReport:
-    """Check a project."""
+    """Check a project.
+
+    Args:
+        project: The policy.
+        engine: The engine that it is for.
+        strict: Whether a warning counts as a failure.
+    """
+    embedded = engine == EngineName.EMBEDDED
+    # the builtins of the other engine are a warning: the policy may move there
     checks = [
-        _builtins(project, EngineName.EMBEDDED, EMBEDDED_BUILTINS, engine == EngineName.EMBEDDED),
-        _builtins(project, "OPA", OPA_BUILTINS, engine != EngineName.EMBEDDED),
+        _builtins(project, EngineName.EMBEDDED, EMBEDDED_BUILTINS, needed=embedded),
+        _builtins(project, "OPA", OPA_BUILTINS, needed=not embedded),
         check_load(project, engine),
-        *(check(project) for check in (_settings, _tests, _documented, _placed, _read, _typed)),
+        _settings(project),
+        _tests(project),
+        _documented(project),
+        _placed(project),
+        _read(project),
+        _typed(project),
     ]
-    if engine == EngineName.EMBEDDED:
+    if embedded:
         checks.append(_fast(project, checks))
     if strict:
         for check in checks:
-            check.status = "failed" if check.status == "warned" else check.status
+            if check.status == "warned":
+                check.status = "failed"
     return CheckReport(checks)
 
 
 def _done(
     name: str, problems: list[Problem], *, detail: str = "", otherwise: str = "failed"
 ) -> Check:
-    return Check(name, otherwise if problems else "passed", detail, problems)
+    """A check that passed where there are no problems, and else has the status ``otherwise``."""
+    status = otherwise if problems else "passed"
+    return Check(name, status, detail, problems)
 
 
-def _builtins(project: Project, engine: str, known: frozenset[str], needed: bool) -> Check:
-    problems = [
-        Problem(rule.file, call.line, f"{rule.name} uses {call.name}{_refused(call.name)}")
-        for rule in project.program.rules
-        if project.is_own(rule.file)
-        for call in sorted(rule.calls, key=lambda item: item.start)
-        if call.name not in known
-    ]
-    detail = f"not in {engine}, or not with OPA's answers" if problems else f"all in {engine}"
-    return _done(
-        f"builtins: {engine}", problems, detail=detail, otherwise="failed" if needed else "warned"
-    )
-
-
-def _refused(name: str) -> str:
-    on_purpose = (
-        ", which is refused on purpose: a decision depends on its input and its bundle alone"
-    )
-    return on_purpose if name in REFUSED_BUILTINS else ""
+def _builtins(project: Project, engine: str, known: frozenset[str], *, needed: bool) -> Check:
+    problems = []
+    for rule in project.program.rules:
+        if not project.is_own(rule.file):
+            continue
+        for call in sorted(rule.calls, key=lambda item: item.start):
+            if call.name in known:
+                continue
+            message = f"{rule.name} uses {call.name}"
+            # http.send, opa.runtime
+            if call.name in REFUSED_BUILTINS:
+                message += _REFUSED
+            problems.append(Problem(rule.file, call.line, message))
+    detail = f"all in {engine}"
+    if problems:
+        detail = f"not in {engine}, or not with OPA's answers"
+    status = "failed" if needed else "warned"
+    return _done(f"builtins: {engine}", problems, detail=detail, otherwise=status)
 
 
 def check_load(project: Project, engine: str) -> Check:
     """Load a project as its engine will."""
-    detail = "whole bundle" if project.base is None else f"on top of {project.base.revision}"
+    detail = f"whole bundle, for {engine}"
+    if project.base is not None:
+        detail = f"on top of {project.base.revision}, for {engine}"
     try:
-        # its own manifest and data; joined to the stock bundle it may lie anywhere
-        load_program(project.own)
-        if engine == EngineName.EMBEDDED:
-            CompiledBundle(project.whole, (EntryPoint.DECISION,), fast=False)
-            # every rule compiles, those too that an empty input does not reach
-            Prober(project.program, project.whole.data_json, ())
-        else:
-            check_program(
-                load_program(project.whole),
-                builtins=OPA_BUILTINS,
-                entry_points=(EntryPoint.DECISION,),
-                engine="OPA",
-            )
+        _load(project, engine)
     except PolicyError as error:
-        problem = problem_of(error)
-        if not problem.file and EntryPoint.DECISION in problem.message:
-            problem = Problem(*_near_decision(project), problem.message)
-        problems = [problem]
-        if problem.message.endswith("is recursive") and not project.is_own(problem.file):
-            problems = _circles(project) or problems
-        return Check("load", "failed", f"{detail}, for {engine}", problems)
+        return Check("load", "failed", detail, _load_problems(project, error))
     problems = [problem_of(PolicyError(message)) for message in rule_problems(project.whole)]
-    return _done("load", problems, detail=f"{detail}, for {engine}")
+    return _done("load", problems, detail=detail)
+
+
+def _load(project: Project, engine: str) -> None:
+    # its own manifest and data; joined to the stock bundle it may lie anywhere
+    load_program(project.own)
+    if engine == EngineName.EMBEDDED:
+        CompiledBundle(project.whole, (EntryPoint.DECISION,), fast=False)
+        # every rule has to compile, also those that an empty input does not reach
+        Prober(project.program, project.whole.data_json, ())
+        return
+    check_program(
+        load_program(project.whole),
+        builtins=OPA_BUILTINS,
+        entry_points=(EntryPoint.DECISION,),
+        engine="OPA",
+    )
+
+
+def _load_problems(project: Project, error: PolicyError) -> list[Problem]:
+    problem = problem_of(error)
+    if not problem.file and EntryPoint.DECISION in problem.message:
+        file, line = _near_decision(project)
+        problem = Problem(file, line, problem.message)
+    # the engine names a rule of the stock bundle, which is recursive by a rule of the project
+    if problem.message.endswith("is recursive") and not project.is_own(problem.file):
+        own = _circles(project)
+        if own:
+            return own
+    return [problem]
 
 
 def _circles(project: Project) -> list[Problem]:
     """The project's own rules that lead back to themselves through the stock bundle."""
-    found = []
+    problems = []
     for rule in project.program.rules:
         if not project.is_own(rule.file):
             continue
-        for reference in rule.references:
-            if reference.base == "data" and rule in project.program.reachable(reference.path):
-                name = ".".join(("data", *reference.path))
-                found.append(
-                    Problem(
-                        rule.file,
-                        reference.line,
-                        f"{rule.name} is recursive: {name} asks it in turn",
-                    )
-                )
-                break
-    return found
+        reference = _leading_back(project, rule)
+        if reference is not None:
+            name = ".".join(("data", *reference.path))
+            message = f"{rule.name} is recursive: {name} refers to it in turn"
+            problems.append(Problem(rule.file, reference.line, message))
+    return problems
+
+
+def _leading_back(project: Project, rule: Rule) -> Reference | None:
+    for reference in rule.references:
+        if reference.base == "data" and rule in project.program.reachable(reference.path):
+            return reference
+    return None
 
 
 def _near_decision(project: Project) -> tuple[str, int]:
-    """Where the decision would be looked for."""
+    """File and line of the package that the decision belongs to, else of the first module."""
     package = entry_path(EntryPoint.DECISION)[:-1]
     for module in project.program.modules:
         if module.package == package:
@@ -181,9 +227,8 @@ def _near_decision(project: Project) -> tuple[str, int]:
 
 def _settings(project: Project) -> Check:
     problems = [Problem("", 0, message) for message in settings_problems(project.whole)]
-    return _done(
-        "settings", problems, detail="data.agenttool.settings against the rules that read it"
-    )
+    detail = "data.agenttool.settings against the rules that read it"
+    return _done("settings", problems, detail=detail)
 
 
 def _tests(project: Project) -> Check:
@@ -191,11 +236,11 @@ def _tests(project: Project) -> Check:
         parse_tests(project)
     except PolicyError as error:
         return Check("tests", "failed", "they can't be read", [problem_of(error)])
-    if not (found := len(project.own.tests)):
+    count = len(project.own.tests)
+    if count == 0:
         return Check("tests", "warned", "there are none", [Problem("", 0, "no _test.rego file")])
-    return Check(
-        "tests", "passed", f"{found} file{'s' if found > 1 else ''}, run by agenttool policy test"
-    )
+    files = "1 file" if count == 1 else f"{count} files"
+    return Check("tests", "passed", f"{files}, run by agenttool policy test")
 
 
 def _own_modules(project: Project) -> Iterable[Module]:
@@ -203,30 +248,39 @@ def _own_modules(project: Project) -> Iterable[Module]:
 
 
 def _documented(project: Project) -> Check:
-    problems = []
-    packages: dict[tuple[str, ...], list[Module]] = {}
+    problems: list[Problem] = []
+    packages: dict[Path, list[Module]] = {}
     for module in _own_modules(project):
         packages.setdefault(module.package, []).append(module)
-    for module, *others in packages.values():
-        # OPA wants a package described once, in whichever of its files
-        files = (module, *others)
-        if not any(title_above(item.text, item.line) for item in files):
-            problems.append(
-                Problem(module.file, module.line, "the package has no METADATA with a title")
-            )
-        rules = [rule for item in files for rule in item.rules]
-        if any(
-            reference.base == "input" for rule in rules for reference in rule.references
-        ) and not any(_SCHEMA.search(item.text) for item in files):
-            message = "the METADATA name no schema (schemas: - input: schema.input), so the input is not type-checked"
-            problems.append(Problem(module.file, module.line, message))
-        problems += [
-            Problem(rule.file, rule.line, f"{rule.name} has no METADATA with a title")
-            for rule in rules
-            if rule.path[-1] in KINDS and len(rule.path) > len(module.package)
-            if not title_above(module.text, rule.line)
-        ]
+    for modules in packages.values():
+        problems += _package_problems(modules)
+        for module in modules:
+            problems += _rule_problems(module)
     return _done("METADATA", problems, otherwise="warned")
+
+
+def _package_problems(modules: list[Module]) -> Iterator[Problem]:
+    """What the METADATA of a package lack; OPA wants them once, in whichever of its files."""
+    first = modules[0]
+    if not any(title_above(module.text, module.line) for module in modules):
+        yield Problem(first.file, first.line, "the package has no METADATA with a title")
+    if not any(_reads_input(module) for module in modules):
+        return
+    if not any(_SCHEMA.search(module.text) for module in modules):
+        yield Problem(first.file, first.line, _NO_SCHEMA)
+
+
+def _reads_input(module: Module) -> bool:
+    references = itertools.chain.from_iterable(rule.references for rule in module.rules)
+    return any(reference.base == "input" for reference in references)
+
+
+def _rule_problems(module: Module) -> Iterator[Problem]:
+    for rule in module.rules:
+        if rule.path[-1] not in KINDS or len(rule.path) <= len(module.package):
+            continue
+        if not title_above(module.text, rule.line):
+            yield Problem(rule.file, rule.line, f"{rule.name} has no METADATA with a title")
 
 
 def _placed(project: Project) -> Check:
@@ -234,60 +288,69 @@ def _placed(project: Project) -> Check:
         return Check("places", "skipped", "a whole bundle has its own order")
     problems = []
     for module in _own_modules(project):
-        package = ".".join(module.package)
-        if module.package[:2] != CUSTOM:
-            message = (
-                f"package {package} is not under agenttool.custom, so the decision does not ask it"
-            )
+        message = _misplaced(module)
+        if message:
             problems.append(Problem(module.file, module.line, message))
-        elif len(module.package) > len(CUSTOM) + 1:
-            message = (
-                f"package {package} lies too deep: agenttool.custom and one level below are asked"
-            )
-            if any(rule.path[-1] in KINDS for rule in module.rules):
-                problems.append(Problem(module.file, module.line, message))
     for file, text in project.own.tests.items():
-        match = re.search(r"^package\s+agenttool\.custom(\.\S+)?\s*$", text, re.MULTILINE)
-        if match and "agenttool.permission" in text:
-            line = text.count("\n", 0, match.start()) + 1
-            message = "a test below agenttool.custom is a part of the decision, so asking for it is recursive"
-            problems.append(Problem(file, line, f"{message}; use package agenttool.custom_test"))
+        package = _CUSTOM_PACKAGE.search(text)
+        if package is not None and "agenttool.permission" in text:
+            line = text.count("\n", 0, package.start()) + 1
+            problems.append(Problem(file, line, _RECURSIVE_TEST))
     return _done("places", problems, otherwise="warned")
 
 
+def _misplaced(module: Module) -> str:
+    """Why the decision does not evaluate the rules of a module; empty when it does."""
+    package = ".".join(module.package)
+    if module.package[:2] != CUSTOM:
+        return f"package {package} is not under agenttool.custom, so the decision does not ask it"
+    if len(module.package) <= len(CUSTOM) + 1:
+        return ""
+    # agenttool.custom.shop.lib may hold functions, which the rules above it call
+    if not any(rule.path[-1] in KINDS for rule in module.rules):
+        return ""
+    return f"package {package} lies too deep: agenttool.custom and one level below are asked"
+
+
 def _read(project: Project) -> Check:
-    problems = [Problem(rule.file, line, message) for rule, line, message in missing_data(project)]
+    problems = []
+    for rule, line, message in missing_data(project):
+        problems.append(Problem(rule.file, line, message))
     return _done("reads", problems, detail="data that is there", otherwise="warned")
 
 
 def _typed(project: Project) -> Check:
     name = "input types"
-    if (program := find_opa()) is None:
-        return Check(
-            name, "skipped", "no OPA program found: set AGENTTOOL_OPA, or put opa into PATH"
-        )
+    program = find_opa()
+    if program is None:
+        detail = "no OPA program found: set AGENTTOOL_OPA, or put opa into PATH"
+        return Check(name, "skipped", detail)
+    tests = {**project.support, **project.own.tests}
     try:
-        with unpacked(project.whole, {**project.support, **project.own.tests}) as folder:
+        with unpacked(project.whole, tests) as folder:
             schemas = folder / "agenttool_schemas"
             write_input_schema(schemas / "input.json")
-            files = sorted({*project.whole.modules, *project.support, *project.own.tests})
-            arguments = (
+            run = OpaRun(
+                program,
                 "check",
                 "--strict",
                 "--format=json",
                 "--schema",
                 schemas.name,
                 "data.json",
+                # not ".": the folder of the schema would be read as data
+                *sorted({*project.whole.modules, *tests}),
+                folder=folder,
             )
-            run = OpaRun(program, *arguments, *files, folder=folder)
             detail = f"opa check --strict --schema, OPA {opa_version(program)}"
     except PolicyUnavailable as error:
         return Check(name, "failed", str(error), [Problem("", 0, str(error))])
     if run.status == 0:
         return Check(name, "passed", detail)
-    problems = [
-        Problem(file.removeprefix(f"{folder}/"), line, text) for file, line, text in opa_errors(run)
-    ]
+    problems = []
+    for found in opa_errors(run):
+        file = found.file.removeprefix(f"{folder}/")
+        problems.append(Problem(file, found.line, found.message))
     return Check(name, "failed", detail, problems)
 
 
@@ -296,29 +359,37 @@ def _fast(project: Project, before: Iterable[Check]) -> Check:
     calls of every tool.
     """
     name = "speed"
-    if any(
-        check.status == "failed" and check.name in ("load", f"builtins: {EngineName.EMBEDDED}")
-        for check in before
-    ):
-        return Check(name, "skipped", "it does not load")
-    compiled = CompiledBundle(project.whole, (EntryPoint.DECISION,))
+    needed = ("load", f"builtins: {EngineName.EMBEDDED}")
+    for check in before:
+        if check.name in needed and check.status == "failed":
+            return Check(name, "skipped", "it does not load")
+    slow = _interpreted(CompiledBundle(project.whole, (EntryPoint.DECISION,)))
+    obstructed = _not_cached(project)
+    form = "interpreted" if slow else "compiled"
+    reuse = "made anew for each call" if obstructed else "used again for equal calls"
+    status = "warned" if slow else "passed"
+    return Check(name, status, f"{form}; decisions are {reuse}", [*slow, *obstructed])
+
+
+def _interpreted(bundle: CompiledBundle) -> list[Problem]:
+    if bundle.compiled.reason:
+        problem = problem_of(PolicyError(bundle.compiled.reason))
+        message = f"{problem.message}: all rules are interpreted for it"
+        return [Problem(problem.file, problem.line, message)]
+    if bundle.interpreted <= _MANY_INTERPRETED:
+        return []
+    share = f"{bundle.interpreted:.0%} of made-up inputs"
+    message = f"{share} need the interpreter: a rule has two values, or errs"
+    return [Problem("", 0, message)]
+
+
+def _not_cached(project: Project) -> list[Problem]:
+    """The expressions for which no decision can be used again: ``time.now_ns()``."""
     problems = []
-    if compiled.compiled.reason:
-        problem = problem_of(PolicyError(compiled.compiled.reason))
-        problems.append(
-            Problem(
-                problem.file, problem.line, f"{problem.message}: all rules are interpreted for it"
-            )
-        )
-    elif compiled.interpreted > _MANY_INTERPRETED:
-        message = f"{compiled.interpreted:.0%} of made-up inputs need the interpreter: a rule has two values, or errs"
-        problems.append(Problem("", 0, message))
-    notes = [
-        Problem(rule.file, line, f"{rule.name} {why}: no decision is used again for it")
-        for rule in project.program.reachable(entry_path(EntryPoint.DECISION))
-        if project.is_own(rule.file)
-        for line, why in obstacles(rule)
-    ]
-    form = "interpreted" if problems else "compiled"
-    detail = f"{form}; decisions are {'made anew for each call' if notes else 'used again for equal calls'}"
-    return Check(name, "warned" if problems else "passed", detail, problems + notes)
+    for rule in project.program.reachable(entry_path(EntryPoint.DECISION)):
+        if not project.is_own(rule.file):
+            continue
+        for line, why in obstacles(rule):
+            message = f"{rule.name} {why}: no decision is used again for it"
+            problems.append(Problem(rule.file, line, message))
+    return problems

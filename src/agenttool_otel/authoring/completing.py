@@ -21,22 +21,23 @@ _STATED: Final = (
 
 
 def complete_input(part: Any) -> tuple[PolicyInput, list[str]]:
-    """Complete a policy input.
+    """Complete a policy input; return it with the paths that were filled in.
 
     What is missing becomes the dangerous or the unknown value: not read-only, destructive, open to
-    the world, high risk, nobody there to be asked, no facts, and every unstated fact of the tool
-    marked as inferred.
+    the world, high risk, no person to ask, no facts, and every unstated fact of the tool marked as
+    inferred.
+
+    Args:
+        part: A part of an input that names a tool: ``{"tool": {"name": "deploy"}}``.
+
+    Raises:
+        PolicyEvaluationError: It is no object, names no tool, or has a field of a wrong type.
     """
     if not isinstance(part, dict):
-        raise PolicyEvaluationError(
-            "the input is not an object", cause=FailClosedCause.INPUT_INVALID
-        )
-    given = part.get("tool")
-    tool: dict[str, Any] = given if isinstance(given, dict) else {}
-    if not (tool.get("name") or tool.get("id")):
-        raise PolicyEvaluationError(
-            "the input names no tool: tool.name or tool.id", cause=FailClosedCause.INPUT_INVALID
-        )
+        raise _invalid("the input is not an object")
+    tool = part.get("tool")
+    if not isinstance(tool, dict) or not (tool.get("name") or tool.get("id")):
+        raise _invalid("the input names no tool: tool.name or tool.id")
     filled: list[str] = []
     document = _filled(part, _defaults(tool), "", filled)
     validate_input(document)
@@ -44,12 +45,20 @@ def complete_input(part: Any) -> tuple[PolicyInput, list[str]]:
     return complete, filled
 
 
+def _invalid(message: str) -> PolicyEvaluationError:
+    return PolicyEvaluationError(message, cause=FailClosedCause.INPUT_INVALID)
+
+
 def _defaults(tool: dict[str, Any]) -> dict[str, Any]:
+    """A whole input about a tool, in which every field has its dangerous or unknown value."""
     empty: dict[str, Any] = _empty(PolicyInput)
-    name, namespace = tool.get("name"), tool.get("namespace")
-    full = ".".join(part for part in (namespace, name) if isinstance(part, str) and part)
+    name = tool.get("name")
+    namespace = tool.get("namespace")
+    parts = [part for part in (namespace, name) if isinstance(part, str) and part]
+    full = ".".join(parts)
     identifier = tool.get("id")
     if not full and isinstance(identifier, str):
+        # shop.orders.refund
         namespace, _, name = identifier.rpartition(".")
     empty["schema_version"] = SCHEMA_VERSION
     empty["time"] = datetime.now(UTC).isoformat().replace("+00:00", "Z")
@@ -72,17 +81,24 @@ def _defaults(tool: dict[str, Any]) -> dict[str, Any]:
 
 
 def _empty(annotation: Any) -> Any:
+    """The empty value of a type: ``""``, ``0``, ``[]``; ``None`` where it may be ``None``."""
     if is_typeddict(annotation):
         return {name: _empty(hint) for name, hint in get_type_hints(annotation).items()}
     origin = get_origin(annotation)
-    if origin in (Union, types.UnionType):
-        return None if type(None) in get_args(annotation) else _empty(get_args(annotation)[0])
-    return {str: "", int: 0, float: 0.0, bool: False, list: [], dict: {}}[origin or annotation]
+    if origin not in (Union, types.UnionType):
+        # list[str]() and dict[str, Any]() are an empty list and an empty dictionary
+        return (origin or annotation)()
+    members = get_args(annotation)
+    if type(None) in members:
+        return None
+    return _empty(members[0])
 
 
 def _filled(part: Any, defaults: Any, place: str, filled: list[str]) -> Any:
-    # an empty default object is a map or the arguments: whatever is given stands as it is
-    if not isinstance(part, dict) or not isinstance(defaults, dict) or not defaults:
+    if not isinstance(part, dict) or not isinstance(defaults, dict):
+        return part
+    # "input": {} by default: the arguments have no fields to be filled in
+    if not defaults:
         return part
     result = dict(part)
     for name, value in defaults.items():

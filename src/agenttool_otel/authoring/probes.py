@@ -2,14 +2,19 @@
 
 For every body the module gets probe rules beside it, in a copy that decides nothing: one for the
 first expression, one for the first two, and so on. They are evaluated one after the other until one
-is not true. So what is told is what the engine itself computed, and not a second reading of Rego.
+is not true. So the report is what the engine itself computed, and not a second reading of Rego.
+
+For ``deny contains f if { input.tool.name == "deploy"; not office_hours }``:
+
+    agenttool_probe_0_1 if { input.tool.name == "deploy" }
+    agenttool_probe_0_2 if { input.tool.name == "deploy"; not office_hours }
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 from agenttool_otel.authoring.bodies import Body, Expression, bodies_of, imports_of
@@ -23,7 +28,8 @@ _MAX_FOUND: Final = 300
 _STRING: Final = re.compile(r'"(?:[^"\\\n]|\\.)*"|`[^`]*`')
 _OPERATOR: Final = re.compile(r"(==|!=|<=|>=|<|>|\bin\b)")
 _WITH: Final = re.compile(r"\s+with\s+(?:input|data)\b")
-_OPEN, _CLOSE = "([{", ")]}"
+_OPENING: Final = "([{"
+_CLOSING: Final = ")]}"
 _READY: Final = f"package {_MARK}\n\nready := true\n"
 
 
@@ -33,24 +39,35 @@ class Reading(NamedTuple):
     body: Body  # the body
     fired: bool  # every expression held
     passed: int  # how many expressions held before one failed
-    # the first one that failed; ``None`` when it fired, or when that can't be told
+    # the first one that failed; ``None`` when it fired, or when that is not known
     failed: Expression | None = None
     values: tuple[Any, ...] = ()  # what it adds to its set
     problem: str = ""  # an error of evaluation, or why it could not be looked at
 
 
 class Prober:
-    """A copy of a program with probes."""
+    """A copy of a program with probes.
+
+    Args:
+        program: All modules.
+        data_json: The data, as JSON.
+        rules: The rules to probe; with none, all modules are compiled and nothing else.
+
+    Raises:
+        PolicyLoadError: The program does not compile, probes apart.
+    """
 
     def __init__(self, program: Program, data_json: str, rules: Iterable[Rule]) -> None:
         self._program = program
         self._data_json = data_json
         modules = {module.file: module for module in program.modules}
-        self.bodies = [body for rule in rules for body in bodies_of(rule, modules[rule.file])]
+        self.bodies: list[Body] = []
+        for rule in rules:
+            self.bodies.extend(bodies_of(rule, modules[rule.file]))
         self._engine = self._ready_engine()
 
     def readings(self, document: Any) -> list[Reading]:
-        """Look at every body."""
+        """Evaluate the probes of every body for an input; ``None`` is no input at all, as in tests."""
         if document is not None:
             self._engine.set_input_json(json.dumps(document))
         return [self._reading(number, body) for number, body in enumerate(self.bodies)]
@@ -60,37 +77,36 @@ class Prober:
         body = self.bodies[number]
         if not body.case or not body.readable:
             return None
+        # test_x[case] if { some case, x in cases; ... }: the first expressions that give the case a
+        # value name all cases, the later ones only those that hold
         for count in range(1, len(body.order) + 1):
-            text = _probe(
-                f"{_MARK}_cases contains {body.case}",
-                [body.expressions[i] for i in body.order[:count]],
-            )
+            head = f"{_MARK}_cases contains {body.case}"
+            probe = _probe(head, body.ordered()[:count])
             engine = self._base_engine()
             try:
-                engine.add_policy(f"{_MARK}.rego", _module(body, [text]))
+                engine.add_policy(f"{_MARK}.rego", _module(body, [probe]))
                 return list(_evaluate(engine, f"{_package(body)}.{_MARK}_cases"))
             except BaseException as error:
                 native_error(error, PolicyError)
         return None
 
     def found_instead(self, reading: Reading) -> str:
-        """Return the value of what a failed comparison compared, as JSON; empty where that can't be
-        told.
+        """Return the value of the left side of a failed comparison, as JSON; empty where it is not
+        known.
         """
-        parts = compared(reading.failed.shown) if reading.failed is not None else None
+        if reading.failed is None:
+            return ""
+        parts = compared(reading.failed.shown)
         if parts is None:
             return ""
         body = reading.body
-        before = [body.expressions[index] for index in body.order[: reading.passed]]
         value = f"{_MARK}_value"
-        lines = "\n".join(
-            [*(item.text for item in before), f"{value} := {parts.left} {parts.modifiers}"]
-        )
+        lines = [expression.text for expression in body.ordered()[: reading.passed]]
+        lines.append(f"{value} := {parts.left} {parts.modifiers}")
+        probe = _rule(f"{_MARK}_got contains {value}", lines)
         engine = self._base_engine()
         try:
-            engine.add_policy(
-                f"{_MARK}.rego", _module(body, [f"{_MARK}_got contains {value} if {{\n{lines}\n}}"])
-            )
+            engine.add_policy(f"{_MARK}.rego", _module(body, [probe]))
             values = _evaluate(engine, f"{_package(body)}.{_MARK}_got")
         except BaseException as error:
             # a panic of the engine too: the test has failed anyway
@@ -99,33 +115,40 @@ class Prober:
         if values == UNDEFINED or not values:
             return "undefined"
         text = ", ".join(json.dumps(item, ensure_ascii=False) for item in values)
-        return text if len(text) <= _MAX_FOUND else f"{text[:_MAX_FOUND]}..."
+        if len(text) > _MAX_FOUND:
+            return f"{text[:_MAX_FOUND]}..."
+        return text
 
     def _reading(self, number: int, body: Body) -> Reading:
-        count = len(body.expressions)
         if not body.readable:
-            return Reading(body, False, 0, problem="its source can't be cut into expressions")
+            problem = "its source can't be cut into expressions"
+            return Reading(body, fired=False, passed=0, problem=problem)
         path = f"{_package(body)}.{_MARK}_{number}"
-        if count == 0:
-            return Reading(body, True, 0, values=self._values_of_rule(body))
-        for passed in range(count):
+        for passed, expression in enumerate(body.ordered()):
+            value: Any = UNDEFINED
             problem = ""
             try:
                 value = _evaluate(self._engine, f"{path}_{passed + 1}")
             except PolicyError as error:
-                value, problem = UNDEFINED, str(error)
+                problem = str(error)
             if value is not True:
                 return Reading(
-                    body, False, passed, body.expressions[body.order[passed]], problem=problem
+                    body,
+                    fired=False,
+                    passed=passed,
+                    failed=expression,
+                    problem=problem,
                 )
-        if not body.key:
-            return Reading(body, True, count, values=self._values_of_rule(body))
+        count = len(body.expressions)
+        # a body without expressions, as deny contains "x" without if, has no probe
+        if count == 0 or not body.key:
+            values = self._values_of_rule(body)
+            return Reading(body, fired=True, passed=count, values=values)
         try:
-            return Reading(
-                body, True, count, values=tuple(_evaluate(self._engine, f"{path}_found"))
-            )
+            found = _evaluate(self._engine, f"{path}_found")
         except PolicyError as error:
-            return Reading(body, False, count, problem=str(error))
+            return Reading(body, fired=False, passed=count, problem=str(error))
+        return Reading(body, fired=True, passed=count, values=tuple(found))
 
     def _values_of_rule(self, body: Body) -> tuple[Any, ...]:
         try:
@@ -134,51 +157,44 @@ class Prober:
             return ()
         if value == UNDEFINED:
             return ()
-        return tuple(value) if isinstance(value, list) else (value,)
+        if isinstance(value, list):
+            return tuple(value)
+        return (value,)
 
     # --- engines ----------------------------------------------------------------------------------
 
     def _base_engine(self) -> Any:
-        return loaded_engine(
-            ((module.file, module.text) for module in self._program.modules), self._data_json
-        )
+        modules = [(module.file, module.text) for module in self._program.modules]
+        return loaded_engine(modules, self._data_json)
 
     def _ready_engine(self) -> Any:
-        """Add the probes; a body whose expressions need another order gets it, or is given up."""
+        """Add the probes; a body whose expressions need another order gets it, or is given up.
+
+        Rego orders expressions itself: in ``x > 3; x := input.n`` the first one has no value for
+        ``x`` yet, so a probe of it alone does not compile.
+        """
         while True:
             engine = self._base_engine()
-            probes = self._probe_modules()
+            numbers = {}
             try:
                 engine.add_policy(f"{_MARK}.rego", _READY)
-                for file, (_, text) in probes.items():
-                    engine.add_policy(file, text)
-                # the first question compiles all modules
+                for number, body in enumerate(self.bodies):
+                    if not body.readable or not body.expressions:
+                        continue
+                    file = f"{_MARK}_{number}.rego"
+                    numbers[file] = number
+                    engine.add_policy(file, _probe_module(number, body))
+                # the first evaluation compiles all modules
                 engine.eval_rule_as_json(f"data.{_MARK}.ready")
                 return engine
             except BaseException as error:
                 failure = native_error(error, PolicyLoadError)
-            file = str(failure).split(":", 1)[0]
-            if file not in probes:
+            # agenttool_probe_3.rego:4: var x is unsafe
+            file, _, _ = str(failure).partition(":")
+            if file not in numbers:
                 raise failure
-            number = probes[file][0]
-            if not self._reorder(number):
-                self.bodies[number].readable = False
-
-    def _probe_modules(self) -> Mapping[str, tuple[int, str]]:
-        """Return one module with the probes of each body, by file, with the body's index."""
-        modules: dict[str, tuple[int, str]] = {}
-        for number, body in enumerate(self.bodies):
-            if not body.readable or not body.expressions:
-                continue
-            ordered = [body.expressions[index] for index in body.order]
-            probes = [
-                _probe(f"{_MARK}_{number}_{count}", ordered[:count])
-                for count in range(1, len(ordered) + 1)
-            ]
-            if body.key:
-                probes.append(_probe(f"{_MARK}_{number}_found contains {body.key}", ordered))
-            modules[f"{_MARK}_{number}.rego"] = (number, _module(body, probes))
-        return modules
+            if not self._reorder(numbers[file]):
+                self.bodies[numbers[file]].readable = False
 
     def _reorder(self, number: int) -> bool:
         """Put expressions in an order in which each prefix is safe, by trial."""
@@ -188,22 +204,26 @@ class Prober:
         order: list[int] = []
         remaining = list(range(len(body.expressions)))
         while remaining:
-            for index in remaining:
-                if self._compiles(body, [*order, index]):
-                    order.append(index)
-                    remaining.remove(index)
-                    break
-            else:
+            index = self._next_safe(body, order, remaining)
+            if index is None:
                 return False
+            order.append(index)
+            remaining.remove(index)
         changed = order != body.order
         body.order = order
         return changed
 
+    def _next_safe(self, body: Body, order: list[int], remaining: list[int]) -> int | None:
+        for index in remaining:
+            if self._compiles(body, [*order, index]):
+                return index
+        return None
+
     def _compiles(self, body: Body, order: Sequence[int]) -> bool:
         engine = self._base_engine()
+        probe = _probe(f"{_MARK}_trial", [body.expressions[index] for index in order])
         try:
-            text = _probe(f"{_MARK}_trial", [body.expressions[index] for index in order])
-            engine.add_policy(f"{_MARK}_trial.rego", _module(body, [text]))
+            engine.add_policy(f"{_MARK}_trial.rego", _module(body, [probe]))
             engine.add_policy(f"{_MARK}.rego", _READY)
             engine.eval_rule_as_json(f"data.{_MARK}.ready")
         except BaseException as error:
@@ -216,18 +236,33 @@ def _package(body: Body) -> str:
     return ".".join(("data", *body.module.package))
 
 
+def _probe_module(number: int, body: Body) -> str:
+    """The probes of one body: of its first expression, of the first two, and so on."""
+    ordered = body.ordered()
+    probes = []
+    for count in range(1, len(ordered) + 1):
+        probes.append(_probe(f"{_MARK}_{number}_{count}", ordered[:count]))
+    if body.key:
+        probes.append(_probe(f"{_MARK}_{number}_found contains {body.key}", ordered))
+    return _module(body, probes)
+
+
 def _module(body: Body, probes: Sequence[str]) -> str:
-    package = (
-        "package "
-        + body.module.package[0]
-        + "".join(f"[{json.dumps(part)}]" for part in body.module.package[1:])
-    )
+    first, *others = body.module.package
+    # a package may have a part that is no name: package agenttool.custom["my-shop"]
+    package = f"package {first}"
+    for part in others:
+        package += f"[{json.dumps(part)}]"
     return "\n\n".join([package, imports_of(body.module), *probes, ""])
 
 
 def _probe(head: str, expressions: Sequence[Expression]) -> str:
-    pieces = "\n".join(item.text for item in expressions)
-    return f"{head} if {{\n{pieces}\n}}"
+    return _rule(head, [expression.text for expression in expressions])
+
+
+def _rule(head: str, lines: Sequence[str]) -> str:
+    body = "\n".join(lines)
+    return f"{head} if {{\n{body}\n}}"
 
 
 def _evaluate(engine: Any, path: str) -> Any:
@@ -246,16 +281,29 @@ class Compared(NamedTuple):
 
 def compared(text: str) -> Compared | None:
     """Cut the left side out of a comparison, so that its value can be shown where it failed."""
-    # texts may hold anything: they are blanked before anything is looked for, and keep their length
+    # input.note == "a > b": the string is blanked before an operator is looked for
     blank = _STRING.sub(lambda match: "_" * len(match[0]), text)
     if blank.startswith(("some ", "every ", "not ")) or ":=" in blank:
         return None
-    found = _WITH.search(blank)
-    end = found.start() if found else len(blank)
+    modifiers = _WITH.search(blank)
+    end = modifiers.start() if modifiers else len(blank)
+    operator = _outer_operator(blank, end)
+    if operator is None:
+        return None
+    left = text[:operator].strip()
+    if not left:
+        return None
+    return Compared(left, text[end:].strip())
+
+
+def _outer_operator(blank: str, end: int) -> int | None:
+    """The place of the comparison's operator, which stands in no brackets: ``f(a < b) == c``."""
     depth = 0
     for index, letter in enumerate(blank[:end]):
-        depth += (letter in _OPEN) - (letter in _CLOSE)
-        if depth == 0 and index and _OPERATOR.match(blank, index, end):
-            left = text[:index].strip()
-            return Compared(left, text[end:].strip()) if left else None
+        if letter in _OPENING:
+            depth += 1
+        elif letter in _CLOSING:
+            depth -= 1
+        if depth == 0 and index > 0 and _OPERATOR.match(blank, index, end):
+            return index
     return None

@@ -1,4 +1,4 @@
-"""A policy project: a folder with somebody's own rules, and the stock bundle below them.
+"""A policy project: a folder with rules of one's own, and the stock bundle below them.
 
 A folder that defines ``data.agenttool.permission.decision`` itself is a whole bundle and stands
 alone; any other one extends the stock bundle, exactly as ``configure(extension=...)`` joins them.
@@ -28,7 +28,7 @@ FIXTURES: Final = "agenttool/lib/fixtures_test.rego"
 
 @dataclass(frozen=True)
 class Project:
-    """Somebody's policy, loaded, not yet checked against an engine."""
+    """A policy, loaded, not yet checked against an engine."""
 
     root: Path | None  # its folder or archive; ``None`` for the stock bundle alone
     own: Bundle  # what lies in it
@@ -47,13 +47,18 @@ class Project:
         """Modules that tests may use beside the rules: the stock bundle's fixtures, where
         it is below.
         """
-        if self.base is None or FIXTURES not in self.base.tests or FIXTURES in self.own.tests:
+        if self.base is None or FIXTURES not in self.base.tests:
+            return {}
+        # a project that was copied from the stock bundle has its own
+        if FIXTURES in self.own.tests:
             return {}
         return {FIXTURES: self.base.tests[FIXTURES]}
 
     def is_own(self, file: str) -> bool:
-        """Tell whether a file belongs to the project rather than to the stock bundle."""
-        return self.base is None or file in self.own.modules or file in self.own.tests
+        """Whether a file belongs to the project rather than to the stock bundle."""
+        if self.base is None:
+            return True
+        return file in self.own.modules or file in self.own.tests
 
 
 @cache
@@ -68,7 +73,18 @@ def load_project(
     standalone: bool | None = None,
     verification: BundleVerification | None = None,
 ) -> Project:
-    """Load a project."""
+    """Load a project.
+
+    Args:
+        root: Its folder or archive; ``None`` for the stock bundle alone.
+        data: Merged over the policy's data.
+        standalone: Whether it is a whole bundle; by default, whether it defines the decision.
+        verification: How the bundle's signature is checked; ``None`` for no check.
+
+    Raises:
+        ConfigurationError: A signature is wanted of the stock bundle, which has none.
+        PolicyLoadError: The files can't be read, or are not signed as they have to be.
+    """
     stock = _stock()
     if root is None:
         if verification is not None:
@@ -77,14 +93,26 @@ def load_project(
             )
         return Project(None, stock, None, overlay(stock, data=data))
     own = load_bundle(root, verification=verification)
-    decision = entry_path(EntryPoint.DECISION)
     if standalone is None:
-        standalone = any(rule.path == decision for rule in parse_program(own.modules).rules)
-    base = None if standalone else stock
-    whole = overlay(own, data=data) if base is None else overlay(base, data=data, extension=own)
-    return Project(Path(root), own, base, whole)
+        standalone = _defines_decision(own)
+    if standalone:
+        whole = overlay(own, data=data)
+        return Project(Path(root), own, base=None, whole=whole)
+    whole = overlay(stock, data=data, extension=own)
+    return Project(Path(root), own, base=stock, whole=whole)
+
+
+def _defines_decision(bundle: Bundle) -> bool:
+    decision = entry_path(EntryPoint.DECISION)
+    program = parse_program(bundle.modules)
+    return any(rule.path == decision for rule in program.rules)
 
 
 def parse_tests(project: Project) -> Program:
     """Parse a project's rules together with its tests."""
-    return parse_program({**project.whole.modules, **project.support, **project.own.tests})
+    modules = {
+        **project.whole.modules,
+        **project.support,
+        **project.own.tests,
+    }
+    return parse_program(modules)

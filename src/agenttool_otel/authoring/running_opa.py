@@ -34,9 +34,9 @@ class Pushed(NamedTuple):
 
 
 class ServerStatus(NamedTuple):
-    """What a running OPA is."""
+    """The state of a running OPA."""
 
-    healthy: bool  # its health endpoint says so
+    healthy: bool  # its health endpoint answers
     policies: list[str]  # ids of all its policies
     decides: bool  # it answers the permission decision for a complete input
     revision: str  # revision of its bundle; empty where it has none
@@ -50,15 +50,28 @@ class ServerStatus(NamedTuple):
 
 
 def push(engine: OpaServerEngine, project: Project, *, with_base: bool = False) -> Pushed:
-    """Put a project's data and then its policies into a running OPA; after a failure it holds the
+    """Put a project's data and then its policies into a running OPA; after a failure it has the
     policies of before.
 
-    Data that was put stays, as it is put first and no rule of before reads what is new in it.
+    Data that was put stays: it is put first, and no earlier rule reads what is new in it.
+
+    Args:
+        engine: The connection.
+        project: The policy.
+        with_base: Whether the stock bundle is put, too.
+
+    Raises:
+        PolicyUnavailable: There is no connection.
+        PolicyLoadError: OPA refuses the data or a policy.
     """
     client = engine.client
+    bundle = project.own
+    if with_base:
+        bundle = project.whole
     with _failures():
-        places = _put_data(client, project.whole if with_base else project.own)
-        before, wanted = _pushed(client), _by_package(project, with_base=with_base)
+        places = _put_data(client, bundle)
+        before = _pushed(client)
+        wanted = _by_package(project, with_base=with_base)
         try:
             _put_policies(client, wanted)
         except BaseException:
@@ -72,25 +85,61 @@ def push(engine: OpaServerEngine, project: Project, *, with_base: bool = False) 
 
 
 def server_status(engine: OpaServerEngine, project: Project | None = None) -> ServerStatus:
-    """Ask a running OPA what it is, and compare its policies with a project's."""
+    """Read the state of a running OPA, and compare its policies with a project's.
+
+    Args:
+        engine: The connection.
+        project: The policy to compare with; ``None`` compares nothing.
+
+    Raises:
+        PolicyUnavailable: The connection breaks.
+    """
     client = engine.client
     if not engine.healthy():
-        return ServerStatus(False, [], False, "", "it can't be reached, or is not ready", [])
+        return ServerStatus(
+            healthy=False,
+            policies=[],
+            decides=False,
+            revision="",
+            problem="it can't be reached, or is not ready",
+            differs=[],
+        )
+    differs: list[str] = []
     with _failures():
         ids = sorted(client.get_policies_list())
-        held = _pushed(client) if project is not None else {}
-    wanted = _by_package(project) if project is not None else {}
-    base = _by_package(project, with_base=True) if project is not None else {}
-    differs = [name for name in wanted if held.get(name) != wanted[name]]
-    differs += [name for name in held if name not in wanted and held[name] != base.get(name)]
-    problem = ""
+        if project is not None:
+            differs = _differences(_pushed(client), project)
+    problem = _problem_of_decision(engine)
+    return ServerStatus(
+        healthy=True,
+        policies=ids,
+        decides=not problem,
+        revision=engine.revision,
+        problem=problem,
+        differs=sorted(differs),
+    )
+
+
+def _differences(pushed: Mapping[str, str], project: Project) -> list[str]:
+    """The packages that differ, that the server lacks, and that it has beyond the project's."""
+    wanted = _by_package(project)
+    base = _by_package(project, with_base=True)
+    differs = [name for name in wanted if pushed.get(name) != wanted[name]]
+    for name, text in pushed.items():
+        # the stock bundle's own packages are there after push --with-base
+        if name not in wanted and text != base.get(name):
+            differs.append(name)
+    return differs
+
+
+def _problem_of_decision(engine: OpaServerEngine) -> str:
+    """Why the server does not decide a complete input; empty when it does."""
+    document, _ = complete_input({"tool": {"name": "status"}})
     try:
-        engine.evaluate(
-            EntryPoint.DECISION, complete_input({"tool": {"name": "status"}})[0], timeout=5.0
-        )
+        engine.evaluate(EntryPoint.DECISION, document, timeout=5.0)
     except PolicyEvaluationError as error:
-        problem = str(error)
-    return ServerStatus(True, ids, not problem, engine.revision, problem, sorted(differs))
+        return str(error)
+    return ""
 
 
 @contextlib.contextmanager
@@ -99,13 +148,12 @@ def _failures() -> Iterator[None]:
         yield
     except PolicyError:
         raise
-    except OSError as error:  # those of requests are
-        raise PolicyUnavailable(
-            f"no connection to the policy server ({type(error).__name__})"
-        ) from None
-    except Exception as error:  # of opa-python-client, or of a server that does not speak JSON
-        told = " ".join(str(error).split())[:500] or type(error).__name__
-        raise PolicyLoadError(f"the policy server refuses it: {told}") from None
+    except OSError as error:  # the errors of requests are OSErrors
+        kind = type(error).__name__
+        raise PolicyUnavailable(f"no connection to the policy server ({kind})") from None
+    except Exception as error:  # of opa-python-client, or of a server whose answer is not JSON
+        message = " ".join(str(error).split())[:500] or type(error).__name__
+        raise PolicyLoadError(f"the policy server refuses it: {message}") from None
 
 
 def _by_package(project: Project, *, with_base: bool = False) -> dict[str, str]:
@@ -115,51 +163,62 @@ def _by_package(project: Project, *, with_base: bool = False) -> dict[str, str]:
     modules: dict[str, list[Module]] = {}
     for module in project.program.modules:
         if with_base or project.is_own(module.file):
-            modules.setdefault(".".join(module.package), []).append(module)
-    return {name: _joined(files) for name, files in modules.items()}
+            package = ".".join(module.package)
+            modules.setdefault(package, []).append(module)
+    return {package: _joined(files) for package, files in modules.items()}
 
 
 def _joined(files: list[Module]) -> str:
+    """One policy of all files of a package, with the imports of the others after its first head."""
     first, *others = files
-    imports = {
-        line for module in others for line in module.text.splitlines() if line.startswith("import ")
-    }
-    head = first.text.splitlines()[: first.line]
-    rest = first.text.splitlines()[first.line :]
+    lines = first.text.splitlines()
+    head = lines[: first.line]
+    rest = lines[first.line :]
+    imports: set[str] = set()
     for module in others:
-        rest += [
-            line
-            for line in module.text.splitlines()[module.line :]
-            if not line.startswith("import ")
-        ]
-    return "\n".join([*head, *sorted(imports.difference(rest)), *rest, ""])
+        for number, line in enumerate(module.text.splitlines(), 1):
+            if line.startswith("import "):
+                imports.add(line)
+            # without its own line "package agenttool.custom"
+            elif number > module.line:
+                rest.append(line)
+    missing = sorted(imports.difference(rest))
+    return "\n".join([*head, *missing, *rest, ""])
 
 
 def _pushed(client: Any) -> dict[str, str]:
     """The texts of the policies that were pushed, by package."""
-    return {
-        name.removeprefix(ID_PREFIX): client.get_policy(name)["result"]["raw"]
-        for name in client.get_policies_list()
-        if name.startswith(ID_PREFIX)
-    }
+    texts = {}
+    for name in client.get_policies_list():
+        if name.startswith(ID_PREFIX):
+            package = name.removeprefix(ID_PREFIX)
+            texts[package] = client.get_policy(name)["result"]["raw"]
+    return texts
 
 
 def _put_policies(client: Any, texts: Mapping[str, str]) -> None:
-    _each(
-        texts,
-        lambda name: client.update_policy_from_string(
-            texts[name], ID_PREFIX + name, rego_compat=False
-        ),
-    )
+    def put(package: str) -> None:
+        client.update_policy_from_string(
+            texts[package],
+            ID_PREFIX + package,
+            rego_compat=False,
+        )
+
+    _each(texts, put)
 
 
-def _delete_policies(client: Any, names: Iterable[str]) -> None:
-    _each(names, lambda name: client.delete_policy(ID_PREFIX + name))
+def _delete_policies(client: Any, packages: Iterable[str]) -> None:
+    def delete(package: str) -> None:
+        client.delete_policy(ID_PREFIX + package)
+
+    _each(packages, delete)
 
 
 def _each(names: Iterable[str], change: Callable[[str], object]) -> None:
-    """Change policies in an order in which no call lacks its function: those that OPA refuses wait
-    for the others.
+    """Change policies in an order in which no call lacks its function.
+
+    OPA refuses ``a``, which calls ``data.b.f``, as long as ``b`` is not there: it is tried again
+    after the others.
     """
     waiting = list(names)
     while waiting:
@@ -180,17 +239,21 @@ def _put_data(client: Any, bundle: Bundle) -> list[str]:
     """Put each object below ``data.agenttool`` and each other top one: what lies beside
     them stays.
     """
-    places: list[str] = []
+    documents: dict[tuple[str, str], Any] = {}
     for name, value in bundle.data.items():
-        below = value.items() if name == "agenttool" and isinstance(value, dict) else [("", value)]
-        for key, document in below:
-            place = f"{name}/{key}" if key else name
-            if isinstance(document, dict):
-                client.update_or_create_data(document, place)
-            else:
-                client.patch_data(
-                    name if key else "",
-                    [{"op": "add", "path": f"/{key or name}", "value": document}],
-                )
-            places.append(place)
+        if name == "agenttool" and isinstance(value, dict):
+            for key, document in value.items():
+                documents[name, key] = document
+        else:
+            documents["", name] = value
+    places = []
+    for (parent, name), document in documents.items():
+        place = f"{parent}/{name}" if parent else name
+        if isinstance(document, dict):
+            client.update_or_create_data(document, place)
+        else:
+            # OPA puts objects alone at a path: a list or a number is added to the object above it
+            operation = {"op": "add", "path": f"/{name}", "value": document}
+            client.patch_data(parent, [operation])
+        places.append(place)
     return places

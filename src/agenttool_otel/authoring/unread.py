@@ -1,5 +1,6 @@
-"""Data that is not there: silent in Rego, and mostly a slip. (Rules that nobody asks are told at
-load.)
+"""References to data that is not there: undefined in Rego, and mostly a slip of the pen.
+
+Rules that no decision reaches are reported when a bundle is loaded.
 """
 
 from __future__ import annotations
@@ -9,46 +10,58 @@ from typing import Any, Final
 
 from agenttool_otel.authoring.project import Project
 from agenttool_otel.context.validate import did_you_mean
-from agenttool_otel.policy.rego.syntax import Path, Rule
+from agenttool_otel.policy.rego.syntax import Path, Program, Rule
 
-# where the host, and not the bundle, may put data; and what is read if it is there
-_OPTIONAL: Final = (("agenttool", "settings"), ("agenttool", "custom"))
+# the host puts its settings here, in configure(settings={"shell": {...}})
+_SETTINGS: Final = ("agenttool", "settings")
+# the stock bundle reads data.agenttool.custom if it is there
+_OPTIONAL: Final = (_SETTINGS, ("agenttool", "custom"))
 
 
 def missing_data(project: Project) -> Iterator[tuple[Rule, int, str]]:
     """Find references of the project's own rules to data that neither a rule nor a data
     file makes.
     """
-    program, document = project.program, project.whole.data
-    packages = {module.package for module in program.modules}
-    told: set[tuple[str, Path]] = set()
-    for rule in program.rules:
+    # a path is reported once a file
+    reported: set[tuple[str, Path]] = set()
+    for rule in project.program.rules:
         if not project.is_own(rule.file):
             continue
         for reference in rule.references:
-            path = reference.path
-            if (
-                reference.base != "data"
-                or not path
-                or (rule.file, path) in told
-                or path in _OPTIONAL
-            ):
+            key = (rule.file, reference.path)
+            if reference.base != "data" or key in reported:
                 continue
-            if (
-                path[:2] == _OPTIONAL[0]
-                or program.matching(path)
-                or any(path == p[: len(path)] for p in packages)
-            ):
-                continue
-            if (known := _lacking(document, path)) is None:
-                continue
-            told.add((rule.file, path))
-            name = ".".join(("data", *path))
-            yield (
-                rule,
-                reference.line,
-                f"{name} is neither a rule nor in a data file{did_you_mean(path[-1], known)}",
-            )
+            problem = _problem(project, reference.path)
+            if problem:
+                reported.add(key)
+                yield rule, reference.line, problem
+
+
+def _problem(project: Project, path: Path) -> str:
+    """What is wrong with a path of data; empty when nothing is."""
+    if _is_optional(path) or _is_made_by_rules(project.program, path):
+        return ""
+    known = _lacking(project.whole.data, path)
+    if known is None:
+        return ""
+    name = ".".join(("data", *path))
+    hint = did_you_mean(path[-1], known)
+    return f"{name} is neither a rule nor in a data file{hint}"
+
+
+def _is_optional(path: Path) -> bool:
+    # data alone is everything
+    if not path or path in _OPTIONAL:
+        return True
+    return path[:2] == _SETTINGS
+
+
+def _is_made_by_rules(program: Program, path: Path) -> bool:
+    if program.matching(path):
+        return True
+    # data.agenttool.rules: packages lie below it
+    size = len(path)
+    return any(module.package[:size] == path for module in program.modules)
 
 
 def _lacking(document: Mapping[str, Any], path: Path) -> list[str] | None:
@@ -56,7 +69,7 @@ def _lacking(document: Mapping[str, Any], path: Path) -> list[str] | None:
     value: Any = document
     for segment in path:
         if not isinstance(value, Mapping):
-            return None  # an index into a list or text: only an evaluation tells
+            return None  # data.shop.prices[3]: an index into a list, which only an evaluation reads
         if segment not in value:
             return [str(name) for name in value]
         value = value[segment]

@@ -8,14 +8,21 @@ from typing import Final
 __all__ = ["main"]
 
 _EXTRAS: Final = {
-    **dict.fromkeys(("typer", "rich", "opentelemetry"), "cli"),
-    **dict.fromkeys(("langchain", "langchain_core", "langgraph"), "langchain"),
-    **dict.fromkeys(("starlette", "jinja2", "uvicorn"), "web"),
+    "typer": "cli",
+    "rich": "cli",
+    "opentelemetry": "cli",
+    "langchain": "langchain",
+    "langchain_core": "langchain",
+    "langgraph": "langchain",
+    "starlette": "web",
+    "jinja2": "web",
+    "uvicorn": "web",
 }
+"""The extra that brings a package, by the package's name in an import."""
 
 
 def main() -> None:
-    """Run the command; says which extra is missing where it can't."""
+    """Run the command; a missing package ends it with the name of the extra that has it."""
     try:
         from agenttool_otel.cli.main import app
 
@@ -23,9 +30,11 @@ def main() -> None:
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
         extra = _EXTRAS.get(package)
-        if extra is None:  # a module of the program that the command was pointed at
+        # agenttool tools suggest --module shop: an import inside of shop, which is no matter of extras
+        if extra is None:
             raise
-        wanted = extra if extra == "cli" else f"cli,{extra}"
-        sys.exit(
-            f"agenttool needs the package {package} here: pip install 'agenttool-otel[{wanted}]'"
-        )
+        extras = "cli"
+        if extra != "cli":
+            extras = f"cli,{extra}"
+        install = f"pip install 'agenttool-otel[{extras}]'"
+        sys.exit(f"agenttool needs the package {package} here: {install}")

@@ -1,7 +1,7 @@
 """``agenttool approvals``: list, show, answer, watch and serve the requests of an approval store.
 
-Whoever can read the store and its key can answer; ``--as`` and ``--role`` are recorded as that
-person's own words.
+Everyone who can read the store and its key can answer; ``--as`` and ``--role`` are recorded as
+stated, not checked.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from agenttool_otel.approvals.grants import described
 from agenttool_otel.approvals.store.database import parse_url
 from agenttool_otel.approvals.store.sealing import load_or_create_key_file
 from agenttool_otel.approvals.store.store import ApprovalStore
-from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest
+from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest, Grant, LogEntry
 from agenttool_otel.cli.common import AsJson, failure, group, print_json
 from agenttool_otel.cli.endings import open_endings
 from agenttool_otel.cli.rendering import out
@@ -76,16 +76,24 @@ Who = Annotated[
     str, typer.Option("--as", help="Who answers; the login name by default.", show_default=False)
 ]
 Roles = Annotated[
-    list[str] | None, typer.Option("--role", help="A role of whoever answers; may be repeated.")
+    list[str] | None,
+    typer.Option("--role", help="A role of the person who answers; may be repeated."),
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Don't ask; needed without a terminal.")]
 
 
+_WAIT_EXITS: Final = {
+    ApprovalStatus.PENDING: "timeout",
+    ApprovalStatus.APPROVED: "ok",
+    # another process has run the call already
+    ApprovalStatus.CONSUMED: "ok",
+    ApprovalStatus.EXPIRED: "expired",
+}
 _MIN_PREFIX: Final = 8
 _MAX_SEARCHED: Final = 1000
 
 
-_ENDINGS: Final[dict[type[Exception], str]] = {
+_ERRORS: Final[dict[type[Exception], str]] = {
     ApprovalNotFound: "not_found",
     ApprovalExpired: "expired",
     ApprovalConflict: "conflict",
@@ -95,52 +103,70 @@ _ENDINGS: Final[dict[type[Exception], str]] = {
 
 @contextlib.contextmanager
 def _store(url: str, *, create: bool = False) -> Iterator[ApprovalStore]:
-    """Open the store of one command, and turn its errors into a line and an exit code.
+    """Open the store of one command, and turn its errors into an error message and an exit code.
 
-    Only a command that waits for requests to come may make the file: for all others a missing one
-    is a slip.
+    Args:
+        url: Its path or URL.
+        create: Whether a missing file is made, as by a command that waits for requests.
     """
     try:
         if not url:
             raise _fail(f"No approval store: give --url, or set {Env.APPROVALS_URL}.", "usage")
-        parsed = parse_url(url)
-        if not create and parsed.get_backend_name() == "sqlite":
-            name = parsed.database or ""
-            if (
-                not name
-                or name == ":memory:"
-                or not (name.startswith("file:") or Path(name).exists())
-            ):
-                raise _fail(f"There is no approval store {visible(name)}.", "store_error")
+        if not create:
+            _refuse_missing(url)
         with contextlib.closing(ApprovalStore(url)) as store:
             yield store
     except (ApprovalError, ConfigurationError) as error:
-        name = next(
-            (name for kind, name in _ENDINGS.items() if isinstance(error, kind)), "store_error"
-        )
-        raise _fail(str(error), name) from None
+        raise _fail(str(error), _exit_name(error)) from None
+
+
+def _refuse_missing(url: str) -> None:
+    """Fail for a SQLite file that is not there: ``list -u aprovals.db`` would make an empty one."""
+    parsed = parse_url(url)
+    if parsed.get_backend_name() != "sqlite":
+        return
+    name = parsed.database or ""
+    # file:/srv/a.db?mode=ro is SQLite's own URI, which names no path that could be looked up
+    if name.startswith("file:"):
+        return
+    if not name or name == ":memory:" or not Path(name).exists():
+        raise _fail(f"There is no approval store {visible(name)}.", "store_error")
+
+
+def _exit_name(error: Exception) -> str:
+    for kind, name in _ERRORS.items():
+        if isinstance(error, kind):
+            return name
+    return "store_error"
 
 
 def _find(store: ApprovalStore, ref: str) -> ApprovalRequest:
+    """The request with this id, or the start of it, or of its invocation's id."""
     try:
         return store.get(ref)
     except ApprovalNotFound:
-        if (found := store.by_invocation(ref) or _by_prefix(store, ref)) is None:
+        found = store.by_invocation(ref) or _by_prefix(store, ref)
+        if found is None:
             raise
         return found
 
 
 def _by_prefix(store: ApprovalStore, ref: str) -> ApprovalRequest | None:
-    """The one request whose id, or whose invocation's, begins so; a store too large to be sure
-    wants the whole id.
+    """The only request whose id, or whose invocation's, begins so.
+
+    Raises:
+        typer.Exit: Another one begins so, or may do so: the store has more than are searched.
     """
+    # "ap" would find the wrong request as soon as there is only one
     if len(ref) < _MIN_PREFIX:
         return None
-    known = store.list(None, limit=_MAX_SEARCHED)
-    found = [
-        one for one in known if one.request_id.startswith(ref) or one.invocation_id.startswith(ref)
-    ]
-    if len(found) > 1 or (found and len(known) >= _MAX_SEARCHED):
+    searched = store.list(None, limit=_MAX_SEARCHED)
+    found = []
+    for request in searched:
+        if request.request_id.startswith(ref) or request.invocation_id.startswith(ref):
+            found.append(request)
+    all_searched = len(searched) < _MAX_SEARCHED
+    if len(found) > 1 or (found and not all_searched):
         raise _fail(
             f"More than one request may begin with {visible(ref)}: give the whole id.", "usage"
         )
@@ -164,22 +190,30 @@ def list_requests(
     with _store(url) as store:
         found = store.list(None if status == "all" else status, limit=limit)
         if as_json:
-            print_json([one.to_json_object() for one in found])
+            print_json([request.to_json_object() for request in found])
             return
         now = store.now()
         rows = []
-        for one in found:
-            left = remaining(one, now) if one.status is ApprovalStatus.PENDING else ""
+        for request in found:
+            left = ""
+            if request.status is ApprovalStatus.PENDING:
+                left = remaining(request, now)
             rows.append(
-                (one.request_id, one.tool_name, one.actor_id, one.status.value, one.message, left)
+                (
+                    request.request_id,
+                    request.tool_name,
+                    request.actor_id,
+                    request.status.value,
+                    request.message,
+                    left,
+                )
             )
-        _print_table(
-            "Approval requests", ("Request", "Tool", "For", "State", "Reason", "Expires in"), rows
-        )
+        headings = ("Request", "Tool", "For", "State", "Reason", "Expires in")
+        _print_table("Approval requests", headings, rows)
 
 
 def _print_table(title: str, headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
-    """Print a table whose first column is an id, which is for copying."""
+    """Print a table whose first column is an id, which is never folded, so that it can be copied."""
     table = Table(title=title, title_justify="left", show_edge=False, pad_edge=False)
     for heading in headings:
         table.add_column(heading, overflow="fold", no_wrap=heading == headings[0])
@@ -236,7 +270,9 @@ def approve(
 @app.command()
 def reject(
     request: RequestId,
-    reason: Annotated[str, typer.Option("--reason", "-r", help="Why; the agent is told.")] = "",
+    reason: Annotated[
+        str, typer.Option("--reason", "-r", help="Why; the agent gets the text.")
+    ] = "",
     url: Url = "",
     who: Who = "",
     role: Roles = None,
@@ -261,8 +297,10 @@ def reject(
 
 def _edited(store: ApprovalStore, request: ApprovalRequest, source: str) -> dict[str, Any]:
     if source == "editor":
-        if (text := edit_in_editor(editable_arguments(request))) is None:
+        edited = edit_in_editor(editable_arguments(request))
+        if edited is None:
             raise _fail("No editor: set VISUAL or EDITOR, or give a file.", "usage")
+        text = edited
     elif source == "-":
         text = sys.stdin.read()
     else:
@@ -272,6 +310,7 @@ def _edited(store: ApprovalStore, request: ApprovalRequest, source: str) -> dict
             raise _fail(
                 f"The edited arguments can't be read: {type(error).__name__}.", "usage"
             ) from None
+    # the preview has "<redacted>" where a secret stood: what was not edited keeps its true value
     original = store.stored_call(request.request_id).original_arguments
     return merge_edit(request.arguments_preview, parse_edit(text), original)
 
@@ -291,11 +330,8 @@ def _answered(request: ApprovalRequest, as_json: bool) -> None:
     if as_json:
         print_json(request.to_json_object())
     else:
-        out().print(
-            Text(
-                f"{request.request_id}: {request.status.value} by {visible(request.answered_by or '')}"
-            )
-        )
+        person = visible(request.answered_by or "")
+        out().print(Text(f"{request.request_id}: {request.status.value} by {person}"))
 
 
 @app.command()
@@ -314,37 +350,42 @@ def watch(
 ) -> None:
     """Print what happens to requests as it happens, or wait for the answer to one.
 
-    For one request the exit code tells: 0 approved, 4 rejected or closed, 5 expired, 6 still
+    For one request the exit code is its state: 0 approved, 4 rejected or closed, 5 expired, 6 still
     pending at the end.
     """
-    deadline = time.monotonic() + timeout if timeout else None
+    deadline = None
+    if timeout:
+        deadline = time.monotonic() + timeout
     with _store(url, create=not request) as store:
         if request:
             _wait_for(store, request, deadline, interval, as_json)
-        console = out()
         seen = store.position()
         with contextlib.suppress(KeyboardInterrupt), open_endings(store) as endings:
             while deadline is None or time.monotonic() < deadline:
                 endings.expired()
                 for entry in store.log_entries(seen):
                     seen = entry.seq
-                    line = {
-                        "seq": entry.seq,
-                        "kind": entry.kind.value,
-                        "request_id": entry.request_id,
-                        **entry.data,
-                    }
-                    if as_json:
-                        sys.stdout.write(json.dumps(line, ensure_ascii=True) + "\n")
-                        sys.stdout.flush()
-                    else:
-                        facts = " ".join(
-                            f"{key}={visible(str(value))}" for key, value in entry.data.items()
-                        )
-                        console.print(
-                            Text(f"{entry.seq} {entry.kind.value} {entry.request_id} {facts}")
-                        )
+                    _print_entry(entry, as_json)
                 time.sleep(interval)
+
+
+def _print_entry(entry: LogEntry, as_json: bool) -> None:
+    if as_json:
+        line = {
+            "seq": entry.seq,
+            "kind": entry.kind.value,
+            "request_id": entry.request_id,
+            **entry.data,
+        }
+        sys.stdout.write(f"{json.dumps(line, ensure_ascii=True)}\n")
+        # watch --json | jq: a pipe is buffered, and the next entry may come in an hour
+        sys.stdout.flush()
+        return
+    fields = []
+    for key, value in entry.data.items():
+        fields.append(f"{key}={visible(str(value))}")
+    line_start = f"{entry.seq} {entry.kind.value} {entry.request_id}"
+    out().print(Text(f"{line_start} {' '.join(fields)}"))
 
 
 def _wait_for(
@@ -360,13 +401,8 @@ def _wait_for(
         print_json(found.to_json_object())
     else:
         out().print(Text(f"{found.request_id}: {found.status.value}"))
-    codes = {
-        ApprovalStatus.PENDING: "timeout",
-        ApprovalStatus.APPROVED: "ok",
-        ApprovalStatus.CONSUMED: "ok",
-        ApprovalStatus.EXPIRED: "expired",
-    }
-    raise typer.Exit(EXIT_CODES[codes.get(found.status, "conflict")])
+    name = _WAIT_EXITS.get(found.status, "conflict")
+    raise typer.Exit(EXIT_CODES[name])
 
 
 @app.command()
@@ -401,6 +437,7 @@ def serve(
             )
         except OSError as error:
             raise _fail(f"The address can't be used: {error.strerror}.", "usage") from None
+        # not on standard output: the link is a credential, and stdout goes to a service's log
         console = Console(stderr=True)
         console.print(Text(f"Approvals of {store.url} as {server.answered_by}", style="bold"))
         console.print("Open this link; it holds the token, which is not shown again:")
@@ -417,7 +454,7 @@ def verify(
     anchor: Annotated[
         str,
         typer.Option(
-            help="ENTRIES:HEAD of an earlier check, that the log has to go on from.",
+            help="ENTRIES:HEAD of an earlier check, which the log has to continue.",
             show_default=False,
         ),
     ] = "",
@@ -426,18 +463,25 @@ def verify(
     """Check the evidence log and all rows: every entry in order, the head, and each row against its
     last entry.
     """
+    # 1042:9f86d081...
     entries, _, head = anchor.partition(":")
     if anchor and not (entries.isdecimal() and head):
         raise _fail("An anchor is ENTRIES:HEAD, as verify prints them.", "usage")
     with _store(url) as store:
-        report = store.verify_chain(anchor=(int(entries), head) if anchor else None)
+        known = None
+        if anchor:
+            known = (int(entries), head)
+        report = store.verify_chain(anchor=known)
         if as_json:
             print_json(report._asdict())
         elif report.ok:
             out().print(Text(f"{report.entries} entries, unbroken; head {report.head}"))
         else:
-            where = "" if report.broken_at is None else f" at entry {report.broken_at}"
-            out().print(Text(f"broken{where}: {visible(report.problem or '')}", style="red"))
+            place = "broken"
+            if report.broken_at is not None:
+                place += f" at entry {report.broken_at}"
+            problem = visible(report.problem or "")
+            out().print(Text(f"{place}: {problem}", style="red"))
         if not report.ok:
             raise typer.Exit(EXIT_CODES["store_error"])
 
@@ -456,9 +500,10 @@ def rotate_key(
     on.
     """
     with _store(url) as store:
-        store.rotate_key(
-            None if new_key_file is None else load_or_create_key_file(new_key_file, "")
-        )
+        new_key = None
+        if new_key_file is not None:
+            new_key = load_or_create_key_file(new_key_file, "")
+        store.rotate_key(new_key)
         report = store.verify_chain()
         out().print(Text(f"sealed under the new key; anchor {report.entries}:{report.head}"))
 
@@ -469,32 +514,34 @@ def grants(url: Url = "", as_json: AsJson = False) -> None:
     with _store(url) as store:
         found = store.list_grants()
         if as_json:
-            print_json([one.to_json_object() for one in found])
+            print_json([grant.to_json_object() for grant in found])
             return
         rows = []
-        for one in found:
-            of = {
-                "session": one.session_id,
-                "actor": one.actor_id,
-                "tenant": one.tenant,
-                "root": ", ".join(one.roots),
-            }
-            whom = of.get(one.scope)
-            until = one.expires_at.isoformat(timespec="seconds")
+        for grant in found:
             rows.append(
                 (
-                    one.grant_id,
-                    one.tool_id,
-                    described(one),
-                    one.scope,
-                    whom or "",
-                    one.granted_by,
-                    until,
+                    grant.grant_id,
+                    grant.tool_id,
+                    described(grant),
+                    grant.scope,
+                    _in_scope(grant),
+                    grant.granted_by,
+                    grant.expires_at.isoformat(timespec="seconds"),
                 )
             )
-        _print_table(
-            "Grants", ("Grant", "Tool", "What", "Scope", "For", "Granted by", "Until"), rows
-        )
+        headings = ("Grant", "Tool", "What", "Scope", "For", "Granted by", "Until")
+        _print_table("Grants", headings, rows)
+
+
+def _in_scope(grant: Grant) -> str:
+    """The session, actor, tenant or directories that a grant holds for."""
+    scopes = {
+        "session": grant.session_id,
+        "actor": grant.actor_id,
+        "tenant": grant.tenant,
+        "root": ", ".join(grant.roots),
+    }
+    return scopes.get(grant.scope) or ""
 
 
 @app.command()
@@ -511,7 +558,7 @@ def revoke(
 
 @app.command("accept-clock")
 def accept_clock(url: Url = "") -> None:
-    """Believe this machine's clock where it is far ahead of the store: what expired meanwhile ends
+    """Accept this machine's clock where it is far ahead of the store: what expired meanwhile ends
     now.
     """
     with _store(url) as store:

@@ -1,4 +1,4 @@
-"""What all commands share: an option, JSON for programs, a line and an exit code for people."""
+"""What all commands share: the option ``--json``, JSON output, and errors with an exit code."""
 
 from __future__ import annotations
 
@@ -15,20 +15,37 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def print_json(value: Any) -> None:
-    """Print JSON that any terminal can show."""
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=True) + "\n")
+    """Print a value as JSON on standard output."""
+    # "Müller" as "M\u00fcller": the terminal of a container is often no more than ASCII
+    text = json.dumps(value, indent=2, ensure_ascii=True)
+    sys.stdout.write(f"{text}\n")
 
 
 def failure(codes: Mapping[str, int], message: str, code: str) -> typer.Exit:
-    """Print a message for people, and return what ends the command with the exit code of
-    that name.
+    """Print an error message, and return the exception that ends the command.
+
+    Args:
+        codes: The exit codes of the group of commands, by name.
+        message: One line for standard error.
+        code: The name of the exit code.
     """
-    Console(stderr=True, soft_wrap=True).print(Text(message, style="red"))
+    console = Console(stderr=True, soft_wrap=True)
+    # a Text, as a path such as /srv/[prod]/x would be read as markup
+    console.print(Text(message, style="red"))
     return typer.Exit(codes[code])
 
 
 def group(name: str, about: str) -> typer.Typer:
-    """Return a group of commands."""
+    """Return a group of commands.
+
+    Args:
+        name: Its name on the command line.
+        about: Its help text.
+    """
     return typer.Typer(
-        name=name, help=about, no_args_is_help=True, pretty_exceptions_show_locals=False
+        name=name,
+        help=about,
+        no_args_is_help=True,
+        # a traceback with local variables would print arguments and keys
+        pretty_exceptions_show_locals=False,
     )

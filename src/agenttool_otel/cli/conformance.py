@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
@@ -16,6 +16,9 @@ from rich.text import Text
 from agenttool_otel.cli.rendering import out
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.names import SCHEMA_VERSION
+
+if TYPE_CHECKING:
+    from agenttool_otel.conformance.checking import Report
 
 app = typer.Typer(add_completion=False)
 
@@ -46,20 +49,44 @@ def conformance(
     sys.path.insert(0, str(Path.cwd()))
     try:
         subject = load_subject(module)
-        chosen = [scenario for scenario in SCENARIOS if not only or scenario.number in only]
-        found = examine(subject, chosen, name=module or "agenttool_otel", standard=SCHEMA_VERSION)
+        chosen = list(SCENARIOS)
+        if only:
+            chosen = [scenario for scenario in SCENARIOS if scenario.number in only]
+        result = examine(
+            subject,
+            chosen,
+            name=module or "agenttool_otel",
+            standard=SCHEMA_VERSION,
+        )
     except ConfigurationError as error:
         console.print(Text(str(error)))
         raise typer.Exit(2) from error
-    table = Table("#", "scenario", "", "records", "what is wrong")
-    for one in found.outcomes:
-        wrong = "; ".join(filter(None, [one.failure, *one.problems]))
-        state = Text("pass", "green") if one.passed else Text("FAIL", "red")
-        table.add_row(str(one.number), one.title, state, str(one.records), Text(wrong))
-    console.print(table)
-    passed = sum(one.passed for one in found.outcomes)
-    console.print(f"{passed} of {len(found.outcomes)} scenarios pass (Agent Tool {found.standard})")
+    console.print(_table(result))
+    passed = sum(outcome.passed for outcome in result.outcomes)
+    total = len(result.outcomes)
+    console.print(f"{passed} of {total} scenarios pass (Agent Tool {result.standard})")
     if report is not None:
-        report.write_text(json.dumps(found.to_json_object(), indent=2) + "\n", encoding="utf-8")
-    if not found.passed:
+        text = json.dumps(result.to_json_object(), indent=2)
+        report.write_text(f"{text}\n", encoding="utf-8")
+    if not result.passed:
         raise typer.Exit(1)
+
+
+def _table(result: Report) -> Table:
+    table = Table("#", "scenario", "", "records", "what is wrong")
+    for outcome in result.outcomes:
+        problems = list(outcome.problems)
+        if outcome.failure:
+            problems.insert(0, outcome.failure)
+        state = Text("FAIL", "red")
+        if outcome.passed:
+            state = Text("pass", "green")
+        table.add_row(
+            str(outcome.number),
+            outcome.title,
+            state,
+            str(outcome.records),
+            # a Text: a record's path such as [0] is no markup
+            Text("; ".join(problems)),
+        )
+    return table

@@ -1,4 +1,4 @@
-"""The ends that this command causes or finds: a rejected or expired call leaves its span from here.
+"""The ends of calls that this command causes or finds: a rejected or expired call gets its span here.
 
 The process that asked may be gone. Spans go where ``OTEL_EXPORTER_OTLP_ENDPOINT`` says; without it,
 to the tracer provider of the process, if it has one. What fails here never undoes an answer.
@@ -26,28 +26,28 @@ _logger = logging.getLogger("agenttool_otel.cli")
 
 
 class Endings:
-    """Leaves the ends of calls."""
+    """Records the ends of calls whose own process may be gone."""
 
     def __init__(self, governor: Governor) -> None:
         self._governor = governor
 
     def rejected(self, request_id: str) -> None:
-        """Leave the end of a call that was just rejected."""
+        """Record the end of a call that was just rejected; a failure is logged, never raised."""
         try:
             close_call(self._governor, request_id)
         except AgentToolError as error:
-            _logger.warning("the end of the call left no span: %s", error)
+            _logger.warning("the end of the call has no span: %s", error)
 
     def expired(self) -> None:
-        """Leave the end of each call whose time is found to be over."""
+        """Record the end of each call whose request has expired."""
         try:
             close_expired(self._governor)
         except AgentToolError as error:
-            _logger.warning("expired calls left no spans: %s", error)
+            _logger.warning("expired calls have no spans: %s", error)
 
     @contextmanager
     def watching(self, interval: float = 15.0) -> Iterator[None]:
-        """Look for expired requests while the block runs."""
+        """Look for expired requests while the block runs, every ``interval`` seconds."""
         stop = threading.Event()
 
         def look() -> None:
@@ -65,12 +65,13 @@ class Endings:
 
 @contextmanager
 def open_endings(store: ApprovalStore) -> Iterator[Endings]:
-    """Open what leaves the ends of calls of a store."""
+    """Open the recorder of ends of a store's calls, and flush its spans at the end."""
     provider: TracerProvider | None = None
     if os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT"):
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
+        # a service name of its own: the spans of this command are not the agent's
         provider = TracerProvider(resource=Resource.create({"service.name": "agenttool-approvals"}))
         provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     engine = RefusingEngine(PolicyUnavailable("this command decides nothing"))

@@ -8,23 +8,26 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 import agenttool_otel
 
-_COMMANDS: Final = (
-    "approvals",
-    "conformance",
-    "permissions",
-    "policy",
-    "records",
-    "tools",
-    "trace",
-)
-"""The modules of commands, each imported when it is used: one needs a database, another an HTTP
-client.
+COMMANDS: Final = {
+    "approvals": "List, show, answer, watch and serve approval requests.",
+    "conformance": "Run the standard's 17 acceptance scenarios and validate every record.",
+    "permissions": "Ask the policy what it would decide, without running anything.",
+    "policy": "Start, check, test, explain, build and ask a policy.",
+    "records": "Show the calls in a file of records.",
+    "tools": "What a program's tools declare.",
+    "trace": "Show traces of governed tool calls: decisions, waits, sizes, redactions.",
+}
+"""The modules of commands with their line in ``agenttool --help``.
+
+Each is imported when it is used: together they take two seconds, as one needs a database, another an
+HTTP client.
 """
+_LISTING: Final = "agenttool_otel.listing"
 
 
 class _LazyGroup(TyperGroup):
@@ -32,12 +35,19 @@ class _LazyGroup(TyperGroup):
     # left open
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return [*_COMMANDS, *super().list_commands(ctx)]
+        return [*COMMANDS, *super().list_commands(ctx)]
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        ctx.meta[_LISTING] = True
+        super().format_help(ctx, formatter)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name in _COMMANDS:
-            return get_command(importlib.import_module(f"agenttool_otel.cli.{cmd_name}").app)
-        return super().get_command(ctx, cmd_name)
+        if cmd_name not in COMMANDS:
+            return super().get_command(ctx, cmd_name)
+        if ctx is not None and _LISTING in ctx.meta:
+            return TyperCommand(cmd_name, help=COMMANDS[cmd_name])
+        module = importlib.import_module(f"agenttool_otel.cli.{cmd_name}")
+        return get_command(module.app)
 
 
 app = typer.Typer(
@@ -70,14 +80,18 @@ def demo(
     """
     from rich.console import Console
 
-    # a wheel has the demo inside, a clone beside the package
-    package = Path(agenttool_otel.__file__).parent
-    folder = next(
-        filter(Path.is_dir, (package / "_demo", package.parent.parent / "examples" / "demo"))
-    )
-    run_demo = runpy.run_path(str(folder))["run_demo"]
+    run_demo = runpy.run_path(str(_demo_folder()))["run_demo"]
     console = Console()
     if not console.is_terminal:
         console = Console(width=120)
     if not run_demo(console, interactive=interactive, save=save):
         raise typer.Exit(1)
+
+
+def _demo_folder() -> Path:
+    """A wheel has the demo inside of the package; in a clone it lies among the examples."""
+    package = Path(agenttool_otel.__file__).parent
+    inside = package / "_demo"
+    if inside.is_dir():
+        return inside
+    return package.parent.parent / "examples" / "demo"

@@ -1,5 +1,4 @@
-"""``agenttool permissions``: what would the policy say to a call, and how do all tools stand. Runs
-no tool.
+"""``agenttool permissions``: what would the policy decide on a call, and on each tool? Runs no tool.
 
 Importing ``--module`` runs that module's own top level, as every import does.
 """
@@ -30,14 +29,19 @@ from agenttool_otel.preflight.posture import check_tool, planned_input
 from agenttool_otel.preflight.posture_files import posture_markdown
 
 EXIT_CODES: Final = {"allow": 0, "failed": 1, "usage": 2, "ask": 3, "deny": 4, "unknown_tool": 5}
-"""What the exit codes of these commands mean; ``check`` tells its answer by them."""
-_UNKNOWN: Final = (
+"""What the exit codes of these commands mean; ``check`` reports its decision with them."""
+_UNKNOWN_TOOL: Final = (
     "agenttool permissions describe has the names; a tool that only an agent's middleware governs has to be governed"
     " in the module, too: [govern(tool, **facts[tool.name]) for tool in tools]"
 )
+_COLOURS: Final = {
+    "allow": "green",
+    "ask": "yellow",
+    "deny": "red",
+}
 
 _fail = partial(failure, EXIT_CODES)
-app = group("permissions", "Ask the policy what it would say, without running anything.")
+app = group("permissions", "Ask the policy what it would decide, without running anything.")
 Module = Annotated[
     str,
     typer.Option("--module", "-m", help="Module of tools, or module:governor.", show_default=False),
@@ -81,26 +85,31 @@ def check(
         ),
     ] = False,
 ) -> None:
-    """Tell whether a call would be allowed (exit 0), asked about (3) or denied (4), by which rule,
-    and what instead.
+    """Report whether a call would be allowed (exit 0), asked about (3) or denied (4), by which rule,
+    and what to call instead.
     """
     arguments = _object(args, "--args") if args else None
-    with _asked(
+    with _governor_in_context(
         module, evaluation, actor=actor, tenant=tenant, roles=role, session_id=session, roots=root
     ) as governor:
-        told = check_tool(governor, tool, arguments)
-        known = governor.find(tool) is not None
-        told |= {} if known else {"next_step": _UNKNOWN}
-        document = planned_input(governor, tool, arguments) if show_input else None
+        decision = check_tool(governor, tool, arguments)
+        exit_code = EXIT_CODES[decision["behavior"]]
+        if governor.find(tool) is None:
+            decision["next_step"] = _UNKNOWN_TOOL
+            exit_code = EXIT_CODES["unknown_tool"]
+        document = None
+        if show_input:
+            document = planned_input(governor, tool, arguments)
     if show_input:
+        # arguments that don't fit the tool's schema are refused before a policy is asked
         if document is None:
-            raise _fail(f"the call never gets to the policy: {told['reason']}", "failed")
+            raise _fail(f"the call never gets to the policy: {decision['reason']}", "failed")
         print_json(document)
     elif as_json:
-        print_json(told)
+        print_json(decision)
     else:
-        _show(told)
-    raise typer.Exit(EXIT_CODES[told["behavior"]] if known else EXIT_CODES["unknown_tool"])
+        _show(decision)
+    raise typer.Exit(exit_code)
 
 
 @app.command()
@@ -117,7 +126,7 @@ def describe(
     """Show what waits, which tools are always asked about, gated or blocked, and what to do
     next.
     """
-    with _asked(
+    with _governor_in_context(
         module, evaluation, actor=actor, tenant=tenant, roles=role, session_id=session, roots=root
     ) as governor:
         posture = governor.describe()
@@ -141,7 +150,7 @@ def write(
     """Write permission-posture.json, permission-posture.md and managed-tools.json for agents that
     read files.
     """
-    with _asked(
+    with _governor_in_context(
         module, evaluation, actor=actor, tenant=tenant, roles=role, session_id=session, roots=root
     ) as governor:
         files = governor.write_posture(folder)
@@ -150,12 +159,20 @@ def write(
 
 
 @contextmanager
-def _asked(module: str, evaluation: str, **who: Any) -> Iterator[Governor]:
-    """Give the module's Governor for questions in a context, and turn the package's errors into an
-    exit code.
+def _governor_in_context(module: str, evaluation: str, **who: Any) -> Iterator[Governor]:
+    """Give the module's Governor in the context of the options, and turn errors into an exit code.
+
+    Args:
+        module: The module that governs the tools, as ``app.tools`` or ``app.tools:governor``.
+        evaluation: An evaluator's verdict as JSON; empty without one.
+        who: Actor, tenant, roles, session and roots by their name in ``agent_context``.
     """
-    verdict = _object(evaluation, "--evaluation") if evaluation else None
-    with agent_context(evaluation=verdict, **{name: value or None for name, value in who.items()}):
+    verdict = None
+    if evaluation:
+        verdict = _object(evaluation, "--evaluation")
+    # --actor "" is an actor that was not given
+    context = {name: value or None for name, value in who.items()}
+    with agent_context(evaluation=verdict, **context):
         governor = governor_of(module)
         try:
             yield governor
@@ -164,10 +181,16 @@ def _asked(module: str, evaluation: str, **who: Any) -> Iterator[Governor]:
 
 
 def governor_of(module: str) -> Governor:
-    """Import the module that governs the tools, from where the command is run as ``python
-    -m`` would.
+    """Import the module that governs the tools, and return its Governor.
+
+    Args:
+        module: ``app.tools`` for the default Governor, or ``app.tools:governor``.
+
+    Raises:
+        typer.Exit: There is no such module or attribute, or it is no Governor.
     """
     name, _, attribute = module.partition(":")
+    # a script's own folder is first in sys.path; python -m has the folder where it is run
     if "" not in sys.path:
         sys.path.insert(0, "")
     try:
@@ -190,24 +213,24 @@ def _object(text: str, option: str) -> dict[str, Any]:
     return value
 
 
-def _show(told: dict[str, Any]) -> None:
+def _show(decision: dict[str, Any]) -> None:
     table = Table(show_header=False, box=None, pad_edge=False)
-    colours = {"allow": "green", "ask": "yellow", "deny": "red"}
-    table.add_row("tool", Text(str(told["tool"])))
-    table.add_row(
-        "behavior", Text(told["behavior"], style=f"bold {colours.get(told['behavior'], '')}")
-    )
+    behavior = decision["behavior"]
+    style = f"bold {_COLOURS.get(behavior, '')}"
+    table.add_row("tool", Text(str(decision["tool"])))
+    table.add_row("behavior", Text(behavior, style=style))
     for name in ("rule", "reason", "permission_policy"):
-        if told.get(name):
-            table.add_row(name.replace("_", " "), Text(str(told[name])))
-    if told.get("evaluator_gated"):
-        table.add_row(
-            "evaluator", Text("stops it now" if told["evaluator_blocked"] else "lets it pass now")
-        )
-    for alternative in told.get("alternatives", ()):
-        shown = json.dumps(alternative.get("arguments"), ensure_ascii=True)
-        table.add_row(
-            "instead", Text(f"{alternative.get('tool')} {shown}: {alternative.get('reason', '')}")
-        )
-    table.add_row("next step", Text(str(told["next_step"])))
+        if decision.get(name):
+            title = name.replace("_", " ")
+            table.add_row(title, Text(str(decision[name])))
+    if decision.get("evaluator_gated"):
+        effect = "lets it pass now"
+        if decision["evaluator_blocked"]:
+            effect = "stops it now"
+        table.add_row("evaluator", Text(effect))
+    for alternative in decision.get("alternatives", ()):
+        arguments = json.dumps(alternative.get("arguments"), ensure_ascii=True)
+        call = f"{alternative.get('tool')} {arguments}"
+        table.add_row("instead", Text(f"{call}: {alternative.get('reason', '')}"))
+    table.add_row("next step", Text(str(decision["next_step"])))
     out().print(table)

@@ -1,6 +1,4 @@
-"""``agenttool records``: the calls that a sink's file tells of, how each was decided and
-how it ended.
-"""
+"""``agenttool records``: the calls in a sink's file, how each was decided and how it ended."""
 
 from __future__ import annotations
 
@@ -10,24 +8,22 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from agenttool_otel.cli.rendering import BEHAVIOR_STYLE, out
-from agenttool_otel.cli.story import clean
+from agenttool_otel.cli.plain_text import clean
+from agenttool_otel.cli.rendering import out, style_of
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 
 
 @dataclass(slots=True)
 class CallView:
-    """What the records say of one call; later ones replace earlier ones, as a paused call
-    ends twice.
-    """
+    """The records of one call; later ones replace earlier ones, as a paused call ends twice."""
 
     invocation: dict[str, Any] = field(default_factory=dict)
     result: dict[str, Any] = field(default_factory=dict)
@@ -37,12 +33,14 @@ class CallView:
     @property
     def decision(self) -> dict[str, Any]:
         """The decision in force."""
-        return list(self.decisions.values())[-1] if self.decisions else {}
+        if not self.decisions:
+            return {}
+        return list(self.decisions.values())[-1]
 
 
 @dataclass(slots=True)
 class RecordsView:
-    """All that a file tells."""
+    """All that a file holds."""
 
     calls: dict[str, CallView] = field(default_factory=dict)
     kinds: Counter[str] = field(default_factory=Counter)
@@ -61,14 +59,11 @@ def records(
     tool: Annotated[str, typer.Option(help="Only calls of this tool.")] = "",
     status: Annotated[str, typer.Option(help="Only calls whose result has this status.")] = "",
 ) -> None:
-    """Show the calls that a file of records tells of: decision, end, result, and what was lost."""
-    console, errors = out(), Console(stderr=True)
+    """Show the calls in a file of records: decision, end, result, and how many records were lost."""
+    console = out()
+    errors = Console(stderr=True)
     try:
-        if source == "-":
-            view = read_records(sys.stdin)
-        else:
-            with Path(source).open(encoding="utf-8", errors="replace") as file:
-                view = read_records(file)
+        view = _read_source(source)
     except OSError as error:
         errors.print(f"the file can't be read: {type(error).__name__}", style="red", markup=False)
         raise typer.Exit(2) from error
@@ -79,46 +74,84 @@ def records(
         for line in view.calls[invocation].lines:
             typer.echo(json.dumps(line))
         return
-    shown = {
-        key: call
-        for key, call in view.calls.items()
-        if (not tool or call.invocation.get("tool_id") == tool)
-        and (not status or call.result.get("status") == status)
-    }
-    console.print(_table(shown))
-    counted = ", ".join(f"{count:,} {clean(kind)}" for kind, count in sorted(view.kinds.items()))
-    console.print(Text(f"{len(shown):,} calls; {counted or 'no records'}", style="dim"))
+    chosen = _chosen(view, tool, status)
+    console.print(_table(chosen))
+    kinds = [f"{count:,} {clean(kind)}" for kind, count in sorted(view.kinds.items())]
+    counts = ", ".join(kinds) or "no records"
+    console.print(Text(f"{len(chosen):,} calls; {counts}", style="dim"))
     if view.missing or view.unreadable:
         lost = f"{view.missing:,} numbers are missing, {view.unreadable:,} lines can't be read"
         console.print(Text(lost, style="bold yellow"))
 
 
+def _read_source(source: str) -> RecordsView:
+    if source == "-":
+        return read_records(sys.stdin)
+    # a crash may have left half a character at the end: its line counts as unreadable
+    with Path(source).open(encoding="utf-8", errors="replace") as file:
+        return read_records(file)
+
+
+def _chosen(view: RecordsView, tool: str, status: str) -> dict[str, CallView]:
+    chosen = {}
+    for key, call in view.calls.items():
+        if tool and call.invocation.get("tool_id") != tool:
+            continue
+        if status and call.result.get("status") != status:
+            continue
+        chosen[key] = call
+    return chosen
+
+
 def read_records(lines: Iterable[str]) -> RecordsView:
-    """Read the lines of a sink, of one producer or of several."""
+    """Read the lines of a sink, of one producer or of several.
+
+    Each producer numbers its records from 1, without gaps: 1, 2, 5 are two lost records.
+    """
     view = RecordsView()
     last: dict[str, int] = {}
     for line in lines:
         if not line.strip():
             continue
-        if (read := _read(line)) is None:
+        record = _read(line)
+        if record is None:
             view.unreadable += 1
             continue
-        producer, sequence, kind, record = read
-        view.missing += max(0, sequence - last.get(producer, 0) - 1)
-        last[producer] = max(sequence, last.get(producer, 0))
-        view.kinds[kind] += 1
-        key = record.get("invocation_id")
-        if isinstance(key, str):
-            _add(view.calls.setdefault(key, CallView()), kind, record)
+        before = last.get(record.producer, 0)
+        view.missing += max(0, record.sequence - before - 1)
+        last[record.producer] = max(record.sequence, before)
+        view.kinds[record.kind] += 1
+        invocation = record.fields.get("invocation_id")
+        if isinstance(invocation, str):
+            call = view.calls.setdefault(invocation, CallView())
+            _add(call, record.kind, record.fields)
     return view
 
 
-def _read(line: str) -> tuple[str, int, str, dict[str, Any]] | None:
+class _Record(NamedTuple):
+    """One line of a sink's file."""
+
+    producer: str  # the process that wrote it
+    sequence: int  # its number among the producer's records, from 1
+    kind: str  # tool_event, or the object's type, as tool_result
+    fields: dict[str, Any]  # the standard's record
+
+
+def _read(line: str) -> _Record | None:
+    """Read a line of a JsonlSink or a CloudEventsSink, ``None`` where it is neither."""
     try:
-        found = json.loads(line)
-        record = found["data"] if "specversion" in found else found["record"]
-        kind = "tool_event" if "event_type" in record else str(found.get("object") or found["type"])
-        return str(found["producer"]), int(found["sequence"]), kind, {**record}
+        document = json.loads(line)
+        # a CloudEvent has its record in "data" and its type in "type"
+        fields = document["data"] if "specversion" in document else document["record"]
+        kind = "tool_event"
+        if "event_type" not in fields:
+            kind = str(document.get("object") or document["type"])
+        return _Record(
+            producer=str(document["producer"]),
+            sequence=int(document["sequence"]),
+            kind=kind,
+            fields=dict(fields),
+        )
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
 
@@ -143,19 +176,22 @@ def _table(calls: dict[str, CallView]) -> Table:
 
 
 def _cells(key: str, call: CallView) -> Iterator[Text]:
-    behavior = str(call.decision.get("behavior") or "")
-    error = call.result.get("error")
-    reason = call.decision.get("reason")
-    ended = str(call.invocation.get("ended_at") or "")[:19].replace("T", " ")
-    yield Text(clean(ended))
-    yield Text(clean(call.invocation.get("tool_id") or ""), style="bold")
-    yield Text(clean(behavior), style=BEHAVIOR_STYLE.get(behavior, ("", ""))[1])
-    yield Text(
-        clean(reason.get("rule_ref") or "") if isinstance(reason, dict) else "", style="cyan"
-    )
-    yield Text(clean(call.invocation.get("status") or ""))
-    yield Text(clean(call.result.get("status") or ""))
-    yield Text(
-        clean(error.get("error_class") or "") if isinstance(error, dict) else "", style="red"
-    )
+    """Yield the cells of one row, in the order of the titles."""
+    # 2026-11-27T09:41:06.123456Z
+    ended = _text(call.invocation, "ended_at")[:19].replace("T", " ")
+    behavior = _text(call.decision, "behavior")
+    yield Text(ended)
+    yield Text(_text(call.invocation, "tool_id"), style="bold")
+    yield Text(behavior, style=style_of(behavior))
+    yield Text(_text(call.decision.get("reason"), "rule_ref"), style="cyan")
+    yield Text(_text(call.invocation, "status"))
+    yield Text(_text(call.result, "status"))
+    yield Text(_text(call.result.get("error"), "error_class"), style="red")
     yield Text(clean(key), style="dim")
+
+
+def _text(record: object, name: str) -> str:
+    """A field as safe text; empty where there is no such record or no such field."""
+    if not isinstance(record, dict):
+        return ""
+    return clean(record.get(name) or "")

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
-from agenttool_otel.names import OPERATION_EXECUTE_TOOL, Attr, GenAI
+from agenttool_otel.names import OPERATION_EXECUTE_TOOL, Attr, Event, GenAI
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan
@@ -22,11 +22,19 @@ if TYPE_CHECKING:
 Value: TypeAlias = str | bool | int | float | list["Value"] | dict[str, "Value"] | None
 Status: TypeAlias = Literal["unset", "ok", "error"]
 
-_STATUS: Final[tuple[Status, ...]] = ("unset", "ok", "error")
-_OTLP_STATUS: Final[dict[object, Status]] = {
-    **dict(enumerate(_STATUS)),
-    **{f"STATUS_CODE_{status.upper()}": status for status in _STATUS},
+# by number as the SDK and binary OTLP have it, by name as protobuf's JSON writes it
+_STATUSES: Final[dict[object, Status]] = {
+    0: "unset",
+    1: "ok",
+    2: "error",
+    "STATUS_CODE_UNSET": "unset",
+    "STATUS_CODE_OK": "ok",
+    "STATUS_CODE_ERROR": "error",
 }
+# Tempo's first API calls the same list "batches"
+_OTLP_KEYS: Final = ("resourceSpans", "resource_spans", "batches")
+_SCOPE_KEYS: Final = ("scopeSpans", "scope_spans", "instrumentationLibrarySpans")
+_HEX: Final = frozenset("0123456789abcdefABCDEF")
 
 
 class TraceFormatError(ValueError):
@@ -59,36 +67,56 @@ class SpanView:
 
     @classmethod
     def from_sdk(cls, span: ReadableSpan) -> SpanView:
-        """Make a view of a span of the OpenTelemetry SDK."""
-        if (context := span.context) is None:
+        """Make a view of a span of the OpenTelemetry SDK.
+
+        Raises:
+            TraceFormatError: The span has no context.
+        """
+        context = span.context
+        if context is None:
             raise TraceFormatError("the span has no context")
+        events = []
+        for event in span.events:
+            attributes = dict(event.attributes or {})
+            events.append(EventView(event.name, event.timestamp, attributes))
         return cls(
             name=span.name,
             trace_id=f"{context.trace_id:032x}",
             span_id=f"{context.span_id:016x}",
-            parent_id=f"{span.parent.span_id:016x}" if span.parent is not None else None,
+            parent_id=None if span.parent is None else f"{span.parent.span_id:016x}",
             start_ns=span.start_time or 0,
             end_ns=span.end_time,
             attributes=dict(span.attributes or {}),
-            events=_in_order(
-                EventView(e.name, e.timestamp, dict(e.attributes or {})) for e in span.events
-            ),
-            status=_STATUS[span.status.status_code.value],
+            events=_in_order(events),
+            status=_STATUSES[span.status.status_code.value],
             resource=dict(span.resource.attributes),
         )
 
     @property
     def is_tool_call(self) -> bool:
         """Whether this is a governed tool call."""
-        return (
-            self.attributes.get(GenAI.OPERATION_NAME) == OPERATION_EXECUTE_TOOL
-            or Attr.PERMISSION_BEHAVIOR in self.attributes
-        )
+        if Attr.PERMISSION_BEHAVIOR in self.attributes:
+            return True
+        return self.attributes.get(GenAI.OPERATION_NAME) == OPERATION_EXECUTE_TOOL
 
     @property
     def seconds(self) -> float | None:
         """Duration in seconds, ``None`` while open."""
-        return None if self.end_ns is None else max(0, self.end_ns - self.start_ns) / 1e9
+        if self.end_ns is None:
+            return None
+        return max(0, self.end_ns - self.start_ns) / 1e9
+
+    @property
+    def approval_wait(self) -> float | None:
+        """Seconds between the question and its answer, ``None`` without an answer in this span."""
+        stated = self.number(Attr.APPROVAL_WAIT)
+        if stated is not None:
+            return stated
+        asked = self.first_event(Event.APPROVAL_REQUESTED)
+        answered = self.first_event(Event.APPROVAL_ANSWERED)
+        if asked is None or answered is None:
+            return None
+        return max(0, answered.time_ns - asked.time_ns) / 1e9
 
     def get(self, name: str) -> Any:
         """Value of an attribute: the span's own, else that of the newest event that has it, else
@@ -101,36 +129,69 @@ class SpanView:
                 return event.attributes[name]
         return None
 
+    def text(self, name: str) -> str:
+        """Value of an attribute as text, empty where there is none; not yet safe to print."""
+        value = self.get(name)
+        if not value:
+            return ""
+        if isinstance(value, (list, tuple)):
+            return ", ".join(str(item) for item in value)
+        return str(value)
+
+    def number(self, name: str) -> float | None:
+        """Value of an attribute that is a number, else ``None``."""
+        value = self.get(name)
+        # True is an int for Python, and no duration
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            return float(value)
+        return None
+
     def first_event(self, name: str) -> EventView | None:
         """The first event of a name."""
-        return next((event for event in self.events if event.name == name), None)
+        for event in self.events:
+            if event.name == name:
+                return event
+        return None
 
 
 def spans_from_document(document: object) -> list[SpanView]:
     """Read spans from parsed JSON: OTLP (one export or a list of them), Jaeger's query API, or
     Tempo's trace API.
+
+    Raises:
+        TraceFormatError: The document is in none of these formats, or malformed.
     """
     if isinstance(document, list):
-        return [span for part in document for span in spans_from_document(part)]
+        spans = []
+        for part in document:
+            spans.extend(spans_from_document(part))
+        return spans
     if not isinstance(document, dict):
         raise TraceFormatError("a trace document is a JSON object")
     try:
-        if "trace" in document and isinstance(document["trace"], dict):  # Tempo, /api/v2/traces
-            return spans_from_document(document["trace"])
-        if "result" in document and isinstance(document["result"], dict):  # Jaeger, /api/v3/traces
-            return spans_from_document(document["result"])
-        # OTLP; Tempo's first API says batches
-        for key in ("resourceSpans", "resource_spans", "batches"):
-            if key in document:
-                return list(_otlp(document[key]))
-        if "data" in document:
-            return [span for trace in document["data"] or [] for span in _jaeger(trace)]
-        if "spans" in document and "processes" in document:
-            return list(_jaeger(document))
+        return _spans_of_object(document)
+    except TraceFormatError:
+        raise
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-        if isinstance(error, TraceFormatError):
-            raise
         raise TraceFormatError(f"malformed trace document: {type(error).__name__}") from error
+
+
+def _spans_of_object(document: dict[str, Any]) -> list[SpanView]:
+    # {"trace": {...}} from Tempo's /api/v2/traces, {"result": {...}} from Jaeger's /api/v3/traces
+    for wrapper in ("trace", "result"):
+        if isinstance(document.get(wrapper), dict):
+            return spans_from_document(document[wrapper])
+    for key in _OTLP_KEYS:
+        if key in document:
+            return list(_otlp(document[key]))
+    # {"data": [trace, ...]} from Jaeger's query API, or one of these traces saved by itself
+    if "data" in document:
+        spans: list[SpanView] = []
+        for trace in document["data"] or []:
+            spans.extend(_jaeger(trace))
+        return spans
+    if "spans" in document and "processes" in document:
+        return list(_jaeger(document))
     raise TraceFormatError("neither OTLP JSON nor an answer of Jaeger or Tempo")
 
 
@@ -141,36 +202,38 @@ def _in_order(events: Iterable[EventView]) -> tuple[EventView, ...]:
 def _otlp(batches: Sequence[Mapping[str, Any]]) -> Iterator[SpanView]:
     for batch in batches:
         resource = _attributes((batch.get("resource") or {}).get("attributes"))
-        scopes = (
-            batch.get("scopeSpans")
-            or batch.get("scope_spans")
-            or batch.get("instrumentationLibrarySpans")
-            or []
-        )
-        for scope in scopes:
+        for scope in _scopes(batch):
             for span in scope.get("spans") or []:
                 yield _otlp_span(span, resource)
 
 
+def _scopes(batch: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    for key in _SCOPE_KEYS:
+        scopes: Sequence[Mapping[str, Any]] | None = batch.get(key)
+        if scopes:
+            return scopes
+    return []
+
+
 def _otlp_span(span: Mapping[str, Any], resource: Mapping[str, Any]) -> SpanView:
-    end = int(span.get("endTimeUnixNano") or 0)
+    events = []
+    for event in span.get("events") or []:
+        name = str(event.get("name", ""))
+        time_ns = int(event.get("timeUnixNano") or 0)
+        events.append(EventView(name, time_ns, _attributes(event.get("attributes"))))
+    parent = span.get("parentSpanId")
+    status = span.get("status") or {}
     return SpanView(
         name=str(span.get("name", "")),
         trace_id=_hex_id(span["traceId"], 32),
         span_id=_hex_id(span["spanId"], 16),
-        parent_id=_hex_id(span["parentSpanId"], 16) if span.get("parentSpanId") else None,
+        parent_id=_hex_id(parent, 16) if parent else None,
         start_ns=int(span["startTimeUnixNano"]),
-        end_ns=end or None,
+        # an open span has no end, or "0"
+        end_ns=int(span.get("endTimeUnixNano") or 0) or None,
         attributes=_attributes(span.get("attributes")),
-        events=_in_order(
-            EventView(
-                str(e.get("name", "")),
-                int(e.get("timeUnixNano") or 0),
-                _attributes(e.get("attributes")),
-            )
-            for e in span.get("events") or []
-        ),
-        status=_OTLP_STATUS.get((span.get("status") or {}).get("code", 0), "unset"),
+        events=_in_order(events),
+        status=_STATUSES.get(status.get("code", 0), "unset"),
         resource=resource,
     )
 
@@ -179,7 +242,7 @@ def _hex_id(text: str, digits: int) -> str:
     """OTLP JSON writes ids in hexadecimal; protobuf's own JSON, which Tempo's API uses, in
     base64.
     """
-    if len(text) == digits and all(char in "0123456789abcdefABCDEF" for char in text):
+    if len(text) == digits and _HEX.issuperset(text):
         return text.lower()
     try:
         raw = base64.b64decode(text, validate=True)
@@ -195,7 +258,11 @@ def _attributes(pairs: Sequence[Mapping[str, Any]] | None) -> dict[str, Any]:
 
 
 def _value(value: Mapping[str, Any]) -> Value:
-    return next((read(value[kind]) for kind, read in _VALUES.items() if kind in value), None)
+    # OTLP's AnyValue holds one of these: {"intValue": "5"}, as JSON numbers can't hold 64 bits
+    for kind, read in _VALUES.items():
+        if kind in value:
+            return read(value[kind])
+    return None
 
 
 _VALUES: Final[dict[str, Callable[[Any], Value]]] = {
@@ -212,40 +279,54 @@ _VALUES: Final[dict[str, Callable[[Any], Value]]] = {
 def _jaeger(trace: Mapping[str, Any]) -> Iterator[SpanView]:
     processes = trace.get("processes") or {}
     for span in trace["spans"]:
-        process = processes.get(span.get("processID"), {})
-        tags = _tags(span.get("tags"))
-        parent = next(
-            (r["spanID"] for r in span.get("references") or [] if r.get("refType") == "CHILD_OF"),
-            None,
-        )
-        start = int(span["startTime"]) * 1_000
-        events = []
-        for log in span.get("logs") or []:
-            fields = _tags(log.get("fields"))
-            events.append(
-                EventView(
-                    str(fields.pop("event", fields.pop("name", ""))),
-                    log["timestamp"] * 1_000,
-                    fields,
-                )
-            )
-        code = str(
-            tags.pop("otel.status_code", "")
-            or ("ERROR" if tags.get("error") in (True, "true") else "")
-        )
-        tags.pop("error", None)
-        yield SpanView(
-            name=str(span["operationName"]),
-            trace_id=str(span["traceID"]).zfill(32),
-            span_id=str(span["spanID"]).zfill(16),
-            parent_id=str(parent).zfill(16) if parent else None,
-            start_ns=start,
-            end_ns=start + int(span["duration"]) * 1_000,
-            attributes=tags,
-            events=_in_order(events),
-            status="error" if code == "ERROR" else "ok" if code == "OK" else "unset",
-            resource={"service.name": process.get("serviceName", ""), **_tags(process.get("tags"))},
-        )
+        yield _jaeger_span(span, processes.get(span.get("processID"), {}))
+
+
+def _jaeger_span(span: Mapping[str, Any], process: Mapping[str, Any]) -> SpanView:
+    tags = _tags(span.get("tags"))
+    # Jaeger has no status of its own: OpenTelemetry's is the tag otel.status_code, and OpenTracing's
+    # the tag error
+    code = str(tags.pop("otel.status_code", ""))
+    failed = tags.pop("error", None) in (True, "true")
+    status: Status = "unset"
+    if code == "ERROR" or (not code and failed):
+        status = "error"
+    elif code == "OK":
+        status = "ok"
+    parent = _jaeger_parent(span)
+    # microseconds
+    start = int(span["startTime"]) * 1_000
+    return SpanView(
+        name=str(span["operationName"]),
+        trace_id=str(span["traceID"]).zfill(32),
+        span_id=str(span["spanID"]).zfill(16),
+        parent_id=str(parent).zfill(16) if parent else None,
+        start_ns=start,
+        end_ns=start + int(span["duration"]) * 1_000,
+        attributes=tags,
+        events=_in_order(_jaeger_event(log) for log in span.get("logs") or []),
+        status=status,
+        resource={
+            "service.name": process.get("serviceName", ""),
+            **_tags(process.get("tags")),
+        },
+    )
+
+
+def _jaeger_parent(span: Mapping[str, Any]) -> Any:
+    # links to other spans are references too, of type FOLLOWS_FROM
+    for reference in span.get("references") or []:
+        if reference.get("refType") == "CHILD_OF":
+            return reference["spanID"]
+    return None
+
+
+def _jaeger_event(log: Mapping[str, Any]) -> EventView:
+    fields = _tags(log.get("fields"))
+    # OpenTelemetry's exporter names the event in "event", others in "name"
+    name = fields.pop("name", "")
+    name = fields.pop("event", name)
+    return EventView(str(name), log["timestamp"] * 1_000, fields)
 
 
 def _tags(tags: Sequence[Mapping[str, Any]] | None) -> dict[str, Any]:

@@ -1,257 +1,313 @@
-"""The story of one decision, told from its span in plain sentences."""
+"""The story of one decision: what its span records, in plain sentences.
+
+``agenttool trace --why SPAN`` prints it. Each of the functions in ``_PARTS`` yields the sentences on
+one subject, or none where the span has nothing on it.
+"""
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterator
-from functools import cache
-from typing import Any, Final
+from typing import Final
 
-from agenttool_otel.cli.spans import SpanView
-from agenttool_otel.names import Attr, Event, GenAI, Outcome, PolicyMode, RedactionState
-from agenttool_otel.values.tables import load_table
+from agenttool_otel.cli.plain_text import (
+    clean,
+    counted,
+    duration_text,
+    full_stop,
+    joined,
+    size_text,
+)
+from agenttool_otel.cli.spans import EventView, SpanView
+from agenttool_otel.names import (
+    ApprovalStatus,
+    Attr,
+    Behavior,
+    DecisionSource,
+    Event,
+    FailClosedCause,
+    GenAI,
+    Outcome,
+    PersistenceStrategy,
+    PolicyMode,
+    Recoverability,
+    RedactionState,
+)
 
-
-@cache
-def words() -> dict[str, dict[str, str]]:
-    """Return the sentences, by what they are about."""
-    table: dict[str, dict[str, str]] = load_table(__package__, "story.toml")
-    return table
-
-
-def clean(value: Any, *, limit: int = 400) -> str:
-    """Make foreign text safe to print: control, format and surrogate characters become visible
-    escapes.
-    """
-    text = ", ".join(str(item) for item in value) if isinstance(value, list | tuple) else str(value)
-    if len(text) > limit:
-        text = text[: limit - 1] + "…"
-    hidden = {
-        char
-        for char in text
-        if unicodedata.category(char) in {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
-    }
-    return "".join(
-        char.encode("unicode_escape").decode("ascii") if char in hidden else char for char in text
-    )
-
-
-def duration_text(seconds: float) -> str:
-    """A duration for people: ``850 µs``, ``12.3 ms``, ``4.2 s``, ``3 min 20 s``, ``2 h 5 min``."""
-    if seconds < 0.001:
-        return f"{seconds * 1e6:.0f} µs"
-    if seconds < 1:
-        return f"{seconds * 1e3:.1f} ms"
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
-
-
-def size_text(size: int) -> str:
-    """A size for people: ``200 B``, ``1.2 kB``, ``5.0 MB``."""
-    number = float(size)
-    for unit in ("B", "kB", "MB", "GB"):
-        if number < 1000 or unit == "GB":
-            return f"{size} B" if unit == "B" else f"{number:.1f} {unit}"
-        number /= 1000
-    raise AssertionError("unreachable")  # pragma: no cover
-
-
-def waited(span: SpanView) -> float | None:
-    """Seconds between the question and its answer, ``None`` when there was no answer within
-    this span.
-    """
-    if (stated := _seconds(span, Attr.APPROVAL_WAIT)) is not None:
-        return stated
-    asked, answered = (
-        span.first_event(Event.APPROVAL_REQUESTED),
-        span.first_event(Event.APPROVAL_ANSWERED),
-    )
-    return (
-        None
-        if asked is None or answered is None
-        else max(0, answered.time_ns - asked.time_ns) / 1e9
-    )
+CAUSES: Final[dict[str, str]] = {
+    FailClosedCause.UNDEFINED: "the policy had no answer for this input",
+    FailClosedCause.MALFORMED: "the policy's answer was not a decision",
+    FailClosedCause.UNKNOWN_BEHAVIOR: "the policy's answer was none of allow, ask and deny",
+    FailClosedCause.ENGINE_ERROR: "the policy engine failed",
+    FailClosedCause.ENGINE_PANIC: "the policy engine crashed",
+    FailClosedCause.TIMEOUT: "the policy engine did not answer in time",
+    FailClosedCause.UNAVAILABLE: "the policy engine could not be reached",
+    FailClosedCause.CIRCUIT_OPEN: "the policy engine failed so often that it is not asked for a while",
+    FailClosedCause.BUNDLE_MISSING: "no policy bundle was loaded",
+    FailClosedCause.INPUT_INVALID: "the input for the policy did not fit its schema",
+    FailClosedCause.NO_DECISION: "no engine decided",
+    FailClosedCause.STORE_UNAVAILABLE: "the store of approvals or sessions could not be used",
+    FailClosedCause.INTERNAL: "something broke inside the permission check",
+}
+ADVICE: Final[dict[str, str]] = {
+    Recoverability.RETRY_SAFE: "The same call may be sent again.",
+    Recoverability.RETRY_LATER: "The same call may succeed later.",
+    Recoverability.CHANGE_ARGUMENTS: "A retry needs other arguments.",
+    Recoverability.CHANGE_ARGUMENTS_OR_POLICY: "A retry needs other arguments or another policy.",
+    Recoverability.DISCOVER_FIRST: "The tool's schema has to be discovered first.",
+    Recoverability.APPROVAL_NEEDED: "It needs an approval.",
+    Recoverability.SETUP_NEEDED: "Something has to be set up first.",
+    Recoverability.SIBLING_CAUSED: (
+        "Another call of its batch caused this; the call itself may be sent again."
+    ),
+    Recoverability.NOT_RECOVERABLE: "A retry does not help.",
+}
+VERBS: Final[dict[str, str]] = {
+    Behavior.ALLOW: "allowed it",
+    Behavior.ASK: "asked for an approval",
+    Behavior.DENY: "denied it",
+}
+DECIDERS: Final[dict[str, str]] = {
+    DecisionSource.USER: "A person",
+    DecisionSource.HOOK: "A hook",
+    DecisionSource.TIMEOUT: "A passed deadline",
+    DecisionSource.ERROR: "The fail-closed rule",
+    DecisionSource.DEFAULT: "The default",
+}
+KEPT: Final[dict[str, str]] = {
+    PersistenceStrategy.INLINE: ", given whole",
+    PersistenceStrategy.PREVIEW_AND_PERSIST: ", stored, with a preview given",
+    PersistenceStrategy.REF_ONLY: ", stored, with a reference given",
+    PersistenceStrategy.REDACT: ", redacted",
+    PersistenceStrategy.DROP_WITH_REASON: ", dropped",
+    PersistenceStrategy.NEVER_PERSIST: ", not stored",
+}
 
 
 def why(span: SpanView) -> str:
-    """Tell the story of one decision: who called what, who decided, why, what happened, what would
-    help.
+    """Return the story of one call, a sentence a line.
+
+    It answers who called what, who decided, why, what happened, and what would help. A span that is
+    no governed tool call has one sentence, which states that.
     """
     if not span.is_tool_call:
-        return f"The span {clean(span.span_id)} ({clean(span.name)}) is not a governed tool call: nothing was decided."
-    return "\n".join(sentence for part in _STORY for sentence in part(span))
+        name = f"{clean(span.span_id)} ({clean(span.name)})"
+        return f"The span {name} is not a governed tool call: nothing was decided."
+    sentences: list[str] = []
+    for part in _PARTS:
+        sentences.extend(part(span))
+    return "\n".join(sentences)
+
+
+def _text(span: SpanView, name: str) -> str:
+    """The value of an attribute as safe text, empty where the span has none."""
+    return clean(span.text(name))
 
 
 def _call(span: SpanView) -> Iterator[str]:
-    who = clean(span.get(Attr.ACTOR_ID) or span.get(GenAI.AGENT_NAME) or "An unnamed actor")
-    tool = clean(span.get(GenAI.TOOL_NAME) or span.name)
-    facts = []
-    for label, name in (
-        ("", Attr.TOOL_NAMESPACE),
-        ("", Attr.TOOL_KIND),
-        ("risk ", Attr.TOOL_RISK_LEVEL),
-    ):
-        if span.get(name):
-            facts.append(label + clean(span.get(name)))
-    described = f" ({', '.join(facts)})" if facts else ""
-    session = f" in session {clean(span.get(Attr.SESSION_ID))}" if span.get(Attr.SESSION_ID) else ""
-    tenant = f" of tenant {clean(span.get(Attr.TENANT_ID))}" if span.get(Attr.TENANT_ID) else ""
-    verb = "continued the call of" if span.get(Attr.INVOCATION_RESUMED) is True else "called"
-    yield f"{who}{tenant} {verb} the tool {tool}{described}{session}."
-    if span.get(Attr.INVOCATION_ID):
-        yield f"The invocation is {clean(span.get(Attr.INVOCATION_ID))}."
+    caller = _text(span, Attr.ACTOR_ID) or _text(span, GenAI.AGENT_NAME) or "An unnamed actor"
+    if tenant := _text(span, Attr.TENANT_ID):
+        caller += f" of tenant {tenant}"
+    verb = "called"
+    if span.get(Attr.INVOCATION_RESUMED) is True:
+        verb = "continued the call of"
+    tool = _text(span, GenAI.TOOL_NAME) or clean(span.name)
+    risk = _text(span, Attr.TOOL_RISK_LEVEL)
+    facts = joined(
+        [
+            _text(span, Attr.TOOL_NAMESPACE),
+            _text(span, Attr.TOOL_KIND),
+            f"risk {risk}" if risk else "",
+        ]
+    )
+    if facts:
+        tool += f" ({facts})"
+    if session := _text(span, Attr.SESSION_ID):
+        tool += f" in session {session}"
+    yield f"{caller} {verb} the tool {tool}."
+    if invocation := _text(span, Attr.INVOCATION_ID):
+        yield f"The invocation is {invocation}."
 
 
 def _decision(span: SpanView) -> Iterator[str]:
-    if (behavior := span.get(Attr.PERMISSION_BEHAVIOR)) is None:
-        error = span.get(GenAI.ERROR_TYPE)
-        yield (
-            f"It ended before anything was decided: {clean(error)}."
-            if error
-            else "No decision is recorded."
-        )
+    behavior = span.get(Attr.PERMISSION_BEHAVIOR)
+    if behavior is None:
+        # an unknown tool, arguments that fit no schema: the policy was never asked
+        if error := _text(span, GenAI.ERROR_TYPE):
+            yield f"It ended before anything was decided: {error}."
+        else:
+            yield "No decision is recorded."
         return
-    verb = words()["verbs"].get(str(behavior), f"answered {clean(behavior)}")
-    subject = _decider(span)
-    took = _seconds(span, Attr.PERMISSION_DURATION)
-    time = f" in {duration_text(took)}" if took is not None else ""
-    cached = ", from the decision cache" if span.get(Attr.POLICY_CACHED) is True else ""
-    yield f"{subject} {verb}{time}{cached}."
-    rule, message = span.get(Attr.PERMISSION_RULE), span.get(Attr.PERMISSION_REASON_MESSAGE)
-    if rule:
-        yield (
-            f"The deciding rule was {clean(rule)}"
-            + (f": {clean(message)}" if message else "")
-            + _stop(message)
-        )
-    elif message:
-        yield f"The reason given: {clean(message)}" + _stop(message)
-    argument, path = (
-        span.get(Attr.PERMISSION_BLOCKED_ARGUMENT),
-        span.get(Attr.PERMISSION_BLOCKED_PATH),
-    )
-    if argument:
-        yield f"It is about the argument {clean(argument)}" + (
-            f", which names {clean(path)}." if path else "."
-        )
-    others = [item for item in _listed(span.get(Attr.PERMISSION_RULES)) if item != rule]
-    if others:
-        yield f"These rules said something too: {clean(others)}."
-    if cause := span.get(Attr.PERMISSION_FAIL_CLOSED):
-        why_not = words()["causes"].get(str(cause), clean(cause))
-        yield f"It was denied because {why_not}: without a decision nothing runs."
-    if span.get(Attr.PERMISSION_MODE) == PolicyMode.SHADOW:
-        yield "The policy ran in shadow mode: the decision was recorded and did not bind."
-    if shadow := span.get(Attr.PERMISSION_SHADOW_BEHAVIOR):
-        rule = span.get(Attr.PERMISSION_SHADOW_RULE)
-        by = f" by rule {clean(rule)}" if rule else ""
-        yield f"The shadow policy, which binds nobody, would have said {clean(shadow)}{by}."
+    decision = VERBS.get(str(behavior), f"answered {clean(behavior)}")
+    took = span.number(Attr.PERMISSION_DURATION)
+    if took is not None:
+        decision += f" in {duration_text(took)}"
+    if span.get(Attr.POLICY_CACHED) is True:
+        decision += ", from the decision cache"
+    yield f"{_decider(span)} {decision}."
+    yield from _reason(span)
+    yield from _mode(span)
 
 
 def _decider(span: SpanView) -> str:
-    decider = words()["deciders"].get(str(span.get(Attr.PERMISSION_SOURCE)))
-    if decider is not None:
-        return decider
-    engine, revision = span.get(Attr.POLICY_ENGINE), span.get(Attr.POLICY_REVISION)
-    known = [
-        part
-        for part in (
-            engine and f"engine {clean(engine)}",
-            revision and f"revision {clean(revision)}",
-        )
-        if part
-    ]
-    return "The policy" + (f" ({', '.join(known)})" if known else "")
+    source = str(span.get(Attr.PERMISSION_SOURCE))
+    if source in DECIDERS:
+        return DECIDERS[source]
+    engine = _text(span, Attr.POLICY_ENGINE)
+    revision = _text(span, Attr.POLICY_REVISION)
+    policy = joined(
+        [
+            f"engine {engine}" if engine else "",
+            f"revision {revision}" if revision else "",
+        ]
+    )
+    return f"The policy ({policy})" if policy else "The policy"
+
+
+def _reason(span: SpanView) -> Iterator[str]:
+    rule = _text(span, Attr.PERMISSION_RULE)
+    message = _text(span, Attr.PERMISSION_REASON_MESSAGE)
+    if rule and message:
+        yield full_stop(f"The deciding rule was {rule}: {message}")
+    elif rule:
+        yield f"The deciding rule was {rule}."
+    elif message:
+        yield full_stop(f"The reason given: {message}")
+    if argument := _text(span, Attr.PERMISSION_BLOCKED_ARGUMENT):
+        path = _text(span, Attr.PERMISSION_BLOCKED_PATH)
+        names = f", which names {path}" if path else ""
+        yield f"It is about the argument {argument}{names}."
+    fired = span.get(Attr.PERMISSION_RULES)
+    if isinstance(fired, (list, tuple)):
+        others = [name for name in fired if name != span.get(Attr.PERMISSION_RULE)]
+        if others:
+            yield f"Other rules that fired: {clean(others)}."
+    if cause := span.get(Attr.PERMISSION_FAIL_CLOSED):
+        because = CAUSES.get(str(cause), clean(cause))
+        yield f"It was denied because {because}: without a decision nothing runs."
+
+
+def _mode(span: SpanView) -> Iterator[str]:
+    if span.get(Attr.PERMISSION_MODE) == PolicyMode.SHADOW:
+        yield "The policy ran in shadow mode: the decision was recorded and did not bind."
+    if behavior := _text(span, Attr.PERMISSION_SHADOW_BEHAVIOR):
+        rule = _text(span, Attr.PERMISSION_SHADOW_RULE)
+        by_rule = f" by rule {rule}" if rule else ""
+        yield f"The shadow policy, which does not bind, would have decided {behavior}{by_rule}."
 
 
 def _approval(span: SpanView) -> Iterator[str]:
-    if not (status := span.get(Attr.APPROVAL_STATUS)):
+    status = span.get(Attr.APPROVAL_STATUS)
+    if not status:
         return
-    request = f" {clean(span.get(Attr.APPROVAL_ID))}" if span.get(Attr.APPROVAL_ID) else ""
-    wait = waited(span)
+    request = "The request"
+    if request_id := _text(span, Attr.APPROVAL_ID):
+        request += f" {request_id}"
+    yield f"{request} {_approval_state(span, str(status))}."
+
+
+def _approval_state(span: SpanView, status: str) -> str:
+    wait = span.approval_wait
     after = f" after {duration_text(wait)}" if wait is not None else ""
-    ran = span.get(Attr.PERMISSION_OUTCOME) != Outcome.NOT_EXECUTED
-    used = "used for this run" if ran else "is used up: it covers one run"
-    told = words()["approvals"].get(str(status), "The request{request} is in state {state}.")
-    yield told.format(request=request, after=after, used=used, state=clean(status))
+    match status:
+        case ApprovalStatus.PENDING:
+            return "waits for an answer"
+        case ApprovalStatus.APPROVED:
+            return f"was approved{after}"
+        case ApprovalStatus.CONSUMED:
+            # a second call behind a used approval is denied: its own span has the same status
+            if span.get(Attr.PERMISSION_OUTCOME) == Outcome.NOT_EXECUTED:
+                return f"was approved{after} and is used up: it covers one run"
+            return f"was approved{after} and used for this run"
+        case ApprovalStatus.REJECTED:
+            return f"was rejected{after}"
+        case ApprovalStatus.EXPIRED:
+            return f"expired{after}, which is nobody's refusal"
+        case ApprovalStatus.CANCELED:
+            return f"was withdrawn{after}"
+        case ApprovalStatus.INTERRUPTED:
+            return "was used for a run that was interrupted"
+    return f"is in state {clean(status)}"
 
 
-def _effect(span: SpanView) -> Iterator[str]:
-    outcome = span.get(Attr.PERMISSION_OUTCOME)
-    ran = _seconds(span, Attr.INVOCATION_RUN_SECONDS)
-    time = f" for {duration_text(ran)}" if ran is not None else ""
-    status = (
-        f" with status {clean(span.get(Attr.INVOCATION_STATUS))}"
-        if span.get(Attr.INVOCATION_STATUS)
-        else ""
-    )
-    if outcome == Outcome.EXECUTED:
-        yield f"The tool ran{time}{status and ', ending' + status}."
-        yield from _times(span, ran)
-    elif outcome == Outcome.NOT_EXECUTED:
-        yield "The tool did not run."
-    elif outcome == Outcome.PENDING:
-        yield "The tool has not run: the call is paused and keeps its invocation id."
-    changed = [event for event in span.events if event.name == Event.INPUT_MUTATED]
-    for event in changed:
-        source = clean(event.attributes.get(Attr.MUTATION_SOURCE, "something"))
-        fields = clean(event.attributes.get(Attr.MUTATION_CHANGED_FIELDS) or "its arguments")
-        yield f"On the way its input was changed by {source}: {fields}."
+def _run(span: SpanView) -> Iterator[str]:
+    match span.get(Attr.PERMISSION_OUTCOME):
+        case Outcome.EXECUTED:
+            yield _ran(span)
+            yield from _times(span)
+        case Outcome.NOT_EXECUTED:
+            yield "The tool did not run."
+        case Outcome.PENDING:
+            yield "The tool has not run: the call is paused and keeps its invocation id."
+    for event in span.events:
+        if event.name == Event.INPUT_MUTATED:
+            yield _mutation(event)
 
 
-def _times(span: SpanView, ran: float | None) -> Iterator[str]:
-    """Tell the time of the whole call apart from those of its parts."""
+def _ran(span: SpanView) -> str:
+    sentence = "The tool ran"
+    run = span.number(Attr.INVOCATION_RUN_SECONDS)
+    if run is not None:
+        sentence += f" for {duration_text(run)}"
+    if status := _text(span, Attr.INVOCATION_STATUS):
+        sentence += f", ending with status {status}"
+    return f"{sentence}."
+
+
+def _mutation(event: EventView) -> str:
+    source = clean(event.attributes.get(Attr.MUTATION_SOURCE, "something"))
+    fields = clean(event.attributes.get(Attr.MUTATION_CHANGED_FIELDS) or "its arguments")
+    return f"On the way its input was changed by {source}: {fields}."
+
+
+def _times(span: SpanView) -> Iterator[str]:
+    """The time of the whole call, apart from those of its parts."""
     if span.seconds is None:
         return
-    parts = [
-        (_seconds(span, Attr.PERMISSION_DURATION), "for the decision"),
-        # else before it
-        (None if span.get(Attr.INVOCATION_RESUMED) is True else waited(span), "for the answer"),
-        (ran, "for the tool"),
-    ]
-    known = ", ".join(
-        f"{duration_text(seconds)} {what}" for seconds, what in parts if seconds is not None
-    )
-    yield f"The whole call took {duration_text(span.seconds)}" + (f": {known}." if known else ".")
-
-
-def _seconds(span: SpanView, name: str) -> float | None:
-    value = span.get(name)
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    parts: list[str] = []
+    decision = span.number(Attr.PERMISSION_DURATION)
+    if decision is not None:
+        parts.append(f"{duration_text(decision)} for the decision")
+    wait = span.approval_wait
+    # the person answered before a resumed call's span began: 2 hours of waiting, 30 ms of span
+    if wait is not None and span.get(Attr.INVOCATION_RESUMED) is not True:
+        parts.append(f"{duration_text(wait)} for the answer")
+    run = span.number(Attr.INVOCATION_RUN_SECONDS)
+    if run is not None:
+        parts.append(f"{duration_text(run)} for the tool")
+    whole = f"The whole call took {duration_text(span.seconds)}"
+    if parts:
+        whole += f": {joined(parts)}"
+    yield f"{whole}."
 
 
 def _result(span: SpanView) -> Iterator[str]:
     size = span.get(Attr.RESULT_SIZE_BYTES)
     if isinstance(size, int):
-        kept = span.get(Attr.RESULT_PERSISTENCE)
-        how = words()["kept"].get(str(kept), "")
-        yield f"The result has {size_text(size)}{how}."
-    state, count = span.get(Attr.REDACTION_STATE), span.get(Attr.REDACTION_COUNT)
+        kept = KEPT.get(str(span.get(Attr.RESULT_PERSISTENCE)), "")
+        yield f"The result has {size_text(size)}{kept}."
+    state = span.get(Attr.REDACTION_STATE)
+    if not state or state == RedactionState.NONE:
+        return
     if state == RedactionState.FAILED:
         yield "Redaction failed, so what it could not clear was withheld."
-    elif state and state != RedactionState.NONE:
-        what = (
-            f"{clean(count)} finding{'' if count == 1 else 's'}" if count else "Sensitive content"
-        )
-        yield f"{what} {'was' if count in (None, 1) else 'were'} {clean(state)} before anything left the process."
+        return
+    count = span.get(Attr.REDACTION_COUNT)
+    content = "Sensitive content was"
+    if isinstance(count, int) and count:
+        content = counted(count, "finding") + (" was" if count == 1 else " were")
+    yield f"{content} {clean(state)} before anything left the process."
 
 
 def _end(span: SpanView) -> Iterator[str]:
-    error = span.get(GenAI.ERROR_TYPE)
-    if error and span.status == "error":
-        code = f" ({clean(span.get(Attr.ERROR_CODE))})" if span.get(Attr.ERROR_CODE) else ""
-        advice = words()["advice"].get(str(span.get(Attr.ERROR_RECOVERABILITY)), "")
-        yield f"The caller was told {clean(error)}{code}. {advice}".rstrip()
+    error = _text(span, GenAI.ERROR_TYPE)
+    if not error or span.status != "error":
+        return
+    if code := _text(span, Attr.ERROR_CODE):
+        error += f" ({code})"
+    sentence = f"The caller received {error}."
+    if advice := ADVICE.get(str(span.get(Attr.ERROR_RECOVERABILITY))):
+        sentence += f" {advice}"
+    yield sentence
 
 
-def _stop(text: Any) -> str:
-    return "" if str(text or "").endswith((".", "!", "?")) else "."
-
-
-def _listed(value: Any) -> list[str]:
-    return [str(item) for item in value] if isinstance(value, list | tuple) else []
-
-
-_STORY: Final = (_call, _decision, _approval, _effect, _result, _end)
+_PARTS: Final = (_call, _decision, _approval, _run, _result, _end)

@@ -1,10 +1,9 @@
-"""``agenttool tools``: which tools state no facts, and what their facts may be. Runs no tool."""
+"""``agenttool tools``: which tools declare no facts, and a first guess at them. Runs no tool."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import Any
 
 from rich.console import Console
 
@@ -14,33 +13,35 @@ from agenttool_otel.cli.permissions import Module, governor_of
 from agenttool_otel.preflight.guessed_facts import skeleton, undeclared
 from agenttool_otel.preflight.posture import described_tools
 
-app = group("tools", "What a program's tools state.")
+app = group("tools", "What a program's tools declare.")
 
 
 @app.callback()
 def tools() -> None:
-    """What a program's tools state."""
+    """What a program's tools declare."""
 
 
 @app.command()
 def suggest(module: Module) -> None:
-    """Print a skeleton of facts for the tools that state none; each fact is a guess to be
-    checked.
-    """
+    """Print a skeleton of facts for the tools that declare none; each fact is a guess to check."""
     governor = governor_of(module)
-    found = {spec.name: spec for spec in _of_langchain(module)}
-    found |= {tool.spec.name: tool.spec for tool in described_tools(governor)}
-    lacking = {name: spec for name, spec in sorted(found.items()) if undeclared(spec)}
-    Console(stderr=True).print(
-        f"{len(lacking)} of {len(found)} tools state no facts", highlight=False
-    )
+    specs = {spec.name: spec for spec in _of_langchain(module)}
+    for tool in described_tools(governor):
+        specs[tool.spec.name] = tool.spec
+    lacking = {}
+    for name, spec in sorted(specs.items()):
+        if undeclared(spec):
+            lacking[name] = spec
+    count = f"{len(lacking)} of {len(specs)} tools declare no facts"
+    Console(stderr=True).print(count, highlight=False)
     if lacking:
-        sys.stdout.write(skeleton(lacking) + "\n")
+        sys.stdout.write(f"{skeleton(lacking)}\n")
 
 
 def _of_langchain(module: str) -> Iterator[ToolSpec]:
-    """Declare the LangChain tools that lie in the module itself, alone or in a list, and that
-    nobody governs yet.
+    """Yield the declarations of the LangChain tools in the module that are not governed yet.
+
+    They stand in the module itself, alone or in a list: ``TOOLS = [search, send_mail]``.
     """
     if "langchain_core" not in sys.modules:
         return
@@ -48,8 +49,10 @@ def _of_langchain(module: str) -> Iterator[ToolSpec]:
 
     from agenttool_otel.integrations.langchain.govern import declare_langchain, is_governed
 
-    values: list[Any] = list(vars(sys.modules[module.partition(":")[0]]).values())
-    for value in values:
-        for tool in value if isinstance(value, (list, tuple)) else (value,):
+    name, _, _ = module.partition(":")
+    # a copy: declaring a tool may import, which adds names to the module
+    for value in list(vars(sys.modules[name]).values()):
+        tools = value if isinstance(value, (list, tuple)) else [value]
+        for tool in tools:
             if isinstance(tool, BaseTool) and not is_governed(tool):
                 yield declare_langchain(tool, {})

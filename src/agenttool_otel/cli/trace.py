@@ -11,9 +11,10 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from agenttool_otel.cli.plain_text import clean, counted
 from agenttool_otel.cli.rendering import out, render_summary, render_tree
 from agenttool_otel.cli.spans import SpanView, TraceFormatError
-from agenttool_otel.cli.story import clean, why
+from agenttool_otel.cli.story import why
 from agenttool_otel.cli.trace_sources import (
     Backend,
     Question,
@@ -60,18 +61,27 @@ def trace(
     ] = False,
 ) -> None:
     """Show traces of governed tool calls: decisions, waits, sizes, redactions."""
-    console, errors = out(), Console(stderr=True)
-    tags = {
-        Attr.SESSION_ID: session,
-        GenAI.TOOL_NAME: tool,
-        Attr.PERMISSION_RULE: rule,
-        Attr.PERMISSION_BEHAVIOR: behavior.value if behavior else "",
-        Attr.APPROVAL_ID: approval,
-    }
-    tags = {name: value for name, value in tags.items() if value}
-    question = Question(trace_id.lower(), service, tags, hours, limit, _headers(header or []))
+    console = out()
+    errors = Console(stderr=True)
+    question = Question(
+        trace_id=trace_id.lower(),
+        service=service,
+        tags=_tags(
+            {
+                Attr.SESSION_ID: session,
+                GenAI.TOOL_NAME: tool,
+                Attr.PERMISSION_RULE: rule,
+                Attr.PERMISSION_BEHAVIOR: behavior.value if behavior else "",
+                Attr.APPROVAL_ID: approval,
+            }
+        ),
+        hours=hours,
+        limit=limit,
+        headers=_headers(header or []),
+    )
     try:
-        spans = _selected(_spans(source, question, backend), question, whole=whole or bool(story))
+        found = _spans(source, question, backend)
+        spans = _selected(found, question, whole=whole or bool(story))
     except (TraceUnavailable, TraceFormatError) as error:
         errors.print(clean(error), style="red", markup=False, highlight=False)
         raise typer.Exit(2) from error
@@ -79,7 +89,8 @@ def trace(
         errors.print("no such spans", style="yellow")
         raise typer.Exit(1)
     if story:
-        console.print(why(_one(spans, story, errors)), markup=False, highlight=False)
+        span = _one_span(spans, story, errors)
+        console.print(why(span), markup=False, highlight=False)
     elif would_have:
         console.print(render_would_have(spans))
     elif summary:
@@ -87,6 +98,10 @@ def trace(
     else:
         console.print(render_tree(spans, events=events))
         console.print(render_summary(spans))
+
+
+def _tags(options: dict[str, str]) -> dict[str, str]:
+    return {name: value for name, value in options.items() if value}
 
 
 def _headers(pairs: list[str]) -> dict[str, str]:
@@ -108,43 +123,49 @@ def _spans(source: str, question: Question, backend: Backend) -> list[SpanView]:
 
 
 def _selected(spans: list[SpanView], question: Question, *, whole: bool) -> list[SpanView]:
-    """What meets the filters and what leads to it, or the whole traces; a server has filtered
-    traces, never calls.
+    """The spans that meet the filters and their ancestors, or with ``whole`` their whole traces.
+
+    A server filters traces, never calls: Jaeger returns a trace of forty calls for one that fits.
     """
-
-    def wanted(span: SpanView) -> bool:
-        if question.trace_id and span.trace_id != question.trace_id.zfill(32):
-            return False
-        if question.service and span.resource.get("service.name") != question.service:
-            return False
-        return all(str(span.get(name)) == value for name, value in question.tags.items())
-
-    found = [span for span in spans if wanted(span)]
+    found = [span for span in spans if _fits(span, question)]
     if whole or not question.tags:
         traces = {span.trace_id for span in found}
         return [span for span in spans if span.trace_id in traces]
-    by_id = {(span.trace_id, span.span_id): span for span in spans}
+    by_id = {_key(span): span for span in spans}
     kept: set[tuple[str, str]] = set()
     for span in found:
         above: SpanView | None = span
-        while above is not None and (above.trace_id, above.span_id) not in kept:
-            kept.add((above.trace_id, above.span_id))
+        while above is not None and _key(above) not in kept:
+            kept.add(_key(above))
             above = by_id.get((above.trace_id, above.parent_id or ""))
-    return [span for span in spans if (span.trace_id, span.span_id) in kept]
+    return [span for span in spans if _key(span) in kept]
 
 
-def _one(spans: list[SpanView], wanted: str, errors: Console) -> SpanView:
+def _key(span: SpanView) -> tuple[str, str]:
+    return span.trace_id, span.span_id
+
+
+def _fits(span: SpanView, question: Question) -> bool:
+    # Jaeger and Tempo drop leading zeros of a trace id
+    if question.trace_id and span.trace_id != question.trace_id.zfill(32):
+        return False
+    if question.service and span.resource.get("service.name") != question.service:
+        return False
+    return all(str(span.get(name)) == value for name, value in question.tags.items())
+
+
+def _one_span(spans: list[SpanView], wanted: str, errors: Console) -> SpanView:
     """The span that is meant: by the start of its id, or the last span of an invocation."""
-    found = [span for span in spans if wanted and span.span_id.startswith(wanted.lower())]
-    if not found:
-        of_invocation = [span for span in spans if span.get(Attr.INVOCATION_ID) == wanted]
-        found = sorted(of_invocation, key=lambda span: span.start_ns)[-1:]
-    if len(found) != 1:
-        problem = (
-            f"{len(found)} spans begin with {clean(wanted)}"
-            if found
-            else f"no span or call {clean(wanted)}"
-        )
-        errors.print(problem, style="red", markup=False, highlight=False)
-        raise typer.Exit(2)
-    return found[0]
+    found = [span for span in spans if span.span_id.startswith(wanted.lower())]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        problem = f"{counted(len(found), 'span')} begin with {clean(wanted)}"
+    else:
+        # a call that waited for an approval has two spans: the second has the whole story
+        of_call = [span for span in spans if span.get(Attr.INVOCATION_ID) == wanted]
+        if of_call:
+            return max(of_call, key=lambda span: span.start_ns)
+        problem = f"no span or call {clean(wanted)}"
+    errors.print(problem, style="red", markup=False, highlight=False)
+    raise typer.Exit(2)

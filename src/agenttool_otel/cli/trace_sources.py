@@ -24,8 +24,15 @@ _TIMEOUT: Final = 20.0
 _HEX: Final = frozenset("0123456789abcdefABCDEF")
 
 
+_HTTP_PROBLEMS: Final = {
+    401: "the server needs a --header with credentials",
+    403: "the server refuses",
+    404: "there is no such trace",
+}
+
+
 class TraceUnavailable(RuntimeError):
-    """The spans can't be had; the message says why, without anything that the server said."""
+    """The spans can't be had; the message gives the reason, without any text of the server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,32 +46,46 @@ class Question:
     tags: Mapping[str, str] = field(default_factory=dict)
     hours: float = 24.0  # how far back to search
     limit: int = 20  # most traces to fetch
-    # further HTTP headers, for servers that want to be told who asks
+    # further HTTP headers, such as Authorization
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_file(source: Path | TextIO) -> list[SpanView]:
-    """Read OTLP JSON: one document, or one a line as the Collector's file exporter writes them."""
-    try:
-        text = source.read_text("utf-8") if isinstance(source, Path) else source.read()
-    except (OSError, UnicodeDecodeError) as error:
-        raise TraceUnavailable(f"the file can't be read: {type(error).__name__}") from error
+    """Read OTLP JSON: one document, or one a line as the Collector's file exporter writes them.
+
+    Raises:
+        TraceUnavailable: The file can't be read.
+        TraceFormatError: It is not OTLP JSON.
+    """
+    text = _text_of(source)
     try:
         return spans_from_document(_parsed(text))
     except json.JSONDecodeError:
-        documents = [
-            _parsed_line(number, line)
-            for number, line in enumerate(text.splitlines(), 1)
-            if line.strip()
-        ]
-    # a Collector that exports metrics and logs to the same file is no reason to refuse its traces
-    return spans_from_document(
-        [item for item in documents if not {"resourceMetrics", "resourceLogs"} & _keys(item)]
-    )
+        pass  # not one document: one a line
+    spans: list[SpanView] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        document = _parsed_line(number, line)
+        if not _is_other_signal(document):
+            spans.extend(spans_from_document(document))
+    return spans
 
 
-def _keys(document: Any) -> set[str]:
-    return set(document) if isinstance(document, dict) else set()
+def _text_of(source: Path | TextIO) -> str:
+    try:
+        if isinstance(source, Path):
+            return source.read_text("utf-8")
+        return source.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise TraceUnavailable(f"the file can't be read: {type(error).__name__}") from error
+
+
+def _is_other_signal(document: Any) -> bool:
+    # a Collector may export metrics and logs to the same file: {"resourceMetrics": [...]}
+    if not isinstance(document, dict):
+        return False
+    return "resourceMetrics" in document or "resourceLogs" in document
 
 
 def _parsed(text: str) -> Any:
@@ -79,8 +100,8 @@ def _parsed_line(number: int, line: str) -> Any:
         return _parsed(line)
     except json.JSONDecodeError as error:
         raise TraceFormatError(
-            f"line {number} is not JSON: an OTLP file is wanted, as agenttool demo --save or a Collector's file"
-            " exporter writes it; what the console exporter prints is none"
+            f"line {number} is not JSON: the file has to be OTLP JSON, as agenttool demo --save or a"
+            " Collector's file exporter writes it; the output of the console exporter is not"
         ) from error
 
 
@@ -89,17 +110,20 @@ def read_url(url: str, question: Question, backend: Backend = "auto") -> list[Sp
     parts = urllib.parse.urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise TraceUnavailable("the source is neither a file nor an http(s) URL")
-    if question.trace_id and not (set(question.trace_id) <= _HEX and len(question.trace_id) <= 32):
+    if not _HEX.issuperset(question.trace_id) or len(question.trace_id) > 32:
         raise TraceUnavailable("a trace id has up to 32 hexadecimal digits")
     if "/traces/" in parts.path:
         return spans_from_document(_get(url, question))
     base = url.rstrip("/")
     if backend == "auto":
         backend = _recognised(base, question)
-    return _jaeger(base, question) if backend == "jaeger" else _tempo(base, question)
+    if backend == "jaeger":
+        return _jaeger(base, question)
+    return _tempo(base, question)
 
 
 def _recognised(base: str, question: Question) -> Backend:
+    """Which server answers: only Jaeger has ``/api/services``."""
     try:
         answer = _get(f"{base}/api/services", question)
     except TraceFormatError:
@@ -108,7 +132,10 @@ def _recognised(base: str, question: Question) -> Backend:
         if isinstance(error.__cause__, urllib.error.HTTPError):
             return "tempo"
         raise
-    return "jaeger" if isinstance(answer, dict) and "data" in answer else "tempo"
+    # {"data": ["shop"], "total": 1}
+    if isinstance(answer, dict) and "data" in answer:
+        return "jaeger"
+    return "tempo"
 
 
 def _jaeger(base: str, question: Question) -> list[SpanView]:
@@ -131,7 +158,7 @@ def _only_service(base: str, question: Question) -> str:
     answer = _get(f"{base}/api/services", question)
     services = [name for name in (answer or {}).get("data") or [] if name != "jaeger"]
     if len(services) != 1:
-        raise TraceUnavailable(f"say which --service: there are {len(services)}")
+        raise TraceUnavailable(f"--service is needed: there are {len(services)} services")
     return str(services[0])
 
 
@@ -149,16 +176,17 @@ def _tempo(base: str, question: Question) -> list[SpanView]:
         "start": str(now - int(question.hours * 3600)),
         "end": str(now),
     }
-    found = _get(f"{base}/api/search?{urllib.parse.urlencode(query)}", question)
-    ids = [str(item["traceID"]) for item in (found or {}).get("traces") or []]
-    if any(not set(item) <= _HEX for item in ids):
-        raise TraceFormatError("the server named a trace by something that is no id")
+    answer = _get(f"{base}/api/search?{urllib.parse.urlencode(query)}", question) or {}
+    ids = [str(trace["traceID"]) for trace in answer.get("traces") or []]
+    # an id becomes part of the next URL: "../../admin" is not one
+    if not all(_HEX.issuperset(trace_id) for trace_id in ids):
+        raise TraceFormatError("the server's answer has a trace id that is not hexadecimal")
+    spans: list[SpanView] = []
     # Tempo drops leading zeros in search answers, and pads them itself when asked for a trace
-    return [
-        span
-        for item in ids
-        for span in spans_from_document(_get(f"{base}/api/v2/traces/{item}", question))
-    ]
+    for trace_id in ids:
+        document = _get(f"{base}/api/v2/traces/{trace_id}", question)
+        spans.extend(spans_from_document(document))
+    return spans
 
 
 def _quoted(value: str) -> str:
@@ -167,14 +195,13 @@ def _quoted(value: str) -> str:
 
 
 class _SameOrigin(urllib.request.HTTPRedirectHandler):
-    """Follows redirects on the same origin only: headers that name the asker must not travel
-    elsewhere.
-    """
+    """Follows redirects on the same origin only: ``Authorization`` must not travel elsewhere."""
 
     def redirect_request(
         self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str
     ) -> Any:
-        old, new = urllib.parse.urlsplit(req.full_url), urllib.parse.urlsplit(newurl)
+        old = urllib.parse.urlsplit(req.full_url)
+        new = urllib.parse.urlsplit(newurl)
         if (old.scheme, old.netloc) != (new.scheme, new.netloc):
             raise TraceUnavailable("the server redirects to another origin")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
@@ -190,14 +217,8 @@ def _get(url: str, question: Question) -> Any:
             body = answer.read(MAX_BYTES + 1)
     except urllib.error.HTTPError as error:
         error.close()
-        known = {
-            404: "there is no such trace",
-            401: "the server wants --header",
-            403: "the server refuses",
-        }
-        raise TraceUnavailable(
-            known.get(error.code, f"the server answered {error.code}")
-        ) from error
+        problem = _HTTP_PROBLEMS.get(error.code, f"the server answered {error.code}")
+        raise TraceUnavailable(problem) from error
     except (OSError, ValueError) as error:
         raise TraceUnavailable(f"the server can't be reached: {type(error).__name__}") from error
     if len(body) > MAX_BYTES:

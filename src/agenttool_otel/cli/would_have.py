@@ -5,32 +5,63 @@ declare or set.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from rich.table import Table
 from rich.text import Text
 
-from agenttool_otel.cli.rendering import BEHAVIOR_STYLE
+from agenttool_otel.cli.plain_text import clean
+from agenttool_otel.cli.rendering import style_of
 from agenttool_otel.cli.spans import SpanView
-from agenttool_otel.cli.story import clean, words
 from agenttool_otel.names import Attr, Behavior, GenAI
 
-_RULES: Final = "agenttool.rules."
+_STOCK_RULES: Final = "agenttool.rules."
+_WOULD_HAVE_BEEN: Final[dict[str, str]] = {
+    Behavior.ASK: "asked about",
+    Behavior.DENY: "denied",
+}
+
+ADVICE: Final = {
+    "declared.unstated": "state its facts: agenttool tools suggest --module ...",
+    "declared.": "settings.approval.always_allow for this tool and rule, or an approver",
+    "paths.undeclared": "path_args",
+    "paths.write_inside": (
+        "settings.approval.always_allow for this tool and rule, the preset coding, or an approver"
+    ),
+    "paths.": "roots; settings.paths",
+    "network.undeclared": "url_args",
+    "network.": "settings.network.allowed_hosts, .ports or .schemes",
+    "shell.": (
+        "sandbox_profile where the tool runs in a sandbox; settings.shell.commands or .categories,"
+        " the preset coding, or an approver"
+    ),
+    "sql.": "settings.sql.statements, or an approver",
+    "destructive.": "an approver",
+    "dataflow.untrusted_target": (
+        "open_world=False or result_trust for the tool whose output has the value, where nobody"
+        " else writes there; or an approver"
+    ),
+    "dataflow.unvouched": (
+        "result_trust for the source, settings.counterparties, inert_args; or an approver"
+    ),
+    "dataflow.not_called_for": "verbs; or an approver",
+    "dataflow.no_target": "inert_args; or an approver",
+    "dataflow.untraced": "session_id and user_text in agent_context",
+    "dataflow.": "an approver, or settings.dataflow",
+    "approval.": "an approver, or settings.approval",
+    "roles.": "roles in agent_context; settings.roles",
+    "tenancy.": "the tenant in agent_context; settings.tenancy",
+    "budgets.": "settings.budgets",
+    "evaluation.": "an evaluator's verdict in agent_context",
+}
+"""What to declare or set, by the beginning of a stock rule's name; the first that fits counts."""
 
 
 def render_would_have(spans: Sequence[SpanView]) -> Table:
     """Count what a shadow decision would have stopped, the most frequent first."""
     calls = [span for span in spans if span.get(Attr.PERMISSION_SHADOW_BEHAVIOR)]
-    stopped = Counter(
-        (
-            str(span.get(GenAI.TOOL_NAME) or span.name),
-            str(span.get(Attr.PERMISSION_SHADOW_RULE) or ""),
-            behavior,
-        )
-        for span in calls
-        if (behavior := str(span.get(Attr.PERMISSION_SHADOW_BEHAVIOR))) != Behavior.ALLOW
-    )
+    stopped = Counter(_stopped(calls))
     table = Table(
         title=f"Of {len(calls)} calls decided in shadow, {stopped.total()} would not just have run",
         title_justify="left",
@@ -42,11 +73,12 @@ def render_would_have(spans: Sequence[SpanView]) -> Table:
     table.add_column("rule", overflow="fold")
     table.add_column("declare or set", overflow="fold")
     for (tool, rule, behavior), number in stopped.most_common():
-        style = BEHAVIOR_STYLE.get(behavior, ("", ""))[1]
-        told = {Behavior.ASK: "asked about", Behavior.DENY: "denied"}.get(behavior, behavior)  # type: ignore[call-overload]
         table.add_row(
             Text(clean(tool)),
-            Text(clean(told), style=style),
+            Text(
+                clean(_WOULD_HAVE_BEEN.get(behavior, behavior)),
+                style=style_of(behavior),
+            ),
             str(number),
             Text(clean(rule)),
             Text(_advice(rule)),
@@ -54,13 +86,22 @@ def render_would_have(spans: Sequence[SpanView]) -> Table:
     return table
 
 
+def _stopped(calls: Iterable[SpanView]) -> Iterable[tuple[str, str, str]]:
+    """Yield tool, rule and behavior of each call that the shadow policy would not have allowed."""
+    for span in calls:
+        behavior = str(span.get(Attr.PERMISSION_SHADOW_BEHAVIOR))
+        if behavior == Behavior.ALLOW:
+            continue
+        tool = str(span.get(GenAI.TOOL_NAME) or span.name)
+        rule = str(span.get(Attr.PERMISSION_SHADOW_RULE) or "")
+        yield tool, rule, behavior
+
+
 def _advice(rule: str) -> str:
-    name = rule.removeprefix(_RULES)
-    return next(
-        (
-            text
-            for start, text in words()["would_have"].items()
-            if rule != name and name.startswith(start)
-        ),
-        "what that rule says",
-    )
+    # "mycompany.rules.paths.x" is not stock: only its author knows what it wants
+    if rule.startswith(_STOCK_RULES):
+        name = rule.removeprefix(_STOCK_RULES)
+        for start, text in ADVICE.items():
+            if name.startswith(start):
+                return text
+    return "what that rule says"

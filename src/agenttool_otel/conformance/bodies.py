@@ -9,10 +9,11 @@ from typing import Any
 
 
 class Bodies:
-    """What the tools of one scenario do, and what of it was seen."""
+    """The bodies of the tools of one scenario, and the order in which they ran."""
 
     def __init__(self) -> None:
         self.ran: list[str] = []
+        # three reads that wait for each other end only where they run at the same time
         self._together = threading.Barrier(3)
         self._now: list[str] = []
 
@@ -21,7 +22,7 @@ class Bodies:
         return text
 
     def weather(self, town: str) -> str:
-        """Tell the weather forecast of a town."""
+        """Return the weather forecast of a town."""
         return f"sunny in {town}"
 
     def double(self, number: int) -> int:
@@ -34,6 +35,7 @@ class Bodies:
         self.ran.append(path)
 
     def inside(self, arguments: Mapping[str, Any]) -> None:
+        """A validator: refuse ../etc/passwd."""
         if ".." in arguments["path"]:
             raise ValueError("leaves the folder")
 
@@ -46,10 +48,13 @@ class Bodies:
         return f"{text} x{copies}"
 
     def shorten(self, arguments: Mapping[str, Any]) -> dict[str, Any] | None:
-        return {**arguments, "text": "short"} if arguments["text"] == "long" else None
+        """A hook: change the text "long" to "short"."""
+        if arguments["text"] != "long":
+            return None
+        return {**arguments, "text": "short"}
 
     def pay(self, to: str) -> str:
-        """Pay somebody."""
+        """Pay a person."""
         self.ran.append(to)
         return "paid"
 
@@ -57,6 +62,7 @@ class Bodies:
         """Copy many files."""
         for percent in range(0, 50, 10):
             call.progress(percent, f"{percent} files")
+        # a subject that can't cancel ends here, and fails the scenario
         until = time.monotonic() + 20
         while not call.canceled and time.monotonic() < until:
             time.sleep(0.01)
@@ -75,7 +81,11 @@ class Bodies:
     def write(self, name: str) -> str:
         """Write something."""
         self._now.append(name)
-        self.ran.append(name if len(self._now) == 1 else f"{name} beside another")
+        # two writes at the same time are what the scheduler has to prevent
+        note = name
+        if len(self._now) > 1:
+            note = f"{name} beside another"
+        self.ran.append(note)
         time.sleep(0.05)
         self._now.remove(name)
         return name
@@ -94,7 +104,7 @@ class Bodies:
         return "line of text\n" * 5_000
 
     def quiet(self) -> None:
-        """Do something and say nothing."""
+        """Do something and return nothing."""
 
     def draw(self) -> list[dict[str, Any]]:
         """Make an image."""

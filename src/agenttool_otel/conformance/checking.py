@@ -14,36 +14,41 @@ from agenttool_otel.records.base import JsonObject
 from agenttool_otel.values.tables import load_table
 
 _FILES: Final[dict[str, str]] = load_table(__package__, "objects.json")
-"""The schema of each object; the standard has none for a tool_search_result."""
+"""The file of each object's schema."""
 
-_MAX_PROBLEMS: Final = 5
+_MAX_PROBLEMS: Final = 5  # of the records of one scenario
+_MAX_MESSAGE: Final = 500  # characters of an error of the subject
 
 
 @dataclass(slots=True)
 class Outcome:
-    """What became of one scenario."""
+    """The outcome of one scenario."""
 
-    number: int
-    title: str
-    passed: bool = False
-    failure: str = ""
-    records: int = 0
+    number: int  # its number in the standard, from 1
+    title: str  # its sentence in the standard
+    passed: bool = False  # every expectation holds and every record fits its schema
+    failure: str = ""  # the expectation that does not hold, or the error that was raised
+    records: int = 0  # how many records were validated
     problems: list[str] = field(default_factory=list)  # of records that don't fit their schema
 
 
 @dataclass(slots=True)
 class Report:
-    """What became of all of them, and which words of the standard were seen in the records."""
+    """The outcomes of all scenarios, and which words of the standard the records have."""
 
-    standard: str
-    subject: str
-    outcomes: list[Outcome] = field(default_factory=list)
+    standard: str  # version of the standard
+    subject: str  # name of the module that was examined
+    outcomes: list[Outcome] = field(default_factory=list)  # one a scenario, in their order
+    # events, error classes, invocation states and result states that occurred
     seen: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def passed(self) -> bool:
         """Whether every scenario passed."""
-        return bool(self.outcomes) and all(outcome.passed for outcome in self.outcomes)
+        # a run of no scenario proves nothing
+        if not self.outcomes:
+            return False
+        return all(outcome.passed for outcome in self.outcomes)
 
     def to_json_object(self) -> JsonObject:
         """Return the report as plain JSON data."""
@@ -53,9 +58,9 @@ class Report:
 class Scenario(NamedTuple):
     """One of the standard's acceptance scenarios."""
 
-    number: int
-    title: str
-    run: Callable[[Subject], Any]
+    number: int  # its number in the standard, from 1
+    title: str  # its sentence in the standard
+    run: Callable[[Subject], Any]  # raises where an expectation does not hold
 
 
 def examine(subject: Subject, scenarios: Sequence[Scenario], *, name: str, standard: str) -> Report:
@@ -75,27 +80,32 @@ def examine(subject: Subject, scenarios: Sequence[Scenario], *, name: str, stand
         "results": set(),
     }
     for scenario in scenarios:
-        outcome = Outcome(scenario.number, scenario.title)
-        report.outcomes.append(outcome)
-        try:
-            scenario.run(subject)
-            outcome.passed = True
-        except Exception as error:
-            # a foreign module may raise anything; what it raises is the finding
-            outcome.failure = f"{type(error).__name__}: {error}"[:500]
-        try:
-            lines = list(subject.records())
-            outcome.problems = problems_of(lines)[:_MAX_PROBLEMS]
-            outcome.records = len(lines)
-            _note(seen, lines)
-        except Exception as error:
-            outcome.failure = (
-                outcome.failure
-                or f"the records can't be had: {type(error).__name__}: {error}"[:500]
-            )
-        outcome.passed = outcome.passed and not outcome.problems and not outcome.failure
-    report.seen = {what: sorted(words) for what, words in seen.items()}
+        report.outcomes.append(_examine_one(subject, scenario, seen))
+    report.seen = {kind: sorted(words) for kind, words in seen.items()}
     return report
+
+
+def _examine_one(subject: Subject, scenario: Scenario, seen: dict[str, set[str]]) -> Outcome:
+    outcome = Outcome(scenario.number, scenario.title)
+    # another implementation may raise anything: what it raises is the finding
+    try:
+        scenario.run(subject)
+    except Exception as error:
+        outcome.failure = _message(error)
+    try:
+        lines = list(subject.records())
+        outcome.problems = problems_of(lines)[:_MAX_PROBLEMS]
+        outcome.records = len(lines)
+        _note(seen, lines)
+    except Exception as error:
+        problem = f"the records can't be read: {_message(error)}"
+        outcome.failure = outcome.failure or problem
+    outcome.passed = not outcome.failure and not outcome.problems
+    return outcome
+
+
+def _message(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"[:_MAX_MESSAGE]
 
 
 def problems_of(lines: Iterable[JsonObject]) -> list[str]:
@@ -106,12 +116,15 @@ def problems_of(lines: Iterable[JsonObject]) -> list[str]:
     """
     problems = []
     for line in lines:
-        schema = _FILES.get(line["object"])
-        if schema is None:
+        kind = line["object"]
+        # the standard has no schema for a tool_search_result
+        if kind not in _FILES:
             continue
-        for error in _validator(schema).iter_errors(line["record"]):
+        validator = _validator(_FILES[kind])
+        for error in validator.iter_errors(line["record"]):
+            # tool_result /content/0/type: enum
             place = "/".join(str(part) for part in error.instance_path)
-            problems.append(f"{line['object']} /{place}: {error.kind.name}")
+            problems.append(f"{kind} /{place}: {error.kind.name}")
     return problems
 
 
@@ -128,12 +141,11 @@ def _note(seen: dict[str, set[str]], lines: Iterable[JsonObject]) -> None:
             case "tool_event":
                 seen["events"].add(record["event_type"])
             case "tool_invocation":
-                seen["invocation_states"].update(
-                    step["status"] for step in record.get("status_transitions", [])
-                )
                 seen["invocation_states"].add(record["status"])
+                for step in record.get("status_transitions", []):
+                    seen["invocation_states"].add(step["status"])
             case "tool_result":
                 seen["results"].add(record["status"])
-                seen["error_classes"].update(
-                    filter(None, [(record.get("error") or {}).get("error_class")])
-                )
+                error = record.get("error") or {}
+                if error.get("error_class"):
+                    seen["error_classes"].add(error["error_class"])

@@ -1,5 +1,6 @@
-"""What is examined: a module with four functions. All that passes is plain JSON data, and the
-bodies of tools.
+"""The subject of an examination: a module with four functions.
+
+They take and return plain JSON data, and the bodies of tools.
 """
 
 from __future__ import annotations
@@ -12,7 +13,12 @@ from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.records.base import JsonObject
 
 Data: TypeAlias = Mapping[str, Any]
-FUNCTIONS = ("declare", "surface", "invoke", "records")
+FUNCTIONS = (
+    "declare",
+    "surface",
+    "invoke",
+    "records",
+)
 
 
 class Subject(Protocol):
@@ -68,10 +74,15 @@ def load_subject(module: str) -> Subject:
         ConfigurationError: there is none, or it lacks one of the four functions.
     """
     try:
-        found = importlib.import_module(module or "agenttool_otel.conformance.own")
+        imported = importlib.import_module(module or "agenttool_otel.conformance.own")
     except ImportError as error:
         raise ConfigurationError(f"the module {module} can't be imported: {error}") from error
-    missing = [name for name in FUNCTIONS if not callable(getattr(found, name, None))]
+    missing = []
+    for name in FUNCTIONS:
+        function = getattr(imported, name, None)
+        if not callable(function):
+            missing.append(name)
     if missing:
-        raise ConfigurationError(f"the module {module} has no function {', '.join(missing)}")
-    return cast(Subject, found)
+        names = ", ".join(missing)
+        raise ConfigurationError(f"the module {module} has no function {names}")
+    return cast(Subject, imported)

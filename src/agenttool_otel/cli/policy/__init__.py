@@ -5,4 +5,7 @@ from __future__ import annotations
 from agenttool_otel.cli.policy.app import app
 from agenttool_otel.cli.policy.common import EXIT_CODES
 
-__all__ = ["EXIT_CODES", "app"]
+__all__ = [
+    "EXIT_CODES",
+    "app",
+]

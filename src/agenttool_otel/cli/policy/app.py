@@ -17,7 +17,7 @@ from agenttool_otel.authoring.checking import (
     problem_of,
 )
 from agenttool_otel.authoring.scaffold import init_project
-from agenttool_otel.authoring.testing import ENGINES, run_tests
+from agenttool_otel.authoring.testing import ENGINES, TestReport, run_tests
 from agenttool_otel.cli.common import AsJson, group, print_json
 from agenttool_otel.cli.policy.asking import decide, explain
 from agenttool_otel.cli.policy.common import (
@@ -66,8 +66,10 @@ def init(
         out.print(f"[green]made[/green] {escape(name)}")
     for name in written.kept:
         out.print(f"[yellow]kept[/yellow] {escape(name)}")
-    place = "" if written.root == _HERE else f" {escape(str(written.root))}"
-    out.print(f"\nNext: [bold]agenttool policy test{place}[/bold]")
+    command = "agenttool policy test"
+    if written.root != _HERE:
+        command += f" {escape(str(written.root))}"
+    out.print(f"\nNext: [bold]{command}[/bold]")
 
 
 @app.command("check")
@@ -90,10 +92,9 @@ def check_command(
             open_project(folder, standalone=standalone), engine=engine, strict=strict
         )
     except PolicyError as error:
-        # it can't even be read, which is the first thing that is checked
-        report = CheckReport(
-            [Check("load", "failed", "the files can't be read", [problem_of(error)])]
-        )
+        # data.json with a comma too many: the project is not loaded, so that no check can run
+        problem = problem_of(error)
+        report = CheckReport([Check("load", "failed", "the files can't be read", [problem])])
     except ConfigurationError as error:
         raise fail(str(error)) from None
     if as_json:
@@ -125,21 +126,29 @@ def run_command(
     """Run the tests of a policy (rules named test_ in _test.rego files), with coverage."""
     with failures():
         report = run_tests(open_project(folder, standalone=standalone), engine=engine)
-    problem = ""
-    if report.ran == 0:
-        problem = "There are no tests: a rule named test_ in a _test.rego file is one."
-    elif report.failures:
-        problem = f"{len(report.failures)} of {report.ran} tests failed."
-    elif min_coverage > 0 and report.percent is None:
-        problem = f"Coverage is not known: {report.uncovered_because}."
-    elif min_coverage > 0 and (report.percent or 0.0) < min_coverage:
-        problem = f"Coverage is {report.percent:.1f} %, below {min_coverage:g} %."
+    problem = _test_problem(report, min_coverage)
     if as_json:
         print_json({"ok": not problem, "problem": problem, **report.to_json_object()})
     else:
         show_tests(console(), report, verbose=verbose)
     if problem:
         raise typer.Exit(EXIT_CODES["failed"]) if as_json else fail(problem, "failed")
+
+
+def _test_problem(report: TestReport, min_coverage: float) -> str:
+    """What is wrong with a run of tests; empty when all is well."""
+    # a misspelt file, deploy_tests.rego, must not look like a success
+    if report.ran == 0:
+        return "There are no tests: a rule named test_ in a _test.rego file is one."
+    if report.failures:
+        return f"{len(report.failures)} of {report.ran} tests failed."
+    if min_coverage <= 0:
+        return ""
+    if report.percent is None:
+        return f"Coverage is not known: {report.uncovered_because}."
+    if report.percent < min_coverage:
+        return f"Coverage is {report.percent:.1f} %, below {min_coverage:g} %."
+    return ""
 
 
 @app.command()
@@ -190,23 +199,23 @@ def build(
         raise_first(check_load(project, engine))
         content = build_bundle(project, revision=revision, with_base=with_base, signing=signing)
         _write(output, content)
-    told = {
+    built = {
         "file": str(output),
         "bytes": len(content),
         "revision": revision or str(project.own.manifest.get("revision")),
         "signed": algorithm if signing is not None else None,
     }
     if as_json:
-        print_json(told)
+        print_json(built)
     else:
         signature = f", signed with {algorithm}" if signing is not None else ""
         console().print(
-            escape(f"{output}: revision {told['revision']}, {len(content)} bytes{signature}")
+            escape(f"{output}: revision {built['revision']}, {len(content)} bytes{signature}")
         )
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write beside and rename, so that nobody ever loads half a bundle."""
+    """Write a bundle beside its place and rename it, so that no engine loads half of one."""
     try:
         replace_file(path, content, mode=0o644)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""``agenttool policy explain`` and ``decide``: what does the policy say about one call, and why?"""
+"""``agenttool policy explain`` and ``decide``: what does the policy decide on one call, and why?"""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import typer
 
 from agenttool_otel.authoring.building import ALGORITHMS
 from agenttool_otel.authoring.completing import complete_input
-from agenttool_otel.authoring.explaining import Explanation, verdict_object
 from agenttool_otel.authoring.explaining import explain as explained
+from agenttool_otel.authoring.explaining import verdict_object
 from agenttool_otel.cli.common import AsJson, print_json
 from agenttool_otel.cli.policy.common import (
     EXIT_CODES,
@@ -34,7 +34,7 @@ from agenttool_otel.policy.engines.embedded import EmbeddedEngine
 from agenttool_otel.policy.types import Verdict
 from agenttool_otel.redaction import default_redactor
 
-_EXITS = {
+_EXIT_CODES = {
     Behavior.ALLOW: EXIT_CODES["ok"],
     Behavior.ASK: EXIT_CODES["ask"],
     Behavior.DENY: EXIT_CODES["deny"],
@@ -50,7 +50,7 @@ def explain(
         ),
     ],
     stock: Annotated[
-        bool, typer.Option("--stock", help="Explain what the stock bundle alone says.")
+        bool, typer.Option("--stock", help="Explain what the stock bundle alone decides.")
     ] = False,
     every: Annotated[
         bool, typer.Option("--all", help="Show the rules that did not come near, too.")
@@ -71,20 +71,22 @@ def explain(
         raise fail("Give the project's folder and one input.")
     with failures():
         document, filled = complete_input(read_json(places[-1], "the input"))
-        root = None if stock else (places[0] if len(places) == 2 else Path())
-        # an input is somebody's arguments: what is secret in them is not printed
+        root: Path | None = Path()
+        if stock:
+            root = None
+        elif len(places) == 2:
+            root = places[0]
+        # {"input": {"header": "Bearer eyJhbGci..."}}: secrets of the arguments are not printed
         redactor = default_redactor()
         project = open_project(root, data, standalone, verification_of(verification_key, algorithm))
-        found = explained(project, document, shown=redactor.redact(document).value)
-        found = Explanation(
-            found.verdict, found.deciding, found.fired, found.nearly, found.others, tuple(filled)
-        )
-        told = redactor.redact(found.to_json_object()).value
+        redacted = redactor.redact(document).value
+        explanation = explained(project, document, shown=redacted, filled_in=tuple(filled))
+        printed = redactor.redact(explanation.to_json_object()).value
     if as_json:
-        print_json(told)
+        print_json(printed)
     else:
-        show_explanation(console(), told, every=every)
-    if found.verdict.fail_closed is not None:
+        show_explanation(console(), printed, every=every)
+    if explanation.verdict.fail_closed is not None:
         raise typer.Exit(EXIT_CODES["error"])
 
 
@@ -136,11 +138,11 @@ def decide(
 def _exit_code(verdict: Verdict) -> int:
     if verdict.fail_closed is not None:
         return EXIT_CODES["error"]
-    return _EXITS.get(verdict.behavior, EXIT_CODES["error"])
+    return _EXIT_CODES.get(verdict.behavior, EXIT_CODES["error"])
 
 
 def _print_error(message: str) -> None:
-    """Whoever reads only the document finds a deny in it."""
+    """Print an error as a deny, for programs that read the document and not the exit code."""
     print_json(
         {
             "behavior": Behavior.DENY.value,

@@ -23,8 +23,8 @@ from agenttool_otel.policy.bundles.bundle_signature import BundleVerification, V
 from agenttool_otel.values.conversion import loads_unique
 
 EXIT_CODES: Final = {"ok": 0, "failed": 1, "error": 2, "ask": 10, "deny": 11}
-"""What the exit codes of these commands mean: ``failed`` is a check or test, ``error`` everything
-that prevents one.
+"""What the exit codes of these commands mean: ``failed`` is a check or a test that fails, ``error``
+everything that prevents one.
 """
 
 _MAX_INPUT: Final = 8 * 1024 * 1024
@@ -62,19 +62,21 @@ Algorithm = Annotated[
 
 
 def console() -> Console:
-    """Return where people read; wide where nobody's window says how wide."""
+    """Return a console for standard output; without a terminal it is 160 columns wide."""
     out = Console()
-    return out if out.is_terminal else Console(width=160, soft_wrap=True)
+    if out.is_terminal:
+        return out
+    return Console(width=160, soft_wrap=True)
 
 
 def fail(message: str, code: str = "error") -> typer.Exit:
-    """Print a message for people, and return what ends the command."""
+    """Print an error message, and return the exception that ends the command."""
     return failure(EXIT_CODES, message, code)
 
 
 @contextlib.contextmanager
 def failures() -> Iterator[None]:
-    """Turn the package's errors into a line and an exit code."""
+    """Turn the package's errors into an error message and an exit code."""
     try:
         yield
     except (PolicyError, ConfigurationError) as error:
@@ -82,14 +84,20 @@ def failures() -> Iterator[None]:
 
 
 def read_json(source: Path | None, what: str) -> Any:
-    """Read a JSON document strictly: no doubled keys, no NaN, at most 8 MB."""
-    name = "standard input" if source is None or str(source) == "-" else str(source)
+    """Read a JSON document strictly: no doubled keys, no NaN, at most 8 MB.
+
+    Args:
+        source: A file; standard input for ``None`` and for ``-``.
+        what: What it is, for error messages: "the input".
+
+    Raises:
+        ConfigurationError: It can't be read, or is no such document.
+    """
+    name = "standard input"
+    if source is not None and str(source) != "-":
+        name = str(source)
     try:
-        if name == "standard input":
-            content = sys.stdin.buffer.read(_MAX_INPUT + 1)
-        else:
-            with Path(name).open("rb") as stream:
-                content = stream.read(_MAX_INPUT + 1)
+        content = _read_bytes(source)
         if len(content) > _MAX_INPUT:
             raise ConfigurationError(f"{what} from {name} is larger than {_MAX_INPUT} bytes")
         return loads_unique(content.decode("utf-8"))
@@ -103,6 +111,14 @@ def read_json(source: Path | None, what: str) -> Any:
         raise ConfigurationError(f"{what}, {name}: nested too deeply") from None
     except ValueError as error:
         raise ConfigurationError(f"{what}, {name}: not JSON: {error}") from None
+
+
+def _read_bytes(source: Path | None) -> bytes:
+    # one byte more than is allowed shows that there is more
+    if source is None or str(source) == "-":
+        return sys.stdin.buffer.read(_MAX_INPUT + 1)
+    with source.open("rb") as stream:
+        return stream.read(_MAX_INPUT + 1)
 
 
 def key_text(path: Path, what: str) -> str:
@@ -121,7 +137,7 @@ def verification_of(key: Path | None, algorithm: str) -> BundleVerification | No
         raise ConfigurationError(f"there is no such algorithm: {', '.join(ALGORITHMS)}")
     if key is None:
         return None
-    # whatever the token calls its key, this is the one
+    # the "kid" of the signature's header is not asked: the person has named the key
     known = VerificationKey(key_text(key, "the verification key"), algorithm)
     return BundleVerification({"given": known}, key_id="given")
 
@@ -143,7 +159,9 @@ def open_project(
 
 def raise_first(check: Check) -> None:
     """Raise the first problem of a check."""
-    for problem in check.problems:
-        raise ConfigurationError(
-            f"{problem.place}: {problem.message}" if problem.file else problem.message
-        )
+    if not check.problems:
+        return
+    problem = check.problems[0]
+    if problem.file:
+        raise ConfigurationError(f"{problem.place}: {problem.message}")
+    raise ConfigurationError(problem.message)

@@ -80,11 +80,8 @@ def push(
     if as_json:
         print_json({"policies": done.policies, "removed": done.removed, "data": done.data})
         return
-    console().print(
-        escape(
-            f"{url}: {len(done.policies)} policies, data at {', '.join(done.data) or 'no place'}"
-        )
-    )
+    places = ", ".join(done.data) or "no place"
+    console().print(escape(f"{url}: {len(done.policies)} policies, data at {places}"))
     for name in done.removed:
         console().print(f"[yellow]removed[/yellow] {escape(name)}")
 
@@ -100,8 +97,8 @@ def status(
     standalone: Standalone = None,
     as_json: AsJson = False,
 ) -> None:
-    """Tell whether a running OPA is healthy and decides, and whether it holds a project's policies
-    as they are.
+    """Report whether a running OPA is healthy and decides, and whether it has a project's policies
+    unchanged.
 
     Exits with 1 when one of these is not so.
     """
@@ -113,15 +110,14 @@ def status(
         print_json(found.to_json_object())
     else:
         out = console()
-        out.print(
-            escape(
-                f"{url}: {'healthy' if found.healthy else 'not healthy'}, {len(found.policies)} policies"
-            )
-        )
-        revision = f" at revision {found.revision}" if found.revision else ""
-        out.print(
-            escape(f"decides{revision}" if found.decides else f"does not decide: {found.problem}")
-        )
+        health = "healthy" if found.healthy else "not healthy"
+        out.print(escape(f"{url}: {health}, {len(found.policies)} policies"))
+        decides = f"does not decide: {found.problem}"
+        if found.decides:
+            decides = "decides"
+            if found.revision:
+                decides += f" at revision {found.revision}"
+        out.print(escape(decides))
         for name in found.differs:
             out.print(f"[yellow]differs[/yellow] {escape(name)}")
     if not (found.healthy and found.decides) or found.differs:
