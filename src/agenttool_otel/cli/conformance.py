@@ -38,9 +38,7 @@ def conformance(
         list[int] | None, typer.Option("--scenario", help="Run this scenario alone; repeatable.")
     ] = None,
 ) -> None:
-    """Run the 17 acceptance scenarios of the standard and validate every record by its JSON
-    Schema.
-    """
+    """Run the 17 acceptance scenarios of the standard and validate every record."""
     from agenttool_otel.conformance.checking import examine
     from agenttool_otel.conformance.scenarios import SCENARIOS
     from agenttool_otel.conformance.subject import load_subject

@@ -15,10 +15,10 @@ import agenttool_otel
 
 COMMANDS: Final = {
     "approvals": "List, show, answer, watch and serve approval requests.",
-    "conformance": "Run the standard's 17 acceptance scenarios and validate every record.",
+    "conformance": "Run the 17 acceptance scenarios of the standard and validate every record.",
     "permissions": "Ask the policy what it would decide, without running anything.",
     "policy": "Start, check, test, explain, build and ask a policy.",
-    "records": "Show the calls in a file of records.",
+    "records": "Show the calls in a file of records: decision, end, result, what was lost.",
     "tools": "What a program's tools declare.",
     "trace": "Show traces of governed tool calls: decisions, waits, sizes, redactions.",
 }

@@ -59,7 +59,7 @@ def records(
     tool: Annotated[str, typer.Option(help="Only calls of this tool.")] = "",
     status: Annotated[str, typer.Option(help="Only calls whose result has this status.")] = "",
 ) -> None:
-    """Show the calls in a file of records: decision, end, result, and how many records were lost."""
+    """Show the calls in a file of records: decision, end, result, what was lost."""
     console = out()
     errors = Console(stderr=True)
     try:
