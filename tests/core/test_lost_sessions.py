@@ -14,9 +14,9 @@ import pytest
 from agenttool_otel.approvals.store.database import parse_url
 from agenttool_otel.context import session_totals
 from agenttool_otel.context.context import AgentContext
+from agenttool_otel.context.session_book import SessionBook
 from agenttool_otel.context.session_store import SessionStore, open_store
 from agenttool_otel.context.session_totals import LOST, USED_UP, Change, SeenTotals, Totals
-from agenttool_otel.context.sessions import SessionBook
 
 KEY = b"k" * 32
 CONTEXT = AgentContext(actor="agent:a", session_id="s")

@@ -18,8 +18,8 @@ from agenttool_otel import ConfigurationError, Governor, agent_context
 from agenttool_otel.approvals.store.database import parse_url
 from agenttool_otel.context import session_store
 from agenttool_otel.context.context import AgentContext
+from agenttool_otel.context.session_book import SessionBook
 from agenttool_otel.context.session_store import open_store
-from agenttool_otel.context.sessions import SessionBook
 from agenttool_otel.facts.outputs import ANYBODYS
 
 PEER = Path(__file__).with_name("shared_session_peer.py")

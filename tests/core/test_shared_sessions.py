@@ -18,8 +18,8 @@ import pytest
 from agenttool_otel import ConfigurationError, Governor, ToolDenied, agent_context
 from agenttool_otel.approvals.store.database import parse_url
 from agenttool_otel.context.context import AgentContext
+from agenttool_otel.context.session_book import SessionBook
 from agenttool_otel.context.session_store import open_store
-from agenttool_otel.context.sessions import SessionBook
 from agenttool_otel.facts.outputs import ANYBODYS
 from agenttool_otel.testing import StaticEngine
 
@@ -209,7 +209,7 @@ def test_two_thousand_sessions_stay_within_the_bound() -> None:
         "import resource, random\n"
         "from agenttool_otel.context.context import AgentContext\n"
         "from agenttool_otel.facts.outputs import ANYBODYS\n"
-        "from agenttool_otel.context.sessions import SessionBook\n"
+        "from agenttool_otel.context.session_book import SessionBook\n"
         "used = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024\n"
         "book, before = SessionBook(max_bytes=64 * 2**20), used()\n"
         "for number in range(2_000):\n"

@@ -4,10 +4,14 @@ what it may do.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
 
+from agenttool_otel.call.runtime import Runtime
+from agenttool_otel.catalog import GovernOptions
 from agenttool_otel.context.context import current_context
 from agenttool_otel.errors import PersistenceError
+from agenttool_otel.govern.governed import govern_with
 from agenttool_otel.govern.typing import Governed
 from agenttool_otel.names import ToolKind
 from agenttool_otel.preflight.discovery import search_and_load
@@ -15,11 +19,6 @@ from agenttool_otel.preflight.posture import PERMISSION_TOOLS, permission_functi
 from agenttool_otel.preflight.surfaces import Surfaces
 from agenttool_otel.results.persistence.read_result import make_read_result
 from agenttool_otel.results.stores.types import PayloadStore
-
-if TYPE_CHECKING:
-    from agenttool_otel.catalog import GovernOptions
-    from agenttool_otel.govern.governor import Governor
-
 
 OwnTool: TypeAlias = Governed[..., dict[str, Any]]
 """A governed function that returns a JSON object."""
@@ -51,13 +50,13 @@ def tool_search_facts(surfaces: Surfaces) -> GovernOptions:
     }
 
 
-def tool_search_of(governor: Governor, surfaces: Surfaces, limit: int) -> OwnTool:
+def tool_search_of(runtime: Runtime, surfaces: Surfaces, limit: int) -> OwnTool:
     """Make the governed tool ``tool_search`` of a Governor.
 
     Args:
-        governor: the Governor; the tool spends none of its sessions' budgets.
+        runtime: the Governor; the tool spends none of its sessions' budgets.
         surfaces: its surfaces.
-        limit: most matches where nobody says.
+        limit: most matches where the model gives no limit.
     """
     most = limit
 
@@ -71,70 +70,81 @@ def tool_search_of(governor: Governor, surfaces: Surfaces, limit: int) -> OwnToo
         """
         return search_and_load(surfaces, surfaces.in_force(), query, limit)[0]
 
-    governed: OwnTool = governor.govern(tool_search, **tool_search_facts(surfaces))
-    governor.sessions.exempt.add(TOOL_SEARCH_ID)
+    governed: OwnTool = govern_with(runtime, tool_search, tool_search_facts(surfaces))
+    runtime.sessions.exempt.add(TOOL_SEARCH_ID)
     return governed
 
 
-def read_result_of(governor: Governor, max_page: int) -> OwnTool:
+def read_result_of(runtime: Runtime, max_page: int) -> OwnTool:
     """Make the governed tool ``read_result`` of a Governor.
 
     Args:
-        governor: the Governor; its store is read, and whoever calls is known by its contexts.
+        runtime: the Governor; its store is read, and whoever calls is known by its contexts.
         max_page: most bytes of a page.
     """
 
     def store() -> PayloadStore:
-        if (found := governor.results.store) is None:
+        opened = runtime.results.store
+        if opened is None:
             raise PersistenceError("no store is configured")
-        return found
+        return opened
 
     def identity() -> dict[str, str]:
-        context = governor.effective(current_context())
+        context = runtime.effective(current_context())
         return {"tenant": context.tenant or "", "session_id": context.session_id or ""}
 
     function = make_read_result(
-        store, identity, max_page=max_page, deadline_s=governor.results.deadline_s
+        store,
+        identity,
+        max_page=max_page,
+        deadline_s=runtime.results.deadline_s,
     )
-    governed = governor.govern(
-        function,
-        tool_id=READ_RESULT_ID,
-        namespace="agenttool.results",
-        name="read_result",
-        search_hint="page through a large tool result",
-        read_only=True,
-        destructive=False,
-        open_world=True,  # what it shows may have come from anywhere, and provenance has to know
-        concurrency_safe=True,
-        risk_level="low",
-    )
+    facts: GovernOptions = {
+        "tool_id": READ_RESULT_ID,
+        "namespace": "agenttool.results",
+        "name": "read_result",
+        "search_hint": "page through a large tool result",
+        "read_only": True,
+        "destructive": False,
+        # what it shows may have come from anywhere, and provenance has to know
+        "open_world": True,
+        "concurrency_safe": True,
+        "risk_level": "low",
+    }
+    governed: OwnTool = govern_with(runtime, function, facts)
     governed.tool.spec.exempt = True
     return governed
 
 
-def permission_tools_of(governor: Governor) -> tuple[OwnTool, OwnTool]:
+def permission_tools_of(runtime: Runtime) -> tuple[OwnTool, OwnTool]:
     """Make the governed tools ``permissions_check`` and ``permissions_describe`` of a Governor.
 
     Args:
-        governor: the Governor; the tools spend none of its sessions' budgets.
+        runtime: the Governor; the tools spend none of its sessions' budgets.
     """
-    check, posture = (
-        governor.govern(
-            function,
-            tool_id=tool_id,
-            namespace="agenttool.permissions",
-            tool_kind=ToolKind.POLICY_CHECK.value,
-            search_hint="may I call this tool",
-            read_only=True,
-            destructive=False,
-            open_world=False,
-            concurrency_safe=True,
-            risk_level="low",
-            access_kinds=[],
-            write_effects=[],
-        )
-        for tool_id, function in zip(PERMISSION_TOOLS, permission_functions(governor), strict=True)
-    )
-    check.tool.spec.facts = None  # the arguments of a call that is only planned touch nothing
-    governor.sessions.exempt.update(PERMISSION_TOOLS)
-    return check, posture
+    check_id, describe_id = PERMISSION_TOOLS
+    check_function, describe_function = permission_functions(runtime)
+    check = _permission_tool(runtime, check_function, check_id)
+    # the arguments of a call that is only planned touch nothing
+    check.tool.spec.facts = None
+    describe = _permission_tool(runtime, describe_function, describe_id)
+    runtime.sessions.exempt.update(PERMISSION_TOOLS)
+    return check, describe
+
+
+def _permission_tool(runtime: Runtime, function: Callable[..., Any], tool_id: str) -> OwnTool:
+    facts: GovernOptions = {
+        "tool_id": tool_id,
+        "namespace": "agenttool.permissions",
+        "tool_kind": ToolKind.POLICY_CHECK.value,
+        "search_hint": "may I call this tool",
+        "read_only": True,
+        "destructive": False,
+        "open_world": False,
+        "concurrency_safe": True,
+        "risk_level": "low",
+        "access_kinds": [],
+        "write_effects": [],
+    }
+    governed: OwnTool = govern_with(runtime, function, facts)
+    return governed

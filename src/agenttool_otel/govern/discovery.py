@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from opentelemetry import trace
 
 from agenttool_otel.call.runtime import Runtime
-from agenttool_otel.catalog import Catalog, Entry, GovernOptions
+from agenttool_otel.catalog import Catalog, Entry
 from agenttool_otel.catalog.filters import Check, Conditions
 from agenttool_otel.catalog.search import DEFAULT_LIMIT
 from agenttool_otel.errors import ConfigurationError
+from agenttool_otel.govern.governed import govern_with
 from agenttool_otel.names import Attr, Event
 from agenttool_otel.records import ToolSearchResult
 from agenttool_otel.records.base import JsonObject, JsonValue
@@ -20,12 +21,13 @@ from agenttool_otel.values.forks import cached_property
 
 if TYPE_CHECKING:
     from agenttool_otel.govern.builtin_tools import OwnTool
-    from agenttool_otel.govern.governor import Governor
     from agenttool_otel.preflight.surfaces import Surface, Surfaces
 
 
 class Discovery(Runtime):
     """The part of a Governor that shows, finds and loads tools."""
+
+    _tool_search: OwnTool | None = None
 
     @cached_property
     def catalog(self) -> Catalog:
@@ -34,8 +36,8 @@ class Discovery(Runtime):
         """
         return Catalog(
             registries=lambda: self.registries,
-            govern=partial(_govern, self),
-            declared=partial(_tell_declared, self),
+            govern=partial(govern_with, self),
+            declared=partial(_emit_declared, self),
         )
 
     @cached_property
@@ -144,20 +146,13 @@ class Discovery(Runtime):
         if self._tool_search is None:
             from agenttool_otel.govern.builtin_tools import tool_search_of
 
-            self._tool_search = tool_search_of(cast("Governor", self), self.surfaces, limit)
-        return cast("OwnTool", self._tool_search)
-
-    _tool_search: Any = None
+            self._tool_search = tool_search_of(self, self.surfaces, limit)
+        return self._tool_search
 
 
-def _govern(runtime: Runtime, tool: Any, options: GovernOptions) -> Any:
-    from agenttool_otel.govern.decorators import govern_with
-
-    return govern_with(runtime, tool, options)  # type: ignore[arg-type]
-
-
-def _tell_declared(runtime: Runtime, entry: Entry) -> None:
-    span, events = trace.get_current_span(), runtime.telemetry.events
+def _emit_declared(runtime: Runtime, entry: Entry) -> None:
+    span = trace.get_current_span()
+    events = runtime.telemetry.events
     if not events.wanted(span):
         return
     tool = entry.governed
@@ -166,11 +161,12 @@ def _tell_declared(runtime: Runtime, entry: Entry) -> None:
         attributes[Attr.TOOL_KIND] = tool.spec.declaration.tool_kind
         attributes[Attr.TOOL_RISK_LEVEL] = tool.spec.permission.risk_level.value
     events.emit(span, Event.DECLARED, attributes, tool_id=entry.tool_id)
-    if events.sinks:
-        spec = None if tool is None else tool.spec
-        events.put(
-            lambda: [("tool_declaration", entry.document())] if spec is None else _records(spec)
-        )
+    if not events.sinks:
+        return
+    if tool is None:
+        events.put(lambda: [("tool_declaration", entry.document())])
+    else:
+        events.put(partial(_records, tool.spec))
 
 
 def _records(spec: Any) -> list[tuple[str, JsonObject]]:

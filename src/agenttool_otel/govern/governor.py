@@ -33,9 +33,10 @@ from agenttool_otel.call.running.handle import CancelState
 from agenttool_otel.catalog import GovernOptions, Registry
 from agenttool_otel.catalog.spec import ToolSpec
 from agenttool_otel.context.context import ContextDefaults
-from agenttool_otel.context.sessions import SessionBook
+from agenttool_otel.context.session_book import SessionBook
 from agenttool_otel.context.settings import Settings
 from agenttool_otel.govern.discovery import Discovery
+from agenttool_otel.govern.governed import govern_with
 from agenttool_otel.govern.opening import (
     approvals_opener,
     fact_environment,
@@ -221,8 +222,6 @@ class Governor(Discovery):
             target: the tool.
             options: facts of the tool.
         """
-        from agenttool_otel.govern.decorators import govern_with
-
         return govern_with(self, target, options)
 
     def read_result_tool(self, *, max_page: int = MAX_PAGE) -> OwnTool:
@@ -605,7 +604,7 @@ class Governor(Discovery):
         """
         from agenttool_otel.govern.signals import close_on_signals
 
-        close_on_signals(self, numbers)
+        close_on_signals(self, self.close, numbers)
 
     def _reloaded(self, result: ReloadResult) -> None:
         """Tell in telemetry that a new bundle came into use, or was refused."""

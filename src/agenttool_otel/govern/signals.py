@@ -7,39 +7,42 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from opentelemetry import _logs as logs
 from opentelemetry import metrics, trace
 
-if TYPE_CHECKING:
-    from agenttool_otel.govern.governor import Governor
+from agenttool_otel.call.runtime import Runtime
 
 _FLUSH_SECONDS: Final = 5.0
 """How long all of it may take; a container has ten to thirty seconds from SIGTERM to SIGKILL."""
 
 
-def close_on_signals(governor: Governor, numbers: Sequence[int]) -> None:
+def close_on_signals(runtime: Runtime, close: Callable[[], object], numbers: Sequence[int]) -> None:
     """Close a Governor at signals; see ``Governor.close_on_signals``.
 
     Args:
-        governor: the Governor.
-        numbers: the signals.
+        runtime: the Governor.
+        close: closes it.
+        numbers: the signals; SIGTERM where there are none.
     """
     for number in numbers or (signal.SIGTERM,):
-        _close_on(governor, signal.Signals(number))
+        _close_on(runtime, close, signal.Signals(number))
 
 
-def _close_on(governor: Governor, number: signal.Signals) -> None:
+def _close_on(runtime: Runtime, close: Callable[[], object], number: signal.Signals) -> None:
     before = signal.getsignal(number)
 
     def handle(received: int, frame: FrameType | None) -> None:
         # in a thread: what the signal interrupted may hold a lock that closing needs
         closing = threading.Thread(
-            target=_close, args=(governor,), name="agenttool-closing", daemon=True
+            target=_flush_and_close,
+            args=(runtime, close),
+            name="agenttool-closing",
+            daemon=True,
         )
         closing.start()
         closing.join(_FLUSH_SECONDS)
@@ -54,11 +57,11 @@ def _close_on(governor: Governor, number: signal.Signals) -> None:
     signal.signal(number, handle)
 
 
-def _close(governor: Governor) -> None:
-    for sink in governor.telemetry.settings.sinks:
+def _flush_and_close(runtime: Runtime, close: Callable[[], object]) -> None:
+    settings = runtime.telemetry.settings
+    for sink in settings.sinks:
         with suppress(Exception):
             sink.flush()
-    settings = governor.telemetry.settings
     providers: list[Any] = [
         settings.tracer_provider or trace.get_tracer_provider(),
         settings.logger_provider or logs.get_logger_provider(),
@@ -68,4 +71,4 @@ def _close(governor: Governor) -> None:
         with suppress(Exception):
             provider.force_flush()
     with suppress(Exception):
-        governor.close()
+        close()

@@ -18,10 +18,12 @@ import wrapt
 from langchain_core.tools import BaseTool, StructuredTool, Tool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
+from agenttool_otel.call.runtime import build_default_with
 from agenttool_otel.call.tool import GovernedTool
 from agenttool_otel.catalog import GovernOptions, ToolSource, ToolSpec, declare
 from agenttool_otel.errors import ConfigurationError
-from agenttool_otel.govern.decorators import GovernedFunction, governed_inside, refuse_pickle
+from agenttool_otel.govern.default import from_environment
+from agenttool_otel.govern.governed import GovernedFunction, governed_inside, refuse_pickle
 from agenttool_otel.integrations.langchain.calls import LangChainHandle, ToolCall, entered
 from agenttool_otel.integrations.langchain.first_use import BASE, base_of
 from agenttool_otel.integrations.langchain.known_tools import known_facts
@@ -41,6 +43,9 @@ from agenttool_otel.records import ExternalMapping
 
 if TYPE_CHECKING:
     from agenttool_otel.govern.governor import Governor
+
+
+build_default_with(from_environment)  # an instrumentor imports no more of the package than this
 
 
 def is_governed(tool: Any) -> bool:
