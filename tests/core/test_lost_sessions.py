@@ -14,9 +14,10 @@ import pytest
 from agenttool_otel.approvals.store.database import parse_url
 from agenttool_otel.context import session_totals
 from agenttool_otel.context.context import AgentContext
-from agenttool_otel.context.session_book import SessionBook
 from agenttool_otel.context.session_store import SessionStore, open_store
 from agenttool_otel.context.session_totals import LOST, USED_UP, Change, SeenTotals, Totals
+from agenttool_otel.context.sessions import SessionBook
+from agenttool_otel.context.shared_session import SharedSessionBook
 
 KEY = b"k" * 32
 CONTEXT = AgentContext(actor="agent:a", session_id="s")
@@ -38,7 +39,7 @@ class World:
         self.stores.append(
             open_store(self.url if self.kind == "redis" else parse_url(self.url), KEY)
         )
-        return SessionBook(store=self.stores[-1])
+        return SharedSessionBook(self.stores[-1])
 
     def redis(self) -> Any:
         import redis
@@ -238,7 +239,7 @@ def test_a_sessions_file_that_was_changed_is_refused(tmp_path: Path, change: str
     from agenttool_otel.errors import SessionStoreError
 
     path = tmp_path / "s.db"
-    book = SessionBook(store=open_store(parse_url(path), KEY))
+    book = SharedSessionBook(open_store(parse_url(path), KEY))
     spent(book, 3)
     if change == "overwritten":
         with path.open("r+b") as file:

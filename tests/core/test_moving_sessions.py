@@ -18,8 +18,9 @@ from agenttool_otel import ConfigurationError, Governor, agent_context
 from agenttool_otel.approvals.store.database import parse_url
 from agenttool_otel.context import session_store
 from agenttool_otel.context.context import AgentContext
-from agenttool_otel.context.session_book import SessionBook
 from agenttool_otel.context.session_store import open_store
+from agenttool_otel.context.sessions import SessionBook
+from agenttool_otel.context.shared_session import SharedSessionBook
 from agenttool_otel.facts.outputs import ANYBODYS
 
 PEER = Path(__file__).with_name("shared_session_peer.py")
@@ -165,7 +166,7 @@ def test_nothing_that_was_said_or_seen_stands_in_a_database(
 
 
 def books(url: str, *keys: bytes) -> list[SessionBook]:
-    return [SessionBook(store=open_store(parse_url(url), key)) for key in keys]
+    return [SharedSessionBook(open_store(parse_url(url), key)) for key in keys]
 
 
 def seen(book: SessionBook, value: str) -> Any:

@@ -18,8 +18,9 @@ import pytest
 from agenttool_otel import ConfigurationError, Governor, ToolDenied, agent_context
 from agenttool_otel.approvals.store.database import parse_url
 from agenttool_otel.context.context import AgentContext
-from agenttool_otel.context.session_book import SessionBook
 from agenttool_otel.context.session_store import open_store
+from agenttool_otel.context.sessions import SessionBook
+from agenttool_otel.context.shared_session import SharedSessionBook
 from agenttool_otel.facts.outputs import ANYBODYS
 from agenttool_otel.testing import StaticEngine
 
@@ -160,7 +161,7 @@ async def test_a_call_cancelled_while_it_tells_its_end_ends_once(tmp_path: Path)
 
 def test_what_another_process_counted_makes_this_one_doubt(tmp_path: Path) -> None:
     url = str(tmp_path / "s.db")
-    one, other = (SessionBook(store=open_store(parse_url(url), KEY)) for _ in range(2))
+    one, other = (SharedSessionBook(open_store(parse_url(url), KEY)) for _ in range(2))
     context = AgentContext(actor="agent:a", session_id="s")
     one.of(context).admit("t")
     one.of(context).admit("t")
@@ -174,7 +175,7 @@ def test_what_another_process_counted_makes_this_one_doubt(tmp_path: Path) -> No
 
 
 def test_a_counted_session_is_no_text_in_the_database(tmp_path: Path) -> None:
-    book = SessionBook(store=open_store(parse_url(tmp_path / "s.db"), KEY))
+    book = SharedSessionBook(open_store(parse_url(tmp_path / "s.db"), KEY))
     book.of(AgentContext(actor="agent:hidden", session_id="hidden")).admit("hidden.tool")
     book.close()
     assert all(b"hidden" not in file.read_bytes() for file in tmp_path.iterdir())
@@ -209,7 +210,7 @@ def test_two_thousand_sessions_stay_within_the_bound() -> None:
         "import resource, random\n"
         "from agenttool_otel.context.context import AgentContext\n"
         "from agenttool_otel.facts.outputs import ANYBODYS\n"
-        "from agenttool_otel.context.session_book import SessionBook\n"
+        "from agenttool_otel.context.sessions import SessionBook\n"
         "used = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024\n"
         "book, before = SessionBook(max_bytes=64 * 2**20), used()\n"
         "for number in range(2_000):\n"

@@ -14,7 +14,7 @@ from agenttool_otel.approvals.service import Approvals
 from agenttool_otel.catalog import Registry
 from agenttool_otel.catalog.spec import ToolSpec
 from agenttool_otel.context.context import AgentContext
-from agenttool_otel.context.session_book import SessionBook
+from agenttool_otel.context.sessions import SessionBook
 from agenttool_otel.context.settings import Settings
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.hooks import Hooks

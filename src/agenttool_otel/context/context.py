@@ -9,18 +9,19 @@ from __future__ import annotations
 import contextvars
 import os
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, ParamSpec, Protocol, TypeVar
+
+from cachetools import LRUCache
 
 from agenttool_otel.context.settings import Settings
 from agenttool_otel.context.validate import maybe_text, texts, truth, whole_object
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.names import Attr, ContextOrigin, ErrorClass, GenAI
 from agenttool_otel.records import ExternalMapping
-from agenttool_otel.values.forks import cached_property
+from agenttool_otel.values.forks import cached_property, new_lock
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -372,7 +373,9 @@ class ContextDefaults:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._filled: OrderedDict[int, tuple[AgentContext, AgentContext]] = OrderedDict()
+        # by identity: a context may hold dicts, which have no hash
+        self._filled: LRUCache[int, tuple[AgentContext, AgentContext]] = LRUCache(_MAX_FILLED)
+        self._lock = new_lock()
 
     def fill(self, context: AgentContext) -> AgentContext:
         """Return the context with nothing left open that a setting states."""
@@ -381,7 +384,8 @@ class ContextDefaults:
             context.actor or not (settings.actor or settings.roles)
         ):
             return context
-        known = self._filled.get(id(context))
+        with self._lock:
+            known = self._filled.get(id(context))
         if known is not None and known[0] is context:
             return known[1]
         filled = replace(
@@ -390,7 +394,6 @@ class ContextDefaults:
             actor=context.actor or settings.actor,
             roles=context.roles or (() if context.actor else settings.roles),
         )
-        self._filled[id(context)] = (context, filled)
-        while len(self._filled) > _MAX_FILLED:
-            self._filled.popitem(last=False)
+        with self._lock:
+            self._filled[id(context)] = (context, filled)
         return filled

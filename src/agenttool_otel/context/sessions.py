@@ -5,11 +5,14 @@ read from.
 from __future__ import annotations
 
 import secrets
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from cachetools import LRUCache
+
+from agenttool_otel.context.context import AgentContext
 from agenttool_otel.facts.provenance import ProvenanceLedger
 from agenttool_otel.facts.targets import target_digests
 from agenttool_otel.facts.types import IntentFact, ToolWords
@@ -17,6 +20,9 @@ from agenttool_otel.values.forks import new_lock
 
 if TYPE_CHECKING:
     from agenttool_otel.facts.intent import Said
+
+SessionKey: TypeAlias = tuple[str, str, str]
+"""Tenant, and session id or actor: see ``AgentContext.session_key``."""
 
 _MAX_HEARD: Final = 256
 _MAX_APPROVED: Final = 1_024
@@ -62,7 +68,7 @@ class Session:
         self._tools: dict[str, int] = {}
         self._heard: set[int] = set()
         self._said: Said | None = None
-        self._approved: OrderedDict[bytes, None] = OrderedDict()
+        self._approved: LRUCache[bytes, None] = LRUCache(maxsize=_MAX_APPROVED)
         self.history: deque[Happened] = deque(maxlen=_MAX_HISTORY)
         self._past = 0  # what the history weighs
         self._forgot = False
@@ -88,12 +94,15 @@ class Session:
     def begin(self, happened: Happened | None) -> None:
         """Take a call into the history, before it is decided; ``None`` where no rule reads it."""
         with self._lock:
-            self._forgot |= happened is None or len(self.history) == _MAX_HISTORY
-            if happened is not None:
-                self._past += happened.weight - (
-                    self.history[0].weight if len(self.history) == _MAX_HISTORY else 0
-                )
-                self.history.append(happened)
+            if happened is None:
+                self._forgot = True
+                return
+            if len(self.history) == _MAX_HISTORY:
+                # appending drops the oldest
+                self._forgot = True
+                self._past -= self.history[0].weight
+            self._past += happened.weight
+            self.history.append(happened)
 
     def told(
         self, arguments: Mapping[str, Any], *, but: Happened | None
@@ -103,8 +112,9 @@ class Session:
         for pointer, digest in target_digests("", arguments, self.key):
             mine.setdefault(digest, []).append(pointer)
         with self._lock:
-            earlier, complete = [one for one in self.history if one is not but], not self._forgot
-        return [one.entry(mine) for one in earlier], complete
+            earlier = [call for call in self.history if call is not but]
+            complete = not self._forgot
+        return [call.entry(mine) for call in earlier], complete
 
     def admit(
         self, tool_id: str, call_id: str = "", happened: Happened | None = None
@@ -201,35 +211,31 @@ class Session:
 
     def _take_known(self, digests: list[str]) -> None:
         with self._lock:
-            for digest in map(bytes.fromhex, digests):
-                self._approved[digest] = None
-                self._approved.move_to_end(digest)
-            while len(self._approved) > _MAX_APPROVED:
-                self._approved.popitem(last=False)
+            for digest in digests:
+                self._approved[bytes.fromhex(digest)] = None
 
     def approved(self, tool_id: str, arguments: Mapping[str, Any]) -> list[str]:
         """Return the JSON pointers of the values that a person approved as targets earlier."""
-        if not (known := self._approved):
+        if not self._approved:
             return []
-        return sorted(
-            pointer
-            for pointer, digest in target_digests(tool_id, arguments, self.key)
-            if digest in known
-        )
+        targets = target_digests(tool_id, arguments, self.key)
+        return sorted(pointer for pointer, digest in targets if digest in self._approved)
 
     @property
     def memory(self) -> int:
         """Bytes that it remembers, about."""
-        kept = len(self.ledger) if self.ledger is not None else 0
-        said = len(self._said) if self._said is not None else 0
-        return _TOKEN_BYTES * (
-            kept + len(self._heard) + 2 * len(self._approved) + said + self._past
-        )
+        digests = len(self._heard) + 2 * len(self._approved) + self._past
+        if self.ledger is not None:
+            digests += len(self.ledger)
+        if self._said is not None:
+            digests += len(self._said)
+        return _TOKEN_BYTES * digests
 
     def forget(self) -> None:
         """Let go of all but the counters; what is asked for later is uncertain."""
         with self._lock:
-            self.ledger, self._said = None, None
+            self.ledger = None
+            self._said = None
             self._heard.clear()
             self._approved.clear()
             self.history.clear()
@@ -260,3 +266,79 @@ class Session:
                 if self.ledger is None:
                     self.ledger = ProvenanceLedger(**self._ledger_options)
         return self.ledger
+
+
+class SessionBook:
+    """The sessions of one Governor; of those that were not used for longest the memory, then all is
+    forgotten first.
+
+    Args:
+        limit: most sessions.
+        max_bytes: most bytes that all sessions together may remember.
+    """
+
+    def __init__(self, limit: int = 10_000, *, max_bytes: int = 64 * 2**20) -> None:
+        self.exempt: set[str] = set()
+        self._remembering = _Remembering(max_bytes)
+        self._sessions = _Sessions(limit, self._remembering)
+        self._lock = new_lock()
+
+    def of(self, context: AgentContext) -> Session:
+        """Return the session of a context; calls without a session id share one by tenant
+        and actor.
+        """
+        key = context.session_key
+        with self._lock:
+            session = self._sessions.get(key)
+            if session is None:
+                session = self._sessions[key] = self._new(key)
+            else:
+                self._remembering.weigh(key, session)
+        return session
+
+    def _new(self, key: SessionKey) -> Session:
+        del key  # one that others share is found by it
+        return Session(self.exempt)
+
+    def close(self) -> None:
+        """Release what is shared."""
+
+
+class _Remembering(LRUCache[SessionKey, Session]):
+    """The sessions that remember something; where it is too much in all, those that were not used
+    for longest forget.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        # with AGENTTOOL_SESSIONS_MEMORY_MB=0 only the session used last remembers
+        super().__init__(max(max_bytes, 1), getsizeof=self._size_of)
+
+    def _size_of(self, session: Session) -> int:
+        # one that is larger than all may be is the only one that remembers then
+        return min(session.memory, int(self.maxsize))
+
+    def weigh(self, key: SessionKey, session: Session) -> None:
+        """Note how much a session that is used now remembers."""
+        self.pop(key, None)
+        if session.memory:
+            self[key] = session
+
+    def popitem(self) -> tuple[SessionKey, Session]:
+        """Let the longest unused forget."""
+        key, session = super().popitem()
+        session.forget()
+        return key, session
+
+
+class _Sessions(LRUCache[SessionKey, Session]):
+    """All sessions; of more than there may be the longest unused goes."""
+
+    def __init__(self, limit: int, remembering: _Remembering) -> None:
+        super().__init__(limit)
+        self._remembering = remembering
+
+    def popitem(self) -> tuple[SessionKey, Session]:
+        """Let the longest unused go; calls that still run keep theirs."""
+        key, session = super().popitem()
+        self._remembering.pop(key, None)
+        return key, session

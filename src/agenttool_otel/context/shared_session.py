@@ -25,7 +25,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from agenttool_otel.context.session_store import SessionStore
 from agenttool_otel.context.session_totals import LOST, USED_UP, Change, digest
-from agenttool_otel.context.sessions import Happened, Session
+from agenttool_otel.context.sessions import Happened, Session, SessionBook, SessionKey
 from agenttool_otel.errors import SessionStoreError
 from agenttool_otel.values.forks import new_lock
 from agenttool_otel.values.inspection import short_name
@@ -34,6 +34,29 @@ _logger = logging.getLogger("agenttool_otel.context")
 _COUNTED: Final = ("calls", "asks", "denials", "result_bytes", "open")
 _MAX_RECORD: Final = 65_536
 _NONCE: Final = 12
+
+
+class SharedSessionBook(SessionBook):
+    """The sessions of one Governor that other processes serve, too.
+
+    Args:
+        store: where they are shared.
+        limit: most sessions that this process knows at once.
+        max_bytes: most bytes that all of them together may remember here.
+    """
+
+    def __init__(
+        self, store: SessionStore, limit: int = 10_000, *, max_bytes: int = 64 * 2**20
+    ) -> None:
+        super().__init__(limit, max_bytes=max_bytes)
+        self._store = store
+
+    def _new(self, key: SessionKey) -> Session:
+        return SharedSession(self.exempt, self._store, key)
+
+    def close(self) -> None:
+        """Release the store."""
+        self._store.close()
 
 
 class SharedSession(Session):

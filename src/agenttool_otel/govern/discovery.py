@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class Discovery(Runtime):
     """The part of a Governor that shows, finds and loads tools."""
 
-    _tool_search: OwnTool | None = None
+    _tool_search: Any = None  # an OwnTool; type checkers would bind it as a method
 
     @cached_property
     def catalog(self) -> Catalog:
@@ -147,7 +147,8 @@ class Discovery(Runtime):
             from agenttool_otel.govern.builtin_tools import tool_search_of
 
             self._tool_search = tool_search_of(self, self.surfaces, limit)
-        return self._tool_search
+        tool: OwnTool = self._tool_search
+        return tool
 
 
 def _emit_declared(runtime: Runtime, entry: Entry) -> None:

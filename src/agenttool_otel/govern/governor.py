@@ -33,7 +33,6 @@ from agenttool_otel.call.running.handle import CancelState
 from agenttool_otel.catalog import GovernOptions, Registry
 from agenttool_otel.catalog.spec import ToolSpec
 from agenttool_otel.context.context import ContextDefaults
-from agenttool_otel.context.session_book import SessionBook
 from agenttool_otel.context.settings import Settings
 from agenttool_otel.govern.discovery import Discovery
 from agenttool_otel.govern.governed import govern_with
@@ -41,8 +40,8 @@ from agenttool_otel.govern.opening import (
     approvals_opener,
     fact_environment,
     open_results,
+    open_sessions,
     protected_places,
-    shared_sessions,
     telemetry_settings,
 )
 from agenttool_otel.govern.typing import Governed, GovernsNext
@@ -153,9 +152,7 @@ class Governor(Discovery):
             registry=Registry(),
             redactor=redactor or Redactor(RedactionSettings(pii=settings.redact_pii)),
             telemetry=Telemetry(telemetry or telemetry_settings(settings)),
-            sessions=SessionBook(
-                max_bytes=settings.sessions_memory_mb * 2**20, store=shared_sessions(settings)
-            ),
+            sessions=open_sessions(settings),
             decider=decider,
             approvals=Approvals(
                 _approver(approver),

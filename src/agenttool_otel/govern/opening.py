@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from agenttool_otel.context.context import AgentContext
 from agenttool_otel.context.session_store import SessionStore, open_store
-from agenttool_otel.context.sessions import Session
+from agenttool_otel.context.sessions import Session, SessionBook
 from agenttool_otel.context.settings import Settings
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.facts.types import FactEnvironment
@@ -85,7 +85,23 @@ def fact_environment(
     )
 
 
-def shared_sessions(settings: Settings) -> SessionStore | None:
+def open_sessions(settings: Settings) -> SessionBook:
+    """Open the sessions: in this process, or shared where the settings name a place.
+
+    Raises:
+        ConfigurationError: the place can't be used, or there is no key for it.
+    """
+    max_bytes = settings.sessions_memory_mb * 2**20
+    store = _session_store(settings)
+    if store is None:
+        return SessionBook(max_bytes=max_bytes)
+    # loads what seals
+    from agenttool_otel.context.shared_session import SharedSessionBook
+
+    return SharedSessionBook(store, max_bytes=max_bytes)
+
+
+def _session_store(settings: Settings) -> SessionStore | None:
     """Open where sessions are shared, under the key of approvals or, in SQLite, the one beside the
     database.
     """
@@ -96,13 +112,17 @@ def shared_sessions(settings: Settings) -> SessionStore | None:
             raise ConfigurationError("sessions_url is approvals, and there is no approvals_url")
     if not url:
         return None
-    from agenttool_otel.approvals.store.database import parse_url  # SQLAlchemy is slow to import
+    # SQLAlchemy is slow to import
+    from agenttool_otel.approvals.store.database import parse_url
     from agenttool_otel.approvals.store.sealing import load_or_create_key_file, parse_key
 
-    place: Any = url if url.startswith(("redis:", "rediss:", "unix:")) else parse_url(url)
-    if stated := os.environ.get(Env.APPROVALS_KEY):
-        return open_store(place, parse_key(stated))
-    if place is url or place.get_backend_name() != "sqlite" or not place.database:
+    is_redis = url.startswith(("redis:", "rediss:", "unix:"))
+    place: Any = url if is_redis else parse_url(url)
+    stated_key = os.environ.get(Env.APPROVALS_KEY)
+    if stated_key:
+        return open_store(place, parse_key(stated_key))
+    # only a SQLite file has a place for a key beside it
+    if is_redis or place.get_backend_name() != "sqlite" or not place.database:
         raise ConfigurationError(f"shared sessions need a key: set {Env.APPROVALS_KEY}")
     return open_store(place, load_or_create_key_file(Path(f"{place.database}.key"), ""))
 

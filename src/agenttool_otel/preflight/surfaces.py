@@ -7,11 +7,11 @@ a second, not in a request.
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from cachetools import LRUCache
 from opentelemetry import trace
 
 from agenttool_otel.call.phases.permission import tool_input
@@ -370,9 +370,9 @@ class Surfaces:
 
     def __init__(self, runtime: Runtime, catalog: Catalog) -> None:
         self.runtime, self.catalog = runtime, catalog
-        self._surfaces: OrderedDict[Any, Surface] = OrderedDict()
-        self._visibilities: OrderedDict[Any, Visibility] = OrderedDict()
-        self._conditions: OrderedDict[Any, Conditions] = OrderedDict()
+        self._surfaces: LRUCache[Any, Surface] = LRUCache(_KEPT)
+        self._visibilities: LRUCache[Any, Visibility] = LRUCache(_KEPT)
+        self._conditions: LRUCache[Any, Conditions] = LRUCache(_KEPT)
         self._digest = (-1, "")
         self._lock = new_rlock()
         self.default = Request(conditions=Conditions())
@@ -402,20 +402,19 @@ class Surfaces:
         )
         sees = (id(conditions), revisions, context.identity, conditions.answers())
         with self._lock:
-            known: Surface | None = _kept(
-                self._surfaces, (asked, self.catalog.version, sees), lambda: None
-            )
+            known = self._surfaces.get((asked, self.catalog.version, sees))
             if known is not None:
                 return known
-            visibility = _kept(
-                self._visibilities, sees, lambda: Visibility(runtime, conditions, context)
-            )
+            visibility = self._visibilities.get(sees)
+            if visibility is None:
+                visibility = Visibility(runtime, conditions, context)
+                self._visibilities[sees] = visibility
         made = Surface(self, request, context, visibility)
         # what was asked about meanwhile belongs to what the surface is made of
         sees = (*sees[:3], conditions.answers())
         with self._lock:
-            _kept(self._visibilities, sees, lambda: visibility)
-            _kept(self._surfaces, (asked, self.catalog.version, sees), lambda: made)
+            self._visibilities.setdefault(sees, visibility)
+            self._surfaces.setdefault((asked, self.catalog.version, sees), made)
         self._tell(made, replaces)
         return made
 
@@ -426,8 +425,7 @@ class Surfaces:
             conditions: some conditions.
         """
         with self._lock:
-            found: Conditions = _kept(self._conditions, conditions.key, lambda: conditions)
-        return found
+            return self._conditions.setdefault(conditions.key, conditions)
 
     def digest_of_catalog(self) -> str:
         """Return a digest of the ids of all tools of the catalog."""
@@ -485,18 +483,6 @@ class Surfaces:
             # here: the sink's thread must not ask the policy
             record = made.record(most=_LISTED).to_json_object()
             events.put(lambda: [("tool_surface", record)])
-
-
-def _kept(held: OrderedDict[Any, Any], key: Any, make: Callable[[], Any]) -> Any:
-    if (found := held.get(key)) is None:
-        found = make()
-        if found is not None:
-            held[key] = found
-    if found is not None:
-        held.move_to_end(key)
-    while len(held) > _KEPT:
-        held.popitem(last=False)
-    return found
 
 
 def _always(entry: Entry) -> bool:

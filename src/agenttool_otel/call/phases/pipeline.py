@@ -37,8 +37,7 @@ from agenttool_otel.call.services import Services
 from agenttool_otel.call.steps import Attempt, Call
 from agenttool_otel.call.target import Target
 from agenttool_otel.context.context import AgentContext
-from agenttool_otel.context.session_book import SessionBook
-from agenttool_otel.context.sessions import Session
+from agenttool_otel.context.sessions import Session, SessionBook
 from agenttool_otel.facts.types import FactEnvironment
 from agenttool_otel.hooks import Hooks
 from agenttool_otel.names import (
