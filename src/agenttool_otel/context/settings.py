@@ -3,8 +3,8 @@ is documented here.
 
 An unusable value in the environment never weakens anything. Where the default is at least as safe
 as whatever was meant it is used, and the variable is named in a warning. Where it need not be
-(another engine, a stricter preset), nothing is decided: ``Settings.problems`` tells it, and a
-Governor can't be made of such settings.
+(another engine, a stricter preset), nothing is decided: ``Settings.problems`` names the variable,
+and a Governor can't be made of such settings.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import logging
 import math
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self
 
@@ -25,71 +25,87 @@ from agenttool_otel.telemetry.settings import CaptureMode, Detail, EventsMode, S
 _logger = logging.getLogger("agenttool_otel.context.settings")
 
 
-def _words(*allowed: str) -> Callable[[str], str]:
-    known = {_plain(word): word for word in allowed}
+def _one_of(*allowed: str) -> Callable[[str], str]:
+    """Return what reads a word, in any case and with ``-`` for ``_``."""
+    by_spelling = {_spelling(word): word for word in allowed}
 
     def read(text: str) -> str:
-        if (word := known.get(_plain(text))) is None:
+        word = by_spelling.get(_spelling(text))
+        if word is None:
             raise ValueError(f"one of {', '.join(allowed)}")
         return word
 
     return read
 
 
-def _plain(text: str) -> str:
+def _spelling(text: str) -> str:
+    # " OPA-Server" is opa_server
     return text.strip().lower().replace("-", "_")
 
 
 def _name(text: str) -> str:
-    """Read a name that whoever uses it checks: which presets there are, the loaded bundle says."""
+    """Read a name that whoever uses it checks: which presets there are is in the loaded bundle."""
     return text.strip()
 
 
 def _mode(text: str) -> PolicyMode:
+    # to the letter: "shadow" lets every call run
     if text not in set(PolicyMode):
-        # to the letter: one of them lets every call run
         raise ValueError(f"one of {', '.join(PolicyMode)}")
     return PolicyMode(text)
 
 
 def _truth(text: str) -> bool:
-    lowered = text.strip().lower()
-    if lowered in {"1", "true", "yes", "on"}:
+    word = text.strip().lower()
+    if word in {"1", "true", "yes", "on"}:
         return True
-    if lowered in {"0", "false", "no", "off"}:
+    if word in {"0", "false", "no", "off"}:
         return False
     raise ValueError("true or false")
 
 
-def _number(wanted: str, fits: Callable[[float], bool]) -> Callable[[str], float]:
-    def read(text: str) -> float:
-        try:
-            value = float(text)
-        except ValueError:
-            # the error would quote the value, which may be a secret in the wrong place
-            value = math.nan
-        if not (math.isfinite(value) and fits(value)):
-            raise ValueError(wanted)
-        return value
-
-    return read
+def _finite(text: str) -> float | None:
+    """Return the number in a text; ``None`` where it is none, ``nan`` or ``inf``."""
+    try:
+        value = float(text)
+    except ValueError:
+        # not passed on: its message quotes the text, which may be a secret in the wrong variable
+        return None
+    return value if math.isfinite(value) else None
 
 
-_positive = _number("a positive number", lambda value: value > 0)
-_seconds = _number("a number of seconds, not negative", lambda value: value >= 0)
-_whole = _number("a whole number, not negative", lambda value: value >= 0 and value.is_integer())
+def _positive(text: str) -> float:
+    value = _finite(text)
+    if value is None or value <= 0:
+        raise ValueError("a positive number")
+    return value
+
+
+def _seconds(text: str) -> float:
+    value = _finite(text)
+    if value is None or value < 0:
+        raise ValueError("a number of seconds, not negative")
+    return value
 
 
 def _count(text: str) -> int:
-    return int(_whole(text))
+    value = _finite(text)
+    # "1e3" is a thousand
+    if value is None or value < 0 or not value.is_integer():
+        raise ValueError("a whole number, not negative")
+    return int(value)
 
 
 def _paths(text: str) -> tuple[str, ...]:
-    return tuple(os.path.abspath(part) for part in text.split(os.pathsep) if part)
+    """Read directories that are separated as in ``PATH``."""
+    parts = [part for part in text.split(os.pathsep) if part]
+    return tuple(os.path.abspath(part) for part in parts)
 
 
 def _list(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(",") if part.strip())
+    """Read words between commas."""
+    parts = [part.strip() for part in text.split(",")]
+    return tuple(part for part in parts if part)
 
 
 def _sink(text: str) -> str:
@@ -101,8 +117,14 @@ def _sink(text: str) -> str:
 def _setting(
     default: Any, variable: str, read: Callable[[str], Any] = str, *, guards: bool = False
 ) -> Any:
-    """Describe a setting; ``guards`` where the default may be weaker than what an unusable value
-    was meant to be.
+    """Describe a setting.
+
+    Args:
+        default: its value where nothing states it.
+        variable: its variable of the environment, without ``AGENTTOOL_``; whole where it begins
+          with ``OTEL_``.
+        read: makes its value of a text; raises ValueError with what the text has to be.
+        guards: the default may be weaker than what an unusable text was meant to be.
     """
     name = variable if variable.startswith("OTEL_") else Env.PREFIX + variable
     return field(default=default, metadata={"env": name, "read": read, "guards": guards})
@@ -180,7 +202,7 @@ class Settings:
     policy_engine: str = _setting(
         EngineName.EMBEDDED.value,
         "POLICY_ENGINE",
-        _words(EngineName.EMBEDDED, EngineName.OPA_SERVER),
+        _one_of(EngineName.EMBEDDED, EngineName.OPA_SERVER),
         guards=True,
     )
     policy_mode: PolicyMode = _setting(PolicyMode.ENFORCE, "POLICY_MODE", _mode)
@@ -194,15 +216,15 @@ class Settings:
     opa_url: str = _setting("", "OPA_URL")
     opa_token_file: str = _setting("", "OPA_TOKEN_FILE")
     opa_ca_file: str = _setting("", "OPA_CA_FILE")
-    events: EventsMode = _setting("span", "EVENTS", _words("span", "log", "both"))
-    detail: Detail = _setting("lean", "DETAIL", _words("lean", "full"))
+    events: EventsMode = _setting("span", "EVENTS", _one_of("span", "log", "both"))
+    detail: Detail = _setting("lean", "DETAIL", _one_of("lean", "full"))
     verbose: bool = _setting(False, "EVENTS_VERBOSE", _truth)
-    span_mode: SpanMode = _setting("auto", "SPAN_MODE", _words("auto", "child", "enrich"))
+    span_mode: SpanMode = _setting("auto", "SPAN_MODE", _one_of("auto", "child", "enrich"))
     sink: str = _setting("", "SINK", _sink)
     capture: CaptureMode = _setting(
         "NO_CONTENT",
         Env.CAPTURE_CONTENT,
-        _words("NO_CONTENT", "SPAN_ONLY", "EVENT_ONLY", "SPAN_AND_EVENT"),
+        _one_of("NO_CONTENT", "SPAN_ONLY", "EVENT_ONLY", "SPAN_AND_EVENT"),
     )
     redact_pii: bool = _setting(True, "REDACT_PII", _truth)
     roots: tuple[str, ...] = _setting((), "ROOTS", _paths)
@@ -237,35 +259,53 @@ class Settings:
               belongs.
         """
         variables = os.environ if environ is None else environ
-        known = {spec.name: spec for spec in fields(cls) if spec.metadata}
-        if unknown := code.keys() - known.keys():
+        settings = {spec.name: spec for spec in fields(cls) if spec.metadata}
+        unknown = code.keys() - settings.keys()
+        if unknown:
             raise ConfigurationError(f"no such setting: {sorted(unknown)}")
         values: dict[str, Any] = {}
         problems: list[str] = []
-        for name, spec in known.items():
-            text = variables.get(spec.metadata["env"])
-            if name in code or text is None:
+        for name, setting in settings.items():
+            if name in code:
+                values[name] = _stated(setting, code[name])
+                continue
+            text = variables.get(setting.metadata["env"])
+            if text is None:
                 continue
             try:
-                values[name] = spec.metadata["read"](text)
+                values[name] = setting.metadata["read"](text)
             except ValueError as error:
-                if not spec.metadata["guards"]:
-                    _logger.warning("%s is ignored: it has to be %s", spec.metadata["env"], error)
-                elif text.strip():  # an empty variable is how some tools unset one
-                    problems.append(f"{spec.metadata['env']} has to be {error}")
-        for name, value in code.items():
-            if isinstance(known[name].default, tuple) and isinstance(value, (str, bytes)):
-                texts(name, value)  # refuses it: letter by letter, "/" would be a root
-            values[name] = (
-                tuple(value)
-                if isinstance(value, list)
-                else str(value)
-                if isinstance(value, Path)
-                else value
-            )
+                problem = _report_unusable(setting, text, str(error))
+                if problem is not None:
+                    problems.append(problem)
         return cls(**values, problems=tuple(problems))
 
     @classmethod
     def variables(cls) -> dict[str, str]:
         """Return the environment variable of each setting by the setting's name."""
         return {spec.name: spec.metadata["env"] for spec in fields(cls) if spec.metadata}
+
+
+def _stated(setting: Field[Any], value: Any) -> Any:
+    """Return the value of a setting that code states."""
+    if isinstance(setting.default, tuple) and isinstance(value, (str, bytes)):
+        texts(setting.name, value)  # refuses it: letter by letter, "/" would be a root
+    if isinstance(value, list):
+        return tuple(value)
+    if isinstance(value, Path):
+        return str(value)
+    return value
+
+
+def _report_unusable(setting: Field[Any], text: str, wanted: str) -> str | None:
+    """Return the problem of a variable whose default may be weaker than what was meant; warn of
+    another one, and return ``None``.
+    """
+    variable = setting.metadata["env"]
+    if not setting.metadata["guards"]:
+        _logger.warning("%s is ignored: it has to be %s", variable, wanted)
+        return None
+    # AGENTTOOL_POLICY_ENGINE="": an empty variable is how some tools unset one
+    if not text.strip():
+        return None
+    return f"{variable} has to be {wanted}"

@@ -15,74 +15,141 @@ from agenttool_otel.values.policy_value import NumberConverter
 
 
 def texts(name: str, value: Any) -> tuple[str, ...]:
-    """Take a list of texts."""
-    if isinstance(value, (str, bytes, bytearray)):
-        written = f"{name}=[{value!r}]" if isinstance(value, str) else f'{name}=["..."]'
-        raise ConfigurationError(f"{name} has to be a list of texts: write {written}")
+    """Take a list of texts.
+
+    Args:
+        name: what is stated, for the message.
+        value: what was stated.
+
+    Raises:
+        ConfigurationError: it is no list, or holds something else than texts.
+    """
+    if isinstance(value, str):
+        raise ConfigurationError(f"{name} has to be a list of texts: write {name}=[{value!r}]")
+    if isinstance(value, (bytes, bytearray)):
+        raise ConfigurationError(f'{name} has to be a list of texts: write {name}=["..."]')
     if isinstance(value, Mapping) or not isinstance(value, Iterable):
+        kind = type(value).__name__
         raise ConfigurationError(
-            f'{name} has to be a list of texts such as ["..."], not {type(value).__name__}'
+            f'{name} has to be a list of texts such as ["..."], not {kind}',
         )
-    found = tuple(value)
-    for entry in found:
+    entries = tuple(value)
+    for entry in entries:
         if not isinstance(entry, str):
-            raise ConfigurationError(f"{name} has to be a list of texts; it holds {_kind(entry)}")
-    return found
+            kind = _kind(entry)
+            raise ConfigurationError(f"{name} has to be a list of texts; it holds {kind}")
+    return entries
 
 
 def maybe_text(name: str, value: Any) -> str | None:
-    """Take a text or nothing."""
+    """Take a text or nothing.
+
+    Args:
+        name: what is stated, for the message.
+        value: what was stated.
+
+    Raises:
+        ConfigurationError: it is something else.
+    """
     if value is None or isinstance(value, str):
         return value
-    raise ConfigurationError(f'{name} has to be a text such as {name}="...", not {_kind(value)}')
+    kind = _kind(value)
+    raise ConfigurationError(f'{name} has to be a text such as {name}="...", not {kind}')
 
 
 def truth(name: str, value: Any) -> bool | None:
-    """Take ``True``, ``False`` or nothing; the text ``"no"`` would count as true."""
+    """Take ``True``, ``False`` or nothing; the text ``"no"`` would count as true.
+
+    Args:
+        name: what is stated, for the message.
+        value: what was stated.
+
+    Raises:
+        ConfigurationError: it is something else.
+    """
     if value is None or isinstance(value, bool):
         return value
-    raise ConfigurationError(f"{name} has to be True or False, not {_kind(value)}")
+    kind = _kind(value)
+    raise ConfigurationError(f"{name} has to be True or False, not {kind}")
 
 
 def one_of(name: str, value: Any, known: Iterable[str]) -> str:
-    """Take a word of a closed vocabulary."""
+    """Take a word of a closed vocabulary.
+
+    Args:
+        name: what is stated, for the message.
+        value: what was stated.
+        known: the vocabulary.
+
+    Raises:
+        ConfigurationError: it is another word, or no text.
+    """
     words = [str(word) for word in known]
     if isinstance(value, str) and str(value) in words:
         return str(value)
-    raise ConfigurationError(
-        f"{name} can't be {value!r}{did_you_mean(value, words)}; it is one of {', '.join(words)}"
-    )
+    near = did_you_mean(value, words)
+    listed = ", ".join(words)
+    raise ConfigurationError(f"{name} can't be {value!r}{near}; it is one of {listed}")
 
 
 def whole_object(name: str, value: Any) -> dict[str, Any]:
-    """Take an object whose JSON form tells all that it holds; a rule must not be shown a
-    part of it.
+    """Take an object whose JSON form holds all that it holds; a rule must not be shown a part
+    of it.
+
+    Args:
+        name: what is stated, for the message.
+        value: what was stated.
+
+    Raises:
+        ConfigurationError: it is no object with texts as keys, or JSON can't hold all of it.
     """
-    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
-        raise ConfigurationError(f"{name} has to be a dict by name, not {_kind(value)}")
-    data, whole = to_whole_json(dict(value), make=NumberConverter)
-    if not whole or not isinstance(data, dict):
+    if not _has_text_keys(value):
+        kind = _kind(value)
+        raise ConfigurationError(f"{name} has to be a dict by name, not {kind}")
+    data, is_whole = to_whole_json(dict(value), make=NumberConverter)
+    if not is_whole or not isinstance(data, dict):
         raise ConfigurationError(
             f"{name} has to hold JSON data, dataclasses or pydantic models alone, and no number that JSON lacks"
         )
     return data
 
 
+def _has_text_keys(value: Any) -> bool:
+    if not isinstance(value, Mapping):
+        return False
+    return all(isinstance(key, str) for key in value)
+
+
 def did_you_mean(word: Any, known: Iterable[str], *, cutoff: float = 0.6) -> str:
-    """Return `` (did you mean 'x'?)`` for the nearest known word, or an empty text."""
+    """Return `` (did you mean 'x'?)`` for the nearest known word, or an empty text.
+
+    Args:
+        word: what was written.
+        known: what could have been meant.
+        cutoff: how near it has to be, from 0 for anything to 1 for the word itself.
+    """
     from difflib import get_close_matches
 
-    words = sorted(known)
-    flat = {_flat(candidate): candidate for candidate in words}
-    near = get_close_matches(_flat(str(word)), list(flat), n=1, cutoff=cutoff)
-    return f" (did you mean {flat[near[0]]!r}?)" if near else ""
+    words_by_letters = {}
+    for candidate in sorted(known):
+        words_by_letters[_letters(candidate)] = candidate
+    written = _letters(str(word))
+    near = get_close_matches(written, list(words_by_letters), n=1, cutoff=cutoff)
+    if not near:
+        return ""
+    meant = words_by_letters[near[0]]
+    return f" (did you mean {meant!r}?)"
 
 
-def _flat(word: str) -> str:
-    """``readOnly``, ``read-only`` and ``readonly`` are the same slip for ``read_only``."""
-    return word.replace("_", "").replace("-", "").replace(" ", "").lower()
+def _letters(word: str) -> str:
+    # readOnly, read-only and readonly are the same slip for read_only
+    for separator in ("_", "-", " "):
+        word = word.replace(separator, "")
+    return word.lower()
 
 
 def _kind(value: Any) -> str:
-    article = "an" if type(value).__name__[:1] in "aeiouAEIOU" else "a"
-    return f"{article} {type(value).__name__}"
+    """Return the type of a value with its article: ``an int``."""
+    kind = type(value).__name__
+    article = "an" if kind[:1] in "aeiouAEIOU" else "a"
+    return f"{article} {kind}"
