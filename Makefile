@@ -26,7 +26,7 @@ help:
 	@echo "make bench     measure, as ratios in one run"
 	@echo "make servers   build the real servers of the slow tests into .servers (needs Go)"
 	@echo "make site      build the documentation as a site into build/site"
-	@echo "make release   build wheel and sdist, check them, install each extra into a bare environment, write an SBOM"
+	@echo "make release   build wheel and sdist, check them, install each extra into a bare environment, write an SBOM, tag the version"
 	@echo "make docs      regenerate the generated documents and dashboards"
 
 $(STAMP): requirements.lock pyproject.toml
@@ -84,7 +84,7 @@ site: $(STAMP)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 release: $(STAMP)
-	$(BIN)/python tools/release.py build install
+	$(BIN)/python tools/release.py build install tag
 
 lock:
 	$(BIN)/python -m pip install --quiet uv

@@ -3,7 +3,8 @@ of parts (SBOM).
 
 ``python tools/release.py build`` makes and checks both files in ``dist`` and needs no network;
 ``install`` goes on with a bare environment for the base, one for each extra and one for all, and
-writes ``dist/sbom.json`` (CycloneDX).
+writes ``dist/sbom.json`` (CycloneDX). ``tag`` gives the version its git tag at the end, where
+nothing is open any more.
 """
 
 from __future__ import annotations
@@ -45,6 +46,17 @@ with agent_context(actor="agent:a", roots=["."]):
         read("/etc/shadow")
     except ToolDenied:
         print("decided")
+"""
+_TRY_SQL: Final = """
+import importlib.util
+from agenttool_otel import agent_context, govern
+@govern(sql_args=["sql"], read_only="classifier:command_read_only", destructive=False, access_kinds=["network"])
+def query(sql: str) -> str:
+    "Query."
+    return "rows"
+with agent_context(actor="agent:a"):
+    behavior = query.tool.check(sql="select 1").behavior
+assert behavior == ("allow" if importlib.util.find_spec("sqlglot") else "ask"), behavior
 """
 
 
@@ -131,6 +143,7 @@ def installs(wheel: Path) -> list[dict[str, Any]]:
             )
             subprocess.run([python, "-m", "pip", "check"], check=True, stdout=subprocess.DEVNULL)
             subprocess.run([python, "-c", _TRY], check=True, cwd=folder)
+            subprocess.run([python, "-c", _TRY_SQL], check=True, cwd=folder)
             command = [str(Path(folder) / "bin" / "agenttool"), "--help"]
             status = subprocess.run(command, capture_output=True, text=True, check=False)
             if (status.returncode == 0) is not ("cli" in wanted) or (
@@ -146,24 +159,70 @@ def installs(wheel: Path) -> list[dict[str, Any]]:
                     cwd=folder,
                 )
                 print("decides by an OPA server without gordon-to-regorus", flush=True)
-            told = subprocess.run(
+            listed = subprocess.run(
                 [python, "-c", _LIST], check=True, capture_output=True, text=True
             ).stdout
-            parts = json.loads(told)
+            parts = json.loads(listed)
             print(
                 f"installs and decides: {wanted or 'base'} ({len(parts)} distributions)", flush=True
             )
     return parts
 
 
+def tag(root: Path, version: str) -> str:
+    """Tag the present commit with the version, as ``v0.1.0``.
+
+    Args:
+        root: the repository.
+        version: the version, as the package's metadata have it.
+
+    Returns:
+        The tag.
+
+    Raises:
+        SystemExit: the working tree is not clean, the changelog has no entry for the version or
+            has entries that belong to none, or another commit has the tag.
+    """
+    if _git(root, "status", "--porcelain"):
+        raise SystemExit("not tagged: the working tree is not clean")
+    changelog = (root / "CHANGELOG.md").read_text("utf-8")
+    if f"\n## [{version}]" not in changelog:
+        raise SystemExit(f"not tagged: CHANGELOG.md has no entry for {version}")
+    unreleased = re.search(r"^## \[Unreleased\]\n(.*?)(?=^## |\Z)", changelog, re.M | re.S)
+    if unreleased and unreleased[1].strip():
+        raise SystemExit(
+            "not tagged: give the entries under Unreleased in CHANGELOG.md a version, and pyproject.toml the same"
+        )
+    name = f"v{version}"
+    if _git(root, "tag", "--list", name):
+        if _git(root, "rev-parse", f"{name}^{{commit}}") != _git(root, "rev-parse", "HEAD"):
+            raise SystemExit(f"not tagged: another commit is {name}; raise the version")
+        return name
+    _git(root, "tag", "--annotate", "--message", f"{PROJECT['name']} {version}", name)
+    return name
+
+
+def _git(root: Path, *words: str) -> str:
+    done = subprocess.run(["git", *words], cwd=root, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
 def main(words: list[str]) -> int:
-    """Build and check; install where asked to."""
+    """Build and check; install and tag where asked to."""
     folder = ROOT / "dist"
     wheel, sdist = build(folder)
     found = problems(wheel, sdist)
     print("\n".join(found) or f"{wheel.name} and {sdist.name} hold what they should")
-    if found or "install" not in words:
-        return 1 if found else 0
+    if found:
+        return 1
+    if "install" in words:
+        _install(wheel, folder)
+    if "tag" in words:
+        print(f"tagged {tag(ROOT, PROJECT['version'])}")
+    return 0
+
+
+def _install(wheel: Path, folder: Path) -> None:
     part = {"type": "application", "name": PROJECT["name"], "version": PROJECT["version"]}
     sbom = {
         "bomFormat": "CycloneDX",
@@ -173,7 +232,6 @@ def main(words: list[str]) -> int:
     }
     sbom["components"] = [item for item in installs(wheel) if item["name"] != PROJECT["name"]]
     (folder / "sbom.json").write_text(json.dumps(sbom, indent=1) + "\n", encoding="utf-8")
-    return 0
 
 
 if __name__ == "__main__":

@@ -39,3 +39,75 @@ def test_an_opa_server_needs_no_native_engine(tmp_path: Path) -> None:
         words, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=100
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A repository whose changelog has an entry for 1.2.0."""
+    (tmp_path / "CHANGELOG.md").write_text("# Changelog\n\n## [1.2.0] - 2026-01-01\n\n- New.\n")
+    git(tmp_path, "init", "--quiet")
+    commit(tmp_path)
+    return tmp_path
+
+
+def git(root: Path, *words: str) -> str:
+    named = ["git", "-c", "user.name=t", "-c", "user.email=t@example.com", *words]
+    return subprocess.run(named, cwd=root, check=True, capture_output=True, text=True).stdout
+
+
+def commit(root: Path) -> None:
+    git(root, "add", ".")
+    git(root, "commit", "--quiet", "--message", "m")
+
+
+@pytest.fixture(autouse=True)
+def identity(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An annotated tag has an author."""
+    for role in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{role}_NAME", "t")
+        monkeypatch.setenv(f"GIT_{role}_EMAIL", "t@example.com")
+
+
+def test_a_version_with_an_entry_is_tagged(repository: Path) -> None:
+    assert release().tag(repository, "1.2.0") == "v1.2.0"
+    assert git(repository, "tag", "--list") == "v1.2.0\n"
+
+
+def test_tagging_the_same_commit_again_changes_nothing(repository: Path) -> None:
+    release().tag(repository, "1.2.0")
+    assert release().tag(repository, "1.2.0") == "v1.2.0"
+
+
+def refusal(repository: Path, version: str) -> str:
+    with pytest.raises(SystemExit) as refused:
+        release().tag(repository, version)
+    return str(refused.value)
+
+
+def test_a_tree_that_is_not_clean_is_not_tagged(repository: Path) -> None:
+    (repository / "new.txt").write_text("x")
+    assert "not clean" in refusal(repository, "1.2.0")
+    assert git(repository, "tag", "--list") == ""
+
+
+def test_a_version_without_an_entry_is_not_tagged(repository: Path) -> None:
+    assert "no entry for 1.3.0" in refusal(repository, "1.3.0")
+
+
+def test_entries_without_a_version_are_not_tagged(repository: Path) -> None:
+    changelog = repository / "CHANGELOG.md"
+    changelog.write_text(changelog.read_text().replace("## [1", "## [Unreleased]\n\n- x\n\n## [1"))
+    commit(repository)
+    assert "Unreleased" in refusal(repository, "1.2.0")
+
+
+def test_a_tag_of_another_commit_stays(repository: Path) -> None:
+    release().tag(repository, "1.2.0")
+    (repository / "new.txt").write_text("x")
+    commit(repository)
+    assert "raise the version" in refusal(repository, "1.2.0")
+
+
+def test_the_present_version_has_an_entry() -> None:
+    version = release().PROJECT["version"]
+    assert f"\n## [{version}]" in (ROOT / "CHANGELOG.md").read_text("utf-8")
