@@ -221,3 +221,23 @@ def test_a_whole_bundle_stands_alone(tmp_path: Path, engine: str) -> None:
     status, report = run_json("test", tmp_path, "--engine", engine, "--json")
     assert status == 0
     assert report["tests"] == 1
+
+
+def test_run_takes_the_tests_that_match(project: Path, engine: str) -> None:
+    write(project, {"agenttool/custom/deployments_test.rego": FAILING})
+    status, report = run_json("test", project, "--engine", engine, "--run", "test_holds$", "--json")
+    assert status == 0
+    assert _outcomes(report) == {"test_holds": "passed"}
+    assert report["coverage"] is None
+
+
+@pytest.mark.parametrize("pattern", ["no_such_test", "("])
+def test_run_without_a_match_is_no_success(project: Path, pattern: str) -> None:
+    result = run("test", project, "--engine", "embedded", "--run", pattern)
+    assert result.exit_code != 0
+
+
+def test_part_of_the_tests_reaches_no_coverage(project: Path) -> None:
+    result = run("test", project, "--engine", "embedded", "--run", "test_", "--min-coverage", "1")
+    assert "only some of the tests ran" in result.output
+    assert result.exit_code != 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
@@ -134,19 +135,27 @@ def _percent(files: list[FileCoverage]) -> float:
     return 100.0 * covered / lines
 
 
-def run_tests(project: Project, *, engine: str = "auto") -> TestReport:
+def run_tests(project: Project, *, engine: str = "auto", pattern: str = "") -> TestReport:
     """Run a project's tests.
 
     Args:
         project: The policy.
         engine: What they run on, one of ``ENGINES``.
+        pattern: Run only the tests whose full name (``data.agenttool.rules.roles_test.test_x``)
+            matches this regular expression somewhere, as ``opa test --run`` does. Coverage is not
+            measured then.
 
     Raises:
-        ConfigurationError: There is no such engine, or no OPA program where one is wanted.
+        ConfigurationError: There is no such engine, or no OPA program where one is wanted, or the
+            pattern is no regular expression.
         PolicyLoadError: The rules or the tests do not load.
     """
     if engine not in ENGINES:
         raise ConfigurationError(f"tests run on one of {', '.join(ENGINES)}")
+    try:
+        wanted = re.compile(pattern)
+    except re.error as error:
+        raise ConfigurationError(f"{pattern!r} is no regular expression: {error}") from None
     program = parse_tests(project)
     opa = None
     if engine != EngineName.EMBEDDED:
@@ -160,7 +169,14 @@ def run_tests(project: Project, *, engine: str = "auto") -> TestReport:
         # every builtin is allowed: OPA itself refuses those that it lacks
         builtins = _called(program)
     check_program(program, builtins=builtins, entry_points=(), engine="the embedded engine")
-    report = _on_opa(project, program, opa) if opa else _embedded(project, program)
+    tests = [rule for rule in _tests(project, program) if wanted.search(_name(rule))]
+    if opa is not None:
+        report = _on_opa(project, tests, opa, pattern)
+    else:
+        report = _embedded(project, program, tests)
+    if pattern:
+        report.coverage = None
+        report.uncovered_because = "only some of the tests ran"
     report.results.sort(key=lambda result: (result.file, result.line))
     _locate(project, program, report)
     return report
@@ -248,7 +264,7 @@ def _result(rule: Rule, value: Any, cases: Iterable[Any], seconds: float) -> Tes
 # --- the embedded engine --------------------------------------------------------------------------
 
 
-def _embedded(project: Project, program: Program) -> TestReport:
+def _embedded(project: Project, program: Program, tests: list[Rule]) -> TestReport:
     # every rule has to compile, also those that no test reaches
     Prober(program, project.whole.data_json, ())
     modules = [(module.file, module.text) for module in program.modules]
@@ -265,7 +281,7 @@ def _embedded(project: Project, program: Program) -> TestReport:
                 raise PolicyLoadError(str(failure)) from None
             raise failure from None
 
-    results = _run_each(project, program, value_of)
+    results = _run_each(project, program, tests, value_of)
     try:
         report = json.loads(engine.get_coverage_report_as_json())
     except BaseException as error:
@@ -280,9 +296,8 @@ def _embedded(project: Project, program: Program) -> TestReport:
 
 
 def _run_each(
-    project: Project, program: Program, value_of: Callable[[str], Any]
+    project: Project, program: Program, tests: list[Rule], value_of: Callable[[str], Any]
 ) -> list[TestResult]:
-    tests = _tests(project, program)
     over_cases = [rule for rule in tests if _has_cases(rule)]
     prober = None
     if over_cases:
@@ -362,11 +377,16 @@ def _coverage(file: str, covered: set[_Part], missed: set[_Part]) -> FileCoverag
     return FileCoverage(file, len(covered_rows), tuple(sorted(missed_rows)))
 
 
-def _on_opa(project: Project, program: Program, opa: str) -> TestReport:
-    tests = {_name(rule): rule for rule in _tests(project, program)}
+def _on_opa(project: Project, wanted: list[Rule], opa: str, pattern: str) -> TestReport:
+    tests = {_name(rule): rule for rule in wanted}
+    options = ["--format=json"]
+    if pattern:
+        options.append(f"--run={pattern}")
     with unpacked(project.whole, {**project.support, **project.own.tests}) as folder:
-        run = OpaRun(opa, "test", "--format=json", ".", folder=folder)
+        run = OpaRun(opa, "test", *options, ".", folder=folder)
         report = TestReport("opa", [_from_opa(entry, tests) for entry in _entries(run)])
+        if pattern:
+            return report
         if report.failures:
             report.uncovered_because = "OPA measures it when all tests pass"
             return report

@@ -111,6 +111,10 @@ def run_command(
     engine: Annotated[
         str, typer.Option("--engine", help=f"What they run on: {', '.join(ENGINES)}.")
     ] = "auto",
+    pattern: Annotated[
+        str,
+        typer.Option("--run", help="Run only tests whose name matches this regular expression."),
+    ] = "",
     min_coverage: Annotated[
         float,
         typer.Option(
@@ -125,7 +129,10 @@ def run_command(
 ) -> None:
     """Run the tests of a policy (rules named test_ in _test.rego files), with coverage."""
     with failures():
-        report = run_tests(open_project(folder, standalone=standalone), engine=engine)
+        project = open_project(folder, standalone=standalone)
+        report = run_tests(project, engine=engine, pattern=pattern)
+    if pattern and report.ran == 0:
+        raise fail(f"No test's name matches {pattern}.", "failed")
     problem = _test_problem(report, min_coverage)
     if as_json:
         print_json({"ok": not problem, "problem": problem, **report.to_json_object()})
