@@ -8,15 +8,19 @@ import ast
 import importlib
 import inspect
 import pkgutil
+from dataclasses import FrozenInstanceError
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 import agenttool_otel
-from agenttool_otel.call import records
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.recording import finished
+from agenttool_otel.catalog import ToolSource, declare
+from agenttool_otel.context.context import AgentContext
+from agenttool_otel.names import InvocationStatus
+from agenttool_otel.records import HookRecord, InputMutation, PermissionDecision
+from agenttool_otel.records.base import Record
 from agenttool_otel.redaction import detectors, text
 
 NEEDS_AN_EXTRA = {"AgentToolMiddleware"}
@@ -59,26 +63,43 @@ def test_every_detector_is_asked(name: str) -> None:
     ] == []
 
 
-def read_of_call(module: ModuleType) -> set[str]:
-    """Return the attributes of the variable ``call`` that a module reads."""
-    nodes = ast.walk(ast.parse(inspect.getsource(module)))
-    return {
-        node.attr
-        for node in nodes
-        if isinstance(node, ast.Attribute)
-        and isinstance(node.value, ast.Name)
-        and node.value.id == "call"
-    }
+@pytest.mark.parametrize(
+    ("named", "record"),
+    [
+        (finished.DECISION_WITHOUT_CONTENT, PermissionDecision),
+        (finished.MUTATION_WITHOUT_CONTENT, InputMutation),
+        (finished.HOOK_WITHOUT_CONTENT, HookRecord),
+    ],
+)
+def test_what_sinks_get_of_a_record_are_fields_of_it(
+    named: frozenset[str], record: type[Record]
+) -> None:
+    assert named - record.model_fields.keys() <= {"failure"}  # a hook's failure is an extra field
 
 
-def test_a_copy_for_records_has_whatever_they_read() -> None:
-    read = read_of_call(records) | read_of_call(finished)
-    computed = {
-        name
-        for name in dir(Invocation)
-        if isinstance(inspect.getattr_static(Invocation, name), property)
-    }
-    methods = {
-        name for name in dir(Invocation) if callable(inspect.getattr_static(Invocation, name))
-    }
-    assert read - computed - methods - {*finished._NEEDED, "value"} == set()
+def test_a_record_of_a_call_is_frozen_and_holds_no_result() -> None:
+    spec = declare({}, ToolSource(name="t", namespace="x", description="t", schema={}))
+    call = Invocation(spec, AgentContext())
+    call.value = call.delivered = object()
+    record = call.as_record()
+    call.outcome.transitions.append((InvocationStatus.YIELDED, 1))
+    assert not hasattr(record, "value")
+    assert record.outcome.transitions == []
+    assert record.outcome.result_id == call.outcome.result_id
+    with pytest.raises(FrozenInstanceError):
+        record.outcome.status = InvocationStatus.FAILED
+
+
+def test_a_second_part_leaves_the_first_as_it_is() -> None:
+    spec = declare({}, ToolSource(name="t", namespace="x", description="t", schema={}))
+    first = Invocation(spec, AgentContext())
+    first_result = first.outcome.result_id
+    second = first.second_part()
+    second.enter(InvocationStatus.RUNNING)
+    second.inputs.edit_note = "changed"
+    second.decision.approval_status = "approved"
+    assert second.id == first.id
+    assert second.outcome.result_id != first_result
+    assert first.outcome.transitions == []
+    assert first.inputs.edit_note is None
+    assert first.decision.approval_status is None

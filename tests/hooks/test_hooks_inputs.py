@@ -86,7 +86,7 @@ def test_a_mutation_names_its_author_and_fields_and_no_value() -> None:
     )
     with capture(policy=StaticEngine("allow"), hooks=hooks) as captured:
         call = called(captured, trim, given={"text": "old-value"})
-        (mutation,) = call.mutations
+        (mutation,) = call.inputs.mutations
         assert valid(mutation, "input-mutation")
         assert mutation.invocation_id == call.id
         assert (mutation.source_type, mutation.source_ref) == ("hook", "editor")
@@ -126,9 +126,9 @@ def test_a_changed_input_is_decided_again_and_a_deny_wins(event: str) -> None:
     )
     with capture(policy=engine, hooks=hooks) as captured:
         call = called(captured, trim, given={"text": "a"})
-        assert call.status == "denied"
-        assert call.error is not None
-        assert call.error.error_class == "permission_denied"
+        assert call.outcome.status == "denied"
+        assert call.outcome.error is not None
+        assert call.outcome.error.error_class == "permission_denied"
         assert not call.ran
         assert engine.documents[-1]["input"]["limit"] == 2
 
@@ -150,11 +150,11 @@ def test_a_changed_input_has_to_fit_the_schema_like_a_models(
     hooks.add(lambda ctx: UpdatedInput(updated), event)
     with capture(policy=StaticEngine("allow"), hooks=hooks) as captured:
         call = called(captured, trim, given={"text": "a"})
-        assert call.error is not None
-        assert call.error.error_class == "input_mutation_failed"
-        assert told in call.error.message
+        assert call.outcome.error is not None
+        assert call.outcome.error.error_class == "input_mutation_failed"
+        assert told in call.outcome.error.message
         assert not call.ran
-        assert len(call.mutations) == 1  # the attempt is on record
+        assert len(call.inputs.mutations) == 1  # the attempt is on record
 
 
 def test_the_developers_own_check_sees_the_changed_input() -> None:
@@ -166,8 +166,8 @@ def test_the_developers_own_check_sees_the_changed_input() -> None:
     hooks.add(lambda ctx: UpdatedInput({**ctx.arguments, "limit": 101}), "pre_tool_use")
     with capture(policy=StaticEngine("allow"), hooks=hooks) as captured:
         call = called(captured, trim, given={"text": "a"}, validate=check)
-        assert call.error is not None
-        assert call.error.error_class == "invalid_arguments"
+        assert call.outcome.error is not None
+        assert call.outcome.error.error_class == "invalid_arguments"
         assert not call.ran
 
 
@@ -185,8 +185,8 @@ def test_the_contract_says_whether_a_hook_may_change_the_input(
         call = called(captured, trim, given={"text": "a"}, mutation_policy=policy)
         assert call.ran is allowed
         if not allowed:
-            assert call.error is not None
-            assert call.error.error_class == "input_mutation_failed"
+            assert call.outcome.error is not None
+            assert call.outcome.error.error_class == "input_mutation_failed"
 
 
 # --- internal-only fields -------------------------------------------------------------------------
@@ -212,17 +212,17 @@ def test_a_hook_gives_internal_arguments_that_nobody_else_sees(
         )
         assert "_tenant" not in call.spec.interface.model_input_schema["properties"]
         assert [d["input"] for d in engine.documents] == [{"text": "a", "limit": 10}]
-        (mutation,) = call.mutations
+        (mutation,) = call.inputs.mutations
         assert valid(mutation, "input-mutation")
         assert mutation.changed_fields == ["/_tenant", "/_session"]
         marked = {"pointer": "/_tenant", "visibility": "internal", "mutation_source": "hook"}
         assert marked in mutation.to_json_object()["fields"]
         record = invocation_record(call, show=lambda value: value)
-        everything = repr([record, call.mutations, call.hook_records, engine.documents])
+        everything = repr([record, call.inputs.mutations, call.decision.hook_records, engine.documents])
         assert "internal-acme" not in everything
         told = [e for e in captured.events if e.event_type != "tool.result.created"]
         assert "internal-acme" not in repr(told)
-        assert call.model_input == {"text": "a"}
+        assert call.inputs.model_input == {"text": "a"}
 
 
 def test_internal_arguments_never_come_from_the_model() -> None:
@@ -241,8 +241,8 @@ def test_internal_arguments_never_come_from_the_model() -> None:
         ):
             call = called(captured, function, given=given_, **options)
             assert not call.ran
-            assert call.error is not None
-            assert call.error.error_class == "schema_validation_failed"
+            assert call.outcome.error is not None
+            assert call.outcome.error.error_class == "schema_validation_failed"
             captured.clear()
 
 
@@ -253,8 +253,8 @@ def test_internal_arguments_do_not_come_from_an_approver_either() -> None:
     with capture(policy=StaticEngine("ask"), approver=edit) as captured:
         call = called(captured, trim, given={"text": "a"}, strict=False)
         assert not call.ran
-        assert call.error is not None
-        assert call.error.error_class == "input_mutation_failed"
+        assert call.outcome.error is not None
+        assert call.outcome.error.error_class == "input_mutation_failed"
 
 
 def test_a_hook_can_not_invent_an_internal_argument() -> None:
@@ -263,8 +263,8 @@ def test_a_hook_can_not_invent_an_internal_argument() -> None:
     with capture(policy=StaticEngine("allow"), hooks=hooks) as captured:
         call = called(captured, trim, given={"text": "a"}, internal_only_fields=["ghost"])
         assert not call.ran
-        assert call.error is not None
-        assert call.error.error_class == "input_mutation_failed"
+        assert call.outcome.error is not None
+        assert call.outcome.error.error_class == "input_mutation_failed"
 
 
 def test_internal_arguments_are_given_again_on_resume_elsewhere(tmp_path: Path) -> None:
@@ -304,8 +304,8 @@ def test_a_hook_that_ran_earlier_sees_what_a_later_one_changed() -> None:
         call = called(captured, trim, given={"text": "notes"})
         assert seen == ["notes", "/etc/shadow"]
         assert not call.ran
-        assert call.error is not None
-        assert call.error.error_class == "hook_blocked"
+        assert call.outcome.error is not None
+        assert call.outcome.error.error_class == "hook_blocked"
 
 
 def test_an_ask_about_an_earlier_input_gives_way_to_the_hooks() -> None:
@@ -347,8 +347,8 @@ def test_hooks_that_never_agree_on_an_input_end_in_a_denial(event: str) -> None:
     with capture(policy=StaticEngine("allow"), hooks=hooks) as captured:
         call = called(captured, trim, given={"text": "a"})
         assert not call.ran
-        assert call.status == "denied"
-        assert 2 <= len(call.mutations) <= 16
+        assert call.outcome.status == "denied"
+        assert 2 <= len(call.inputs.mutations) <= 16
 
 
 @settings(max_examples=40, deadline=None)
@@ -374,7 +374,7 @@ def test_what_runs_was_decided_and_seen_by_every_hook(values: list[int], forbidd
             assert engine.documents[-1]["input"] == call_input(call)
             assert call.value[1] == max(values)
         else:
-            assert call.status == "denied"
+            assert call.outcome.status == "denied"
 
 
 # --- copies ---------------------------------------------------------------------------------------
@@ -403,7 +403,7 @@ def test_what_a_hook_does_to_its_input_never_reaches_the_call(asynchronous: bool
     with capture(policy=engine, hooks=hooks) as captured:
         call = called(captured, take, asynchronous, given=given_)
         assert (
-            call.value == call.model_input == given_ == {"items": [1], "options": {"a": {"b": 1}}}
+            call.value == call.inputs.model_input == given_ == {"items": [1], "options": {"a": {"b": 1}}}
         )
         assert engine.documents[0]["input"] == given_
     assert "evil" not in "".join(seen)
@@ -455,7 +455,7 @@ def test_a_change_that_python_takes_for_equal_is_a_change(author: str) -> None:
     with capture(policy=StaticEngine(policy), hooks=hooks, approver=edit) as captured:
         call = called(captured, show, given=given_)
         assert call.value == "[True, {'y': [False]}]"
-        assert call.mutations[0].changed_fields == ["/x", "/deep/y/0"]
+        assert call.inputs.mutations[0].changed_fields == ["/x", "/deep/y/0"]
 
 
 def test_a_pre_hook_leaves_an_approved_input_as_it_was() -> None:
@@ -498,7 +498,7 @@ def test_a_decision_hooks_change_is_recorded_as_the_hooks() -> None:
     change = UpdatedInput({"text": "b", "limit": 10}, "why")
     hooks.add(lambda ctx: change, "permission_decision", hook_id="judge")
     with capture(policy=StaticEngine("allow"), hooks=hooks) as captured:
-        (mutation,) = called(captured, trim, given={"text": "a"}).mutations
+        (mutation,) = called(captured, trim, given={"text": "a"}).inputs.mutations
         assert (mutation.source_type, mutation.source_ref, mutation.reason) == (
             "hook",
             "judge",

@@ -68,7 +68,7 @@ def test_every_hook_run_leaves_a_record_and_two_events(asynchronous: bool) -> No
         steps = governor.pipeline.run(call, target)
         call = asyncio.run(arun(call, steps)) if asynchronous else run(call, steps)
         assert call.value == {"text": "changed"}
-        records = call.hook_records
+        records = call.decision.hook_records
         for record in records:
             assert HOOK.is_valid(record.to_json_object()), record
             assert record.invocation_id == call.id
@@ -110,7 +110,7 @@ def test_every_hook_run_leaves_a_record_and_two_events(asynchronous: bool) -> No
         states = [transition.status for transition in invocation_record(call).status_transitions]
         assert states[-3:] == ["running", "post_hooks_running", "succeeded"]
         assert "pre_hooks_running" in states
-        assert call.status == "succeeded"
+        assert call.outcome.status == "succeeded"
 
 
 def test_messages_context_and_a_stop_come_with_the_envelope() -> None:
@@ -156,10 +156,10 @@ def test_what_hooks_say_is_redacted_wherever_it_goes() -> None:
             tool = governor.govern(lambda text="a": "done", name=name).tool
             call = tool.plan({})
             run(call, governor.pipeline.run(call, tool.json_target()))
-            kept = [record.to_json_object() for record in call.hook_records]
+            kept = [record.to_json_object() for record in call.decision.hook_records]
             assert SECRET not in json.dumps(kept)
             assert "found" in json.dumps(kept)
-            assert SECRET not in repr([m.to_json_object() for m in call.mutations])
+            assert SECRET not in repr([m.to_json_object() for m in call.inputs.mutations])
             assert SECRET not in repr(tool.invoke())
         # captured, and so shown, redacted
         assert kept[0]["updated_input"]["text"].startswith("found ")
@@ -316,7 +316,7 @@ def test_hooks_that_match_nothing_leave_no_trace() -> None:
         call = tool.plan({})
         run(call, governor.pipeline.run(call, tool.json_target()))
         assert call.ran
-        assert call.hook_records == []
+        assert call.decision.hook_records == []
         assert not [e for e in captured.events if "hook" in e.event_type]
 
 

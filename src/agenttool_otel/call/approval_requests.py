@@ -40,7 +40,7 @@ class Questions:
         pointers = (*spec.sensitive, *verdict.redact_input)
         preview = redacted_input(call, self._redactor)
         mask = mask_of(call, self._redactor)
-        places, surroundings = bound_places(context, call.facts)
+        places, surroundings = bound_places(context, call.decision.facts)
 
         def shown(offers: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
             if not offers:
@@ -59,7 +59,7 @@ class Questions:
             tool_id=spec.tool_id,
             tool_name=spec.name,
             declaration_digest=spec.digest,
-            args_digest=digest(call.permission_input),
+            args_digest=digest(call.inputs.permission_input),
             actor_id=context.actor,
             tenant=context.tenant,
             session_id=context.session_id,
@@ -75,7 +75,7 @@ class Questions:
             roots=list(context.roots),
             places_digest=places,
             surroundings_digest=surroundings,
-            places=shown(_places(call.facts, [one.pointer for one in preview.redactions])),
+            places=shown(_places(call.decision.facts, [one.pointer for one in preview.redactions])),
             input_schema=spec.check.schema,
             alternatives=shown(verdict.alternatives),
             suggested_updates=shown(

@@ -213,7 +213,7 @@ class Batch:
             call.executor = self._executor  # what gathers a stream's items can't travel
         self._calls[place.index] = call
         if self.policy.yield_policy is YieldPolicy.ALL_ORDERED:
-            call.told_later = []
+            call.held_progress = []
         return call, self._runtime.pipeline.run(call, target)
 
     # --- what one call's end is to the others -----------------------------------------------------
@@ -235,11 +235,15 @@ class Batch:
         if call.modifier is not None:
             alone = self._turn.serial or exclusive(call)
             settle_modifier(call, self.policy.context_modifier_policy, alone=alone, complete=False)
-        if call.status is InvocationStatus.SUCCEEDED:
+        if call.outcome.status is InvocationStatus.SUCCEEDED:
             return
         self._failed.add(place.index)
         cancels = self.policy.sibling_failure_policy is SiblingFailurePolicy.CANCEL_SIBLINGS
-        if cancels and call.error is not None and call.status is not InvocationStatus.CANCELED:
+        if (
+            cancels
+            and call.outcome.error is not None
+            and call.outcome.status is not InvocationStatus.CANCELED
+        ):
             self._stop_all(
                 AbortReason.SIBLING_ERROR, "another call of the batch failed", lambda _: True
             )
@@ -285,7 +289,7 @@ class Batch:
 
     def _hand_on(self, index: int) -> tuple[int, ToolResult]:
         call = self._calls[index]
-        later, call.told_later = call.told_later, None
+        later, call.held_progress = call.held_progress, None
         for tell in later or ():
             tell()
         self._runtime.pipeline.yielded(call)
@@ -295,7 +299,7 @@ class Batch:
         """Apply what was deferred until the batch is complete, in input order."""
         for index, call in sorted(self._calls.items()):
             settle_modifier(call, self.policy.context_modifier_policy, alone=True)
-            self._results[index].context_modifier = call.modified
+            self._results[index].context_modifier = call.outcome.modified
 
 
 def _locks(policy: SchedulerPolicy, tool: str) -> Iterator[str]:

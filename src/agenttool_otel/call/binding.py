@@ -30,13 +30,15 @@ def bind_python(call: Invocation) -> None:
         raise TypeError("this tool takes no positional call")
     asked = _read(call, parameters) if parameters.reader is not None else None
     _bind_read(call, parameters)
-    call.unchecked = True
+    call.inputs.unchecked = True
     if asked is not None:
-        call.observable_input = (
-            call.model_input if call.observable_input is NOT_READ else call.observable_input
+        call.inputs.observable_input = (
+            call.inputs.model_input
+            if call.inputs.observable_input is NOT_READ
+            else call.inputs.observable_input
         )
-        call.model_input = asked
-        call.validated = True
+        call.inputs.model_input = asked
+        call.inputs.validated = True
 
 
 def bind_read(call: Invocation) -> None:
@@ -46,7 +48,7 @@ def bind_read(call: Invocation) -> None:
     if (parameters := call.spec.parameters) is None:
         raise TypeError("this tool takes no positional call")
     _bind_read(call, parameters)
-    call.unchecked = True
+    call.inputs.unchecked = True
 
 
 def _read(call: Invocation, parameters: Parameters) -> dict[str, Any]:
@@ -72,17 +74,19 @@ def _bind_read(call: Invocation, parameters: Parameters) -> None:
         # copied before it is shown: another thread may change it between the two
         given, bound = bound, _copied(parameters, bound)
         call.call_args, call.call_kwargs = parameters.unbind(bound)
-        call.bound = bound
+        call.inputs.bound = bound
         keep_originals(call, {name: value for name, value in given.items() if name not in added})
-    call.bound = bound
+    call.inputs.bound = bound
     flat = parameters.flatten(bound)
     shown: Any = quick_object(flat)
     if shown is None:
         shown = to_policy_value(flat)
-    call.model_input = shown
+    call.inputs.model_input = shown
     if added:
-        call.observable_input = {**parameters.defaults, **shown}
-        call.model_input = {name: value for name, value in shown.items() if name not in added}
+        call.inputs.observable_input = {**parameters.defaults, **shown}
+        call.inputs.model_input = {
+            name: value for name, value in shown.items() if name not in added
+        }
 
 
 def bind_json(call: Invocation) -> None:
@@ -94,13 +98,13 @@ def bind_json(call: Invocation) -> None:
     arguments = to_policy_value(call.call_kwargs)
     if not isinstance(arguments, dict):
         raise ValueError("arguments are not an object")
-    call.model_input = arguments
+    call.inputs.model_input = arguments
     if parameters is None:
-        call.bound = snapshot(arguments)
+        call.inputs.bound = snapshot(arguments)
         return
     if not parameters.internal.isdisjoint(arguments):
         raise ValueError("an internal argument was given")
-    call.bound = {}
+    call.inputs.bound = {}
     if parameters.reader is not None:
         _bind_json_read(call, parameters, arguments)
         return
@@ -118,11 +122,11 @@ def bind_json(call: Invocation) -> None:
     added = parameters.fill(bound)
     if added or not as_given:
         bound = _copied(parameters, bound)
-        call.observable_input = {
+        call.inputs.observable_input = {
             **parameters.defaults,
             **decided_form(parameters.flatten(bound), arguments),
         }
-    call.bound = bound
+    call.inputs.bound = bound
     call.call_args, call.call_kwargs = parameters.unbind(bound)
 
 
@@ -143,13 +147,13 @@ def _bind_json_read(call: Invocation, parameters: Parameters, arguments: dict[st
     )
     bound = parameters.bind(*read)
     parameters.fill(bound)
-    call.bound = bound = _copied(parameters, bound)
+    call.inputs.bound = bound = _copied(parameters, bound)
     call.call_args, call.call_kwargs = parameters.unbind(bound)
-    call.observable_input = {
+    call.inputs.observable_input = {
         **parameters.defaults,
         **decided_form(parameters.flatten(bound), arguments),
     }
-    call.unchecked = call.validated = True
+    call.inputs.unchecked = call.inputs.validated = True
 
 
 def bind_again(call: Invocation) -> None:
@@ -161,24 +165,24 @@ def bind_again(call: Invocation) -> None:
         raise ValueError("nothing was paused")
     asked = ticket.original_arguments
     bound = parameters.bind(call.call_args, call.call_kwargs)
-    call.model_input = asked
-    call.bound = bound
-    call.observable_input = {
+    call.inputs.model_input = asked
+    call.inputs.bound = bound
+    call.inputs.observable_input = {
         **parameters.defaults,
         **decided_form(parameters.flatten(bound), asked),
     }
-    if differs(call.observable_input, asked):
+    if differs(call.inputs.observable_input, asked):
         raise ValueError("the arguments are not what was asked for")
-    call.validated = True
+    call.inputs.validated = True
 
 
 def bind_permitted(call: Invocation) -> None:
     """Bind the JSON arguments that another process permitted a call with; what can't be read as
     before stays JSON.
     """
-    parameters, given = call.spec.parameters, call.permission_input
+    parameters, given = call.spec.parameters, call.inputs.permission_input
     try:
-        call.bound = (
+        call.inputs.bound = (
             snapshot(given)
             if parameters is None
             else {
@@ -187,7 +191,7 @@ def bind_permitted(call: Invocation) -> None:
             }
         )
     except (TypeError, ValueError):
-        call.bound = {}
+        call.inputs.bound = {}
 
 
 def rebind_python(call: Invocation, before: dict[str, Any], after: dict[str, Any]) -> None:
@@ -195,9 +199,9 @@ def rebind_python(call: Invocation, before: dict[str, Any], after: dict[str, Any
     object it was.
     """
     if (parameters := call.spec.parameters) is None:
-        call.bound = call.call_kwargs = snapshot(after)
+        call.inputs.bound = call.call_kwargs = snapshot(after)
         return
-    rest, present = parameters.rest, call.bound
+    rest, present = parameters.rest, call.inputs.bound
     bound = {
         name: value
         for name, value in present.items()
@@ -215,11 +219,11 @@ def rebind_python(call: Invocation, before: dict[str, Any], after: dict[str, Any
         else:
             bound[name] = parameters.coerce(name, value)
     parameters.fill(bound)
-    call.bound = _copied(parameters, bound)
-    call.call_args, call.call_kwargs = parameters.unbind(call.bound)
-    read = {**parameters.defaults, **decided_form(parameters.flatten(call.bound), after)}
+    call.inputs.bound = _copied(parameters, bound)
+    call.call_args, call.call_kwargs = parameters.unbind(call.inputs.bound)
+    read = {**parameters.defaults, **decided_form(parameters.flatten(call.inputs.bound), after)}
     if differs(read, after):
-        call.permission_input = read
+        call.inputs.permission_input = read
 
 
 def _is_as_given(read: Any, value: Any) -> bool:

@@ -139,7 +139,7 @@ def _hold(runtime: Runtime, call: Invocation, taken: Invocation | RequiredCall) 
     call.claim = taken.claim
     if taken.claim is not None:
         runtime.approvals.hold(taken.claim)
-        call.request = call.request or taken.claim.request
+        call.decision.request = call.decision.request or taken.claim.request
 
 
 def _first_span(call: Invocation) -> tuple[Link, ...]:
@@ -195,10 +195,10 @@ def _cleared(
 
 def _asking_call(runtime: Runtime, stored: StoredCall, request: ApprovalRequest) -> Invocation:
     call = asked_call(runtime, stored, request)
-    call.model_input = call.observable_input = call.permission_input = dict(
+    call.inputs.model_input = call.inputs.observable_input = call.inputs.permission_input = dict(
         stored.original_arguments
     )
-    call.approval_status = ApprovalStatus.CANCELED.value
+    call.decision.approval_status = ApprovalStatus.CANCELED.value
     return call
 
 
@@ -213,7 +213,7 @@ def asked_call(runtime: Runtime, stored: StoredCall, request: ApprovalRequest) -
         resumed=True,
     )
     recall(call, stored.context)
-    call.request = request
+    call.decision.request = request
     return call
 
 

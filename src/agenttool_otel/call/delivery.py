@@ -59,9 +59,11 @@ class Delivery:
     def withhold(self, call: Invocation) -> None:
         """Replace the result because an obligation failed."""
         call.delivered = _WITHHELD
-        call.redaction_state = RedactionState.FAILED
-        call.result_status = ResultStatus.REDACTED
-        call.flaw = ToolError.of(ErrorClass.RESULT_REDACTED, "an obligation could not be met")
+        call.outcome.redaction_state = RedactionState.FAILED
+        call.outcome.result_status = ResultStatus.REDACTED
+        call.outcome.result_error = ToolError.of(
+            ErrorClass.RESULT_REDACTED, "an obligation could not be met"
+        )
 
     def prepare(self, call: Invocation, recorder: Recorder) -> Callable[[], None] | None:
         """Meet the obligations of a result; what has to be stored is returned as work that
@@ -70,7 +72,7 @@ class Delivery:
         if call.must_redact:
             self._redact(call, recorder)
         demand = _demand(call)
-        if (choice := self.keeper.choose(call.delivered, demand, size=call.size)) is None:
+        if (choice := self.keeper.choose(call.delivered, demand, size=call.outcome.size)) is None:
             return None
 
         def store() -> None:
@@ -78,13 +80,13 @@ class Delivery:
                 call.delivered,
                 choice,
                 invocation_id=call.id,
-                result_id=call.result_id,
-                size=call.size,
+                result_id=call.outcome.result_id,
+                size=call.outcome.size,
                 transform=self._transform_of(call),
                 owner=_owner(call),
             )
             call.kept = kept
-            call.persistence = kept.decision
+            call.outcome.persistence = kept.decision
             if (
                 choice.strategy is not PersistenceStrategy.INLINE
                 or kept.decision.strategy != choice.strategy
@@ -186,17 +188,17 @@ class Delivery:
         tap, outcome = call.tap, call.kept
         if tap is None:
             return False
-        call.items = tap.items
+        call.outcome.items = tap.items
         if not isinstance(outcome, StreamOutcome):
             return False
-        if call.size is None:
-            call.size = outcome.total_bytes
+        if call.outcome.size is None:
+            call.outcome.size = outcome.total_bytes
         if outcome.decision is None and outcome.failure is None:
             call.kept = None
             return False
         if outcome.decision is not None:
-            outcome.decision.result_id = call.result_id
-            call.persistence = outcome.decision
+            outcome.decision.result_id = call.outcome.result_id
+            call.outcome.persistence = outcome.decision
         binding = _demand(call).binding
         if call.ran and outcome.truncated:
             call.preview = outcome.preview
@@ -259,7 +261,7 @@ def _demand(call: Invocation) -> Demand:
     """Return what contract and policy want of the result's size and place; redaction is done before
     and apart.
     """
-    spec, verdict = call.spec, call.verdict
+    spec, verdict = call.spec, call.decision.verdict
     return Demand(
         contract_limit=spec.max_inline_chars,
         obliged_limit=verdict.max_inline_chars if verdict is not None else None,
@@ -276,18 +278,18 @@ def _owner(call: Invocation) -> dict[str, str]:
 
 
 def _mark_dropped(call: Invocation) -> None:
-    decision = call.persistence
+    decision = call.outcome.persistence
     if (
         decision is not None
         and decision.strategy is PersistenceStrategy.DROP_WITH_REASON
         and call.ran
     ):
         failed = decision.redaction_state is RedactionState.FAILED
-        call.result_status = ResultStatus.REDACTED if failed else ResultStatus.TOO_LARGE
+        call.outcome.result_status = ResultStatus.REDACTED if failed else ResultStatus.TOO_LARGE
         error_class = ErrorClass.RESULT_REDACTED if failed else ErrorClass.RESULT_TOO_LARGE
-        call.flaw = ToolError.of(error_class, decision.reason or "")
+        call.outcome.result_error = ToolError.of(error_class, decision.reason or "")
         if failed:
-            call.redaction_state = RedactionState.FAILED
+            call.outcome.redaction_state = RedactionState.FAILED
 
 
 def _masking(transform: Transform, mask: ArgumentMask) -> Transform:

@@ -6,8 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from agenttool_otel.call.invocation import Invocation
-from agenttool_otel.call.recording.finished import as_it_is
+from agenttool_otel.call.invocation import CallRecord, Invocation
 from agenttool_otel.call.records import call_input, decision_record, references, result_facts
 from agenttool_otel.errors import (
     ApprovalRejected,
@@ -48,18 +47,20 @@ _OUTCOMES: dict[ErrorClass | None, type[GovernedOutcome]] = {
 }
 
 
-def to_result(call: Invocation) -> ToolResult:
+def to_result(call: CallRecord) -> ToolResult:
     """Build the envelope of a call that ended, or that waits for an answer."""
-    if call.ran:
+    if isinstance(call, Invocation) and call.ran:
         examine(call)
     decision = decision_record(call)
     measured = {
         "tool_name": call.spec.name,
         "tool_call_id": call.native_call_id,
-        "duration_ms": (call.ended_ns - call.created_ns) // 1_000_000 if call.ended_ns else None,
-        "result_size_bytes": call.size,
+        "duration_ms": (call.outcome.ended_ns - call.created_ns) // 1_000_000
+        if call.outcome.ended_ns
+        else None,
+        "result_size_bytes": call.outcome.size,
     }
-    error = call.error or call.flaw
+    error = call.outcome.error or call.outcome.result_error
     result = ToolResult(
         **result_facts(call),
         error=error.model_copy(update=references(call)) if error is not None else None,
@@ -67,16 +68,16 @@ def to_result(call: Invocation) -> ToolResult:
         permission=decision.to_json_object() if decision is not None else None,
         summary=_summary(call),
     )
-    if call.hook_context:
-        result.additional_context = call.hook_context
-    if call.hook_state is not None:
-        if call.hook_state.messages:
-            result.hook_messages = call.hook_state.messages
-        if call.hook_state.stop is not None:
-            result.stop = call.hook_state.stop
+    if call.decision.hook_context:
+        result.additional_context = call.decision.hook_context
+    if call.decision.hook_state is not None:
+        if call.decision.hook_state.messages:
+            result.hook_messages = call.decision.hook_state.messages
+        if call.decision.hook_state.stop is not None:
+            result.stop = call.decision.hook_state.stop
     if action := _required_action(call):
         result.requires_action = action
-    if call.ran:
+    if isinstance(call, Invocation) and call.ran:
         return _with_value(call, result)
     text = result.summary or ""
     result.content = [{"type": "text", "text": text}]
@@ -85,19 +86,25 @@ def to_result(call: Invocation) -> ToolResult:
     return result
 
 
-def _notes(call: Invocation) -> list[dict[str, Any]]:
+def _notes(call: CallRecord) -> list[dict[str, Any]]:
     """Return what a model is told beside the result."""
-    return [] if call.edit_note is None else [{"type": "text", "text": call.edit_note}]
+    return (
+        [] if call.inputs.edit_note is None else [{"type": "text", "text": call.inputs.edit_note}]
+    )
 
 
-def _required_action(call: Invocation) -> dict[str, Any] | None:
-    if call.outcome is not Outcome.PENDING:
+def _required_action(call: CallRecord) -> dict[str, Any] | None:
+    if call.outcome.execution is not Outcome.PENDING:
         return None
     about = {"invocation_id": call.id, "tool_id": call.spec.tool_id, "tool_name": call.spec.name}
-    if call.status is InvocationStatus.NEEDS_INPUT:
+    if call.outcome.status is InvocationStatus.NEEDS_INPUT:
         return {"type": "tool_result", **about, "arguments": call_input(call)}
-    if call.request is not None:
-        return {"type": "tool_confirmation", **about, "request_id": call.request.request_id}
+    if call.decision.request is not None:
+        return {
+            "type": "tool_confirmation",
+            **about,
+            "request_id": call.decision.request.request_id,
+        }
     return None
 
 
@@ -118,11 +125,11 @@ def _with_value(call: Invocation, result: ToolResult) -> ToolResult:
     result.resource_refs = mapped.resource_refs
     result.artifact_refs = mapped.artifact_refs
     result.is_error = result.is_error or mapped.is_error
-    result.schema_errors = call.schema_errors or None
-    if call.persistence is not None:
-        result.persistence = call.persistence.to_json_object()
-        if call.persistence.persisted_ref is not None:
-            result.resource_refs = [call.persistence.persisted_ref, *result.resource_refs]
+    result.schema_errors = call.outcome.schema_errors or None
+    if call.outcome.persistence is not None:
+        result.persistence = call.outcome.persistence.to_json_object()
+        if call.outcome.persistence.persisted_ref is not None:
+            result.resource_refs = [call.outcome.persistence.persisted_ref, *result.resource_refs]
     return result.with_value(call.delivered)
 
 
@@ -131,17 +138,17 @@ def examine(call: Invocation) -> None:
     from agenttool_otel.results.content.map_content import map_content
 
     check = call.spec.output_check
-    if call.schema_errors is not None or (check is None and type(call.value) in _SCALARS):
+    if call.outcome.schema_errors is not None or (check is None and type(call.value) in _SCALARS):
         return
     mapped = map_content(call.model_value)
-    call.artifact_refs = mapped.artifact_refs
-    call.schema_errors = problems = [
+    call.outcome.artifact_refs = mapped.artifact_refs
+    call.outcome.schema_errors = problems = [
         *mapped.schema_errors,
         *_output_problems(call, mapped.structured_content),
     ]
-    if problems and call.error is None and call.flaw is None:
+    if problems and call.outcome.error is None and call.outcome.result_error is None:
         told = f"the output does not fit the output schema: {', '.join(problems)}"
-        call.flaw = ToolError.of(ErrorClass.RESULT_MAPPING_FAILED, told)
+        call.outcome.result_error = ToolError.of(ErrorClass.RESULT_MAPPING_FAILED, told)
 
 
 def _output_problems(call: Invocation, structured: Any) -> list[str]:
@@ -151,7 +158,11 @@ def _output_problems(call: Invocation, structured: Any) -> list[str]:
     from agenttool_otel.results.content.shown import shown_json
 
     check = call.spec.output_check
-    if check is None or call.error is not None or (call.size or 0) > _MAX_CHECKED_BYTES:
+    if (
+        check is None
+        or call.outcome.error is not None
+        or (call.outcome.size or 0) > _MAX_CHECKED_BYTES
+    ):
         return []
     try:
         if structured is None:
@@ -165,34 +176,40 @@ def _output_problems(call: Invocation, structured: Any) -> list[str]:
         return [f"/ {short_name(error)}"]
 
 
-def _summary(call: Invocation) -> str:
+def _summary(call: CallRecord) -> str:
     name = call.spec.name
-    if call.outcome is Outcome.PENDING and call.status is InvocationStatus.NEEDS_INPUT:
+    if (
+        call.outcome.execution is Outcome.PENDING
+        and call.outcome.status is InvocationStatus.NEEDS_INPUT
+    ):
         return f"{name} was permitted and waits for its result"
-    if call.outcome is Outcome.PENDING:
-        rule = call.verdict.message if call.verdict is not None else ""
+    if call.outcome.execution is Outcome.PENDING:
+        rule = call.decision.verdict.message if call.decision.verdict is not None else ""
         return f"{name} waits for an approval: {rule}" if rule else f"{name} waits for an approval"
-    if call.error is not None:
-        return f"{name}: {call.error.error_class.value}: {call.error.message}"
-    return f"{name}: {call.result_status.value}"
+    if call.outcome.error is not None:
+        return f"{name}: {call.outcome.error.error_class.value}: {call.outcome.error.message}"
+    return f"{name}: {call.outcome.result_status.value}"
 
 
 def outcome_of(call: Invocation) -> GovernedOutcome:
     """Make the exception for a caller of the plain function, for a call that did not run or had no
     time to end.
     """
-    then = as_it_is(call)
-    error_class = call.error.error_class if call.error is not None else None
+    then = call.as_record()
+    error_class = call.outcome.error.error_class if call.outcome.error is not None else None
     common: dict[str, Any] = {
         "records": lambda: (to_result(then), decision_record(then)),
         "error_class": error_class,
         "invocation_id": call.id,
     }
     message = _summary(call)
-    if call.outcome is Outcome.PENDING and call.status is InvocationStatus.NEEDS_INPUT:
+    if (
+        call.outcome.execution is Outcome.PENDING
+        and call.outcome.status is InvocationStatus.NEEDS_INPUT
+    ):
         return ResultRequired(message, arguments=call_input(call), **common)
-    if call.result_status is ResultStatus.PENDING:
-        request_id = call.request.request_id if call.request is not None else ""
+    if call.outcome.result_status is ResultStatus.PENDING:
+        request_id = call.decision.request.request_id if call.decision.request is not None else ""
         if request_id:
             message = f"{message} (request {request_id}; when it is answered, resume({call.id!r}) runs the call)"
         return ApprovalRequired(message, request_id=request_id, **common)

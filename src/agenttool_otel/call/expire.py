@@ -52,10 +52,10 @@ def _close(runtime: Runtime, stored: StoredCall) -> ToolResult:
     request = stored.request
     call = asked_call(runtime, stored, request)
     call.ticket = stored
-    call.validated = True
+    call.inputs.validated = True
 
     def bind(call: Invocation) -> None:
-        call.model_input = call.observable_input = dict(stored.original_arguments)
+        call.inputs.model_input = call.inputs.observable_input = dict(stored.original_arguments)
 
     target = Target(_never, bind, _unchanged)
     runtime.pipeline.paused.take(request.invocation_id)

@@ -1,12 +1,11 @@
-"""One call as data: a small mutable object that walks the phases."""
+"""One call as data: who calls what, its inputs, the decision and the outcome."""
 
 from __future__ import annotations
 
-import copy
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import FrozenInstanceError, dataclass, field, fields, replace
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -50,68 +49,25 @@ from agenttool_otel.values.ids import new_id
 NOT_RUN: Any = object()
 
 NOT_READ: Final[dict[str, Any]] = {}
-"""The observable input of a call whose arguments nothing has normalised yet; told by identity,
+"""The observable input of a call whose arguments nothing has normalised yet; compared by identity,
 never changed.
 """
 
 
 class RedactionEntry(NamedTuple):
-    """Something that was redacted of a call: where and what it was, never a value."""
+    """A redaction: where and what it was, never a value."""
 
     target: str  # arguments, result, error or delivered
     kind: str
     pointer: str  # JSON pointer into the target
-    rule: str  # what found it
+    rule: str  # the detector, contract or policy that found it
     times: int
 
 
-class Decided(NamedTuple):
-    """A verdict that came into force."""
-
-    decision_id: str
-    verdict: Verdict
-    at_ns: int
-
-
 @dataclass(slots=True, eq=False, repr=False)
-class Invocation:
-    """One requested call."""
+class Inputs:
+    """The arguments of a call in their four forms, and who changed them."""
 
-    spec: ToolSpec
-    context: AgentContext
-    native_call_id: str | None = None  # the model's or framework's id of the call
-    id: str = field(default_factory=partial(new_id, "inv"))  # kept across pause and resume
-    resumed: bool = False  # continues after an ask
-    preflight: bool = False  # nobody will run it
-    services: Services | None = None  # who decides and asks; set when the pipeline starts
-    handle: CallHandle | None = None  # while it goes on
-    place: Place | None = None  # its place among calls that belong together
-    executor: Executor | None = None  # where its body runs, where that is not here
-    cancellation: CancelState | None = None  # the request to stop it, if there was one
-    reported: int = 0  # how many progress records it has told
-    # what listeners get of them when its result is handed on
-    told_later: list[Callable[[], None]] | None = None
-    mappings: list[ExternalMapping] = field(default_factory=list)  # native ids of this very call
-    # a change of shared context that it wants, and what became of it
-    modifier: ContextModifier | None = None
-    modified: dict[str, Any] | None = None
-
-    # --- state and time ---
-    status: InvocationStatus = InvocationStatus.PLANNED
-    outcome: Outcome = Outcome.NOT_EXECUTED
-    transitions: list[tuple[InvocationStatus, int]] = field(default_factory=list)
-    created_ns: int = field(default_factory=time.time_ns)
-    t0: float = field(default_factory=time.perf_counter)
-    started_ns: int | None = None
-    ended_ns: int | None = None
-    run_seconds: float | None = None  # how long the tool itself ran, its retries included
-    span: Span = INVALID_SPAN
-    owned: bool = False  # the span is this call's own, not the framework's
-    measured: bool = False  # another instrumentation measures its body
-
-    # --- the four inputs ---
-    call_args: tuple[Any, ...] = ()  # as the caller gave them, later what the executor gets
-    call_kwargs: dict[str, Any] = field(default_factory=dict)
     # JSON arguments as received; never changed
     model_input: dict[str, Any] = field(default_factory=dict)
     # the model input of before a pause, after which a call is bound anew
@@ -126,17 +82,26 @@ class Invocation:
     misfits: frozenset[str] = frozenset()
     # Python arguments by name: what the executor gets
     bound: dict[str, Any] = field(default_factory=dict)
-    # of a Python call: the caller's objects that were copied
-    originals: dict[str, Any] = field(default_factory=dict)
-    internal: dict[str, Any] | None = None  # internal-only arguments that hooks gave
     # who changed the input last, and to what, where that reads as another permission input
     given: tuple[MutationSource, dict[str, Any]] | None = None
     # a framework has validated the arguments and given the normalised ones already
     validated: bool = False
     mutations: list[InputMutation] = field(default_factory=list)  # changes between the inputs
-    edit_note: str | None = None  # what a model is told of a person's changes
+    edit_note: str | None = None  # what a model reads about a person's changes
 
-    # --- permission ---
+
+class Decided(NamedTuple):
+    """A verdict that came into force."""
+
+    decision_id: str
+    verdict: Verdict
+    at_ns: int
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Decision:
+    """What was decided, on which facts, who was asked, and what hooks contributed."""
+
     facts: Facts = field(default_factory=lambda: EMPTY_FACTS)  # facts of the permission input
     verdict: Verdict | None = None  # the decision in force
     decisions: list[Decided] = field(default_factory=list)  # every verdict, oldest first
@@ -144,42 +109,176 @@ class Invocation:
     approval_status: str | None = None
     approval_wait: float | None = None  # seconds between question and answer
     request: ApprovalRequest | None = None  # the approval request that was made
-    claim: Claim | None = None  # the right to run an approved call, once it was taken
-    ticket: StoredCall | None = None  # the stored call that this one continues
-
-    # --- hooks ---
     hints: list[HookHint] = field(default_factory=list)  # hooks' permission hints
     hook_context: list[dict[str, Any]] = field(default_factory=list)
     hook_records: list[HookRecord] = field(default_factory=list)  # what hooks did
     hook_state: HookState | None = None  # the hook runner's own notes on this call
-    happened: Happened | None = None  # its entry in the session's history
-    # what hooks looked up, by hook id
-    resources: dict[str, Mapping[str, Any]] = field(default_factory=dict)
 
-    # --- result ---
+    @property
+    def decision_id(self) -> str:
+        """Id of the decision in force, or an empty string before any."""
+        return self.decisions[-1].decision_id if self.decisions else ""
+
+    def take(self, verdict: Verdict) -> None:
+        """Bring a verdict into force."""
+        self.verdict = verdict
+        self.decisions.append(Decided(new_id("perm"), verdict, time.time_ns()))
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class CallOutcome:
+    """How far a call came and what became of it, without the content of its result."""
+
+    status: InvocationStatus = InvocationStatus.PLANNED
+    execution: Outcome = Outcome.NOT_EXECUTED
+    transitions: list[tuple[InvocationStatus, int]] = field(default_factory=list)
+    started_ns: int | None = None
+    ended_ns: int | None = None
+    run_seconds: float | None = None  # how long the tool itself ran, its retries included
+    attempts: int = 0  # how often the tool was run
     result_status: ResultStatus = ResultStatus.SYNTHETIC_ERROR
     error: ToolError | None = None
-    flaw: ToolError | None = None  # what went wrong with the result of a tool that returned
+    result_error: ToolError | None = None  # what is wrong with the result of a tool that returned
+    abort_reason: str | None = None
     # deliverables that the result names
     artifact_refs: list[dict[str, Any]] = field(default_factory=list)
     # where the output misses its schema, once that was looked at
     schema_errors: list[str] | None = None
+    size: int | None = None  # bytes of the result, when known
+    items: int | None = None  # items of a stream
+    persistence: ResultPersistence | None = None
+    redaction_state: RedactionState = RedactionState.NONE
+    redactions: list[RedactionEntry] = field(default_factory=list)
+    modified: dict[str, Any] | None = None  # what became of a change of shared context
+    made_result_id: str = ""
+
+    @property
+    def reported_error(self) -> ToolError | None:
+        """The error in a result, a span and events: of the call, or of its result."""
+        if self.error is not None or self.result_error is None:
+            return self.error
+        # a post hook that failed is no fault of the result
+        if self.result_error.error_class is ErrorClass.POST_HOOK_FAILED:
+            return None
+        return self.result_error
+
+    @property
+    def strategy(self) -> PersistenceStrategy:
+        """How the result's bytes are kept."""
+        return self.persistence.strategy if self.persistence else PersistenceStrategy.INLINE
+
+    @property
+    def result_id(self) -> str:
+        """Id of the result, made when first asked for."""
+        if not self.made_result_id:
+            self.made_result_id = new_id("result")
+        return self.made_result_id
+
+
+_OUTCOME_FIELDS: Final = tuple(each.name for each in fields(CallOutcome))
+
+
+class EndedOutcome(CallOutcome):
+    """The outcome of a call that ended or waits: nothing changes it any more."""
+
+    __slots__ = ("_frozen",)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if hasattr(self, "_frozen"):
+            raise FrozenInstanceError(f"the call has ended: {name} can't be set")
+        object.__setattr__(self, name, value)
+
+    @classmethod
+    def of(cls, outcome: CallOutcome) -> EndedOutcome:
+        """Return an outcome as it is now."""
+        _ = outcome.result_id  # made when first asked for, and the same in every record
+        ended = cls(**{name: getattr(outcome, name) for name in _OUTCOME_FIELDS})
+        # a batch appends to the call's own list when it hands results on
+        ended.transitions = list(outcome.transitions)
+        ended._frozen = True  # type: ignore[attr-defined]
+        return ended
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class CallRecord:
+    """What there is to record of a call: its identity, and the parts that become records.
+
+    It holds no result and nothing that only the running process needs, so that it can outlive
+    the call.
+    """
+
+    spec: ToolSpec
+    context: AgentContext
+    native_call_id: str | None = None  # the model's or framework's id of the call
+    id: str = field(default_factory=partial(new_id, "inv"))  # kept across pause and resume
+    resumed: bool = False  # continues after an ask
+    preflight: bool = False  # nobody will run it
+    mappings: list[ExternalMapping] = field(default_factory=list)  # native ids of this very call
+    place: Place | None = None  # its place among calls that belong together
+    created_ns: int = field(default_factory=time.time_ns)
+    span: Span = INVALID_SPAN
+    cancellation: CancelState | None = None  # the request to stop it, if there was one
+
+    inputs: Inputs = field(default_factory=Inputs)
+    decision: Decision = field(default_factory=Decision)
+    outcome: CallOutcome = field(default_factory=CallOutcome)
+
+    @property
+    def policy_tool(self) -> dict[str, Any]:
+        """``input.tool`` of this call."""
+        spec = self.spec
+        if spec.safety.static:
+            return spec.policy_tool
+        facts = spec.safety_facts(self.inputs.permission_input, self.decision.facts)
+        return {**spec.policy_tool, **facts}
+
+
+_RECORD_FIELDS: Final = tuple(each.name for each in fields(CallRecord))
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Invocation(CallRecord):
+    """One requested call on its way: its record so far, and what only this process needs of it."""
+
+    # --- who runs it ---
+    services: Services | None = None  # who decides and asks; set when the pipeline starts
+    handle: CallHandle | None = None  # while it goes on
+    executor: Executor | None = None  # where its body runs, where that is not here
+    claim: Claim | None = None  # the right to run an approved call, once it was taken
+    ticket: StoredCall | None = None  # the stored call that this one continues
+    happened: Happened | None = None  # its entry in the session's history
+    # what hooks looked up, by hook id
+    resources: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    # --- telemetry ---
+    t0: float = field(default_factory=time.perf_counter)
+    owned: bool = False  # the span is this call's own, not the framework's
+    measured: bool = False  # another instrumentation measures its body
+    reported: int = 0  # how many progress records it has emitted
+    # what listeners get of them when its result is handed on
+    held_progress: list[Callable[[], None]] | None = None
+    result_recorded: bool = False  # whether the event of its result was emitted
+
+    # --- Python arguments ---
+    call_args: tuple[Any, ...] = ()  # as the caller gave them, later what the executor gets
+    call_kwargs: dict[str, Any] = field(default_factory=dict)
+    # of a Python call: the caller's objects that were copied
+    originals: dict[str, Any] = field(default_factory=dict)
+    internal: dict[str, Any] | None = None  # internal-only arguments that hooks gave
+
+    # --- content of the result ---
     # what the tool (or a control-flow signal) raised, re-raised unmodified
     exception: BaseException | None = None
     value: Any = NOT_RUN  # native return value; ``ran`` tells whether there is one
     delivered: Any = NOT_RUN  # what the caller of the plain function gets
     preview: Any = NOT_RUN  # what a model gets, where that is less
-    attempts: int = 0  # how often the tool was run
-    abort_reason: str | None = None
-    size: int | None = None  # bytes of the result, when known
-    items: int | None = None  # items of a stream
     kept: Kept | StreamOutcome | None = None  # what was done to keep the result
-    persistence: ResultPersistence | None = None
-    tap: StreamTap | None = None  # what watches the items of a stream, where somebody needs them
-    # told each item of a stream that the session has to remember
+    tap: StreamTap | None = None  # what watches the items of a stream, where that is needed
+    # called with each item of a stream that the session has to remember
     item_seen: Callable[[Any], None] | None = None
-    redaction_state: RedactionState = RedactionState.NONE
-    redactions: list[RedactionEntry] = field(default_factory=list)
+    modifier: ContextModifier | None = None  # a change of shared context that it wants
+
+    # --- redaction ---
     # the permission input, the arguments and the pointers by which the call's own secrets were
     # looked for; their mask
     argument_mask: (
@@ -187,8 +286,6 @@ class Invocation:
     ) = None
     # the permission input redacted, with the input and the pointers that it was redacted by
     redacted_input: tuple[dict[str, Any], tuple[str, ...], Redacted] | None = None
-    _result_id: str = ""
-    told: bool = False  # that there is a result was told
 
     @property
     def in_charge(self) -> Services:
@@ -203,54 +300,30 @@ class Invocation:
         return self.value is not NOT_RUN
 
     @property
-    def policy_tool(self) -> dict[str, Any]:
-        """``input.tool`` of this call."""
-        tool, facts = self.spec.policy_tool, self.spec.safety_facts
-        return (
-            tool
-            if self.spec.safety.static
-            else {**tool, **facts(self.permission_input, self.facts)}
-        )
-
-    @property
     def model_value(self) -> Any:
         """What a model gets of the result."""
         return self.delivered if self.preview is NOT_RUN else self.preview
 
     @property
-    def reported_error(self) -> ToolError | None:
-        """What a result, a span and events give as the error: of the call, or of its result."""
-        hook = self.flaw is not None and self.flaw.error_class is ErrorClass.POST_HOOK_FAILED
-        return self.error if self.error is not None or hook else self.flaw
-
-    @property
     def result_pointers(self) -> tuple[str, ...]:
         """Which places of the result are redacted, by the tool's contract and by the decision."""
-        obliged = self.verdict.redact_result if self.verdict is not None else ()
+        verdict = self.decision.verdict
+        obliged = verdict.redact_result if verdict is not None else ()
         return (*self.spec.redact_result, *(pointer for pointer in obliged if pointer != DETECTED))
 
     @property
     def must_redact(self) -> bool:
         """Whether the contract or the decision wants the result redacted."""
-        obliged = self.verdict is not None and bool(self.verdict.redact_result)
-        return self.spec.permission.redaction_required or obliged or bool(self.spec.redact_result)
+        verdict = self.decision.verdict
+        if verdict is not None and verdict.redact_result:
+            return True
+        return self.spec.permission.redaction_required or bool(self.spec.redact_result)
 
-    @property
-    def decision_id(self) -> str:
-        """Id of the decision in force, or an empty string before any."""
-        return self.decisions[-1].decision_id if self.decisions else ""
-
-    @property
-    def strategy(self) -> PersistenceStrategy:
-        """How the result's bytes are kept."""
-        return self.persistence.strategy if self.persistence else PersistenceStrategy.INLINE
-
-    @property
-    def result_id(self) -> str:
-        """Id of the result, made when first asked for."""
-        if not self._result_id:
-            self._result_id = new_id("result")
-        return self._result_id
+    def as_record(self) -> CallRecord:
+        """Return the call as it is now, once it ended or waits: its outcome is frozen."""
+        record = CallRecord(**{name: getattr(self, name) for name in _RECORD_FIELDS})
+        record.outcome = EndedOutcome.of(self.outcome)
+        return record
 
     def second_part(self) -> Invocation:
         """Return the same invocation for its second part: another span and result, the same id,
@@ -258,33 +331,35 @@ class Invocation:
 
         The first part's envelope was handed out and must not change any more.
         """
-        second = copy.copy(self)
-        second._result_id = ""
-        second.told = False
-        second.transitions = list(self.transitions)
-        second.decisions = list(self.decisions)
-        second.redactions = list(self.redactions)
-        second.resumed = True
-        second.t0 = time.perf_counter()
-        second.ended_ns = None
-        return second
+        outcome = replace(
+            self.outcome,
+            transitions=list(self.outcome.transitions),
+            redactions=list(self.outcome.redactions),
+            ended_ns=None,
+            made_result_id="",
+        )
+        return replace(
+            self,
+            resumed=True,
+            t0=time.perf_counter(),
+            result_recorded=False,
+            inputs=replace(self.inputs),
+            decision=replace(self.decision, decisions=list(self.decision.decisions)),
+            outcome=outcome,
+        )
 
     def enter(self, status: InvocationStatus) -> None:
-        """Change the state and remember when; what a paused call goes through again was entered
-        before.
-        """
-        self.status = status
-        if (
-            self.ticket is None
-            or self.approval is not None
-            or all(status is not entered for entered, _ in self.transitions)
-        ):
-            self.transitions.append((status, time.time_ns()))
+        """Change the state and remember when.
 
-    def decide(self, verdict: Verdict) -> None:
-        """Take a believed verdict into force."""
-        self.verdict = verdict
-        self.decisions.append(Decided(new_id("perm"), verdict, time.time_ns()))
+        A resumed call walks through states again that it entered before its pause: these are
+        not recorded twice.
+        """
+        outcome = self.outcome
+        outcome.status = status
+        walks_again = self.ticket is not None and self.decision.approval is None
+        if walks_again and any(status is entered for entered, _ in outcome.transitions):
+            return
+        outcome.transitions.append((status, time.time_ns()))
 
     def fail(
         self,
@@ -297,6 +372,6 @@ class Invocation:
         """End the call with an error; its message is for people and holds no argument or result
         content.
         """
-        self.error = ToolError.of(error_class, message, **details)
-        self.result_status = result
+        self.outcome.error = ToolError.of(error_class, message, **details)
+        self.outcome.result_status = result
         self.enter(status)

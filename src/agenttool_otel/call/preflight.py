@@ -86,14 +86,14 @@ def next_outcome_step(evaluation: Mapping[str, Any] | None) -> str | None:
 
 def preflight_of(call: Invocation) -> Preflight:
     """Make the preflight answer of a call that was only decided."""
-    verdict = call.verdict
+    verdict = call.decision.verdict
     behavior = verdict.behavior if verdict is not None else Behavior.DENY
     alternatives = verdict.alternatives if verdict is not None else ()
     return Preflight(
         tool_id=call.spec.tool_id,
         behavior=behavior,
         decision=decision_record(call),
-        error=call.error,
+        error=call.outcome.error,
         alternatives=tuple(alternatives),
         requires_confirmation=behavior is Behavior.ASK,
         evaluation=dict(call.context.evaluation) if call.context.evaluation else None,
@@ -107,10 +107,10 @@ def _next_step(
     step = None if behavior is Behavior.ALLOW else next_outcome_step(call.context.evaluation)
     if step is not None:
         return step
-    if call.error is not None and call.error.error_class in _UNAVAILABLE:
-        return _UNAVAILABLE[call.error.error_class]
-    if call.error is not None and call.verdict is None:
-        return f"correct the arguments: {call.error.message}"
+    if call.outcome.error is not None and call.outcome.error.error_class in _UNAVAILABLE:
+        return _UNAVAILABLE[call.outcome.error.error_class]
+    if call.outcome.error is not None and call.decision.verdict is None:
+        return f"correct the arguments: {call.outcome.error.message}"
     if behavior is Behavior.ALLOW:
         return "call it"
     if alternatives:

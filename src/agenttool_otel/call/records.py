@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from agenttool_otel.call.invocation import Decided, Invocation
+from agenttool_otel.call.invocation import CallRecord, Decided
 from agenttool_otel.call.scheduler_facts import scheduler_facts
 from agenttool_otel.names import InvocationStatus, Outcome, PolicyMode, TrustLevel
 from agenttool_otel.policy.types import Verdict
@@ -24,21 +24,21 @@ from agenttool_otel.values.canonical import keyed_digest
 from agenttool_otel.values.policy_value import decided_form
 
 
-def decision_record(call: Invocation) -> PermissionDecision | None:
+def decision_record(call: CallRecord) -> PermissionDecision | None:
     """Build the permission_decision record of the decision in force."""
-    return _decision(call, call.decisions[-1]) if call.decisions else None
+    return _decision(call, call.decision.decisions[-1]) if call.decision.decisions else None
 
 
-def decision_records(call: Invocation) -> list[PermissionDecision]:
+def decision_records(call: CallRecord) -> list[PermissionDecision]:
     """Build the permission_decision record of every decision, oldest first."""
-    return [_decision(call, decided) for decided in call.decisions]
+    return [_decision(call, decided) for decided in call.decision.decisions]
 
 
 _PASSED: Final = ("classifier", "pending_classifier_check", "content_blocks", "accept_feedback")
 """What a policy or an approver may say that only the record of the decision repeats."""
 
 
-def _decision(call: Invocation, decided: Decided) -> PermissionDecision:
+def _decision(call: CallRecord, decided: Decided) -> PermissionDecision:
     enforced, verdict = decided.verdict, decided.verdict
     if verdict.mode is PolicyMode.SHADOW and verdict.shadow is not None:
         verdict = verdict.shadow  # what was decided; that it did not bind is another fact
@@ -64,7 +64,7 @@ def _decision(call: Invocation, decided: Decided) -> PermissionDecision:
         updated_input_ref=None
         if verdict.updated_input is None
         else keyed_digest(verdict.updated_input),
-        user_modified=any(m.source_type == "permission_prompt" for m in call.mutations),
+        user_modified=any(m.source_type == "permission_prompt" for m in call.inputs.mutations),
         suggested_updates=list(verdict.suggested_updates),
         blocked_path=verdict.blocked_path,
         alternatives=list(verdict.alternatives),
@@ -80,69 +80,74 @@ def _decision(call: Invocation, decided: Decided) -> PermissionDecision:
     )
 
 
-def call_input(call: Invocation) -> dict[str, Any]:
+def call_input(call: CallRecord) -> dict[str, Any]:
     """Return what the executor gets, or got, as JSON data: without what no model may produce, nor
     plumbing.
     """
     parameters = call.spec.parameters
     # what nobody gave, a default, was decided as well; a framework's adapter binds what it injects
     # too
-    bound = call.bound if parameters is None else parameters.flatten(call.bound)
-    given = {name: value for name, value in bound.items() if name in call.permission_input}
-    return {**call.permission_input, **decided_form(given, call.permission_input)}
+    bound = call.inputs.bound if parameters is None else parameters.flatten(call.inputs.bound)
+    given = {name: value for name, value in bound.items() if name in call.inputs.permission_input}
+    return {**call.inputs.permission_input, **decided_form(given, call.inputs.permission_input)}
 
 
 def invocation_record(
-    call: Invocation, *, show: Callable[[Any], Any] | None = None
+    call: CallRecord, *, show: Callable[[Any], Any] | None = None
 ) -> InvocationRecord:
     """Build the tool_invocation record; with the four inputs as what redacts shows them, or with
     their digests.
     """
+    inputs = call.inputs
+    forms = {
+        "model_input": inputs.model_input if inputs.received is None else inputs.received,
+        "observable_input": inputs.observable_input,
+        "permission_input": inputs.permission_input,
+    }
+    # a call that did not get so far has no call input: nothing was, or will be, executed
+    if (
+        call.outcome.execution is Outcome.EXECUTED
+        or call.outcome.status is InvocationStatus.NEEDS_INPUT
+    ):
+        forms["call_input"] = call_input(call)
     shown: dict[str, Any] = {}
-    for name in ("model_input", "observable_input", "permission_input"):
-        value = getattr(call, name)
-        if name == "model_input" and call.received is not None:
-            value = call.received
+    for name, value in forms.items():
         shown[f"{name}_ref"] = keyed_digest(value)
         if show is not None:
             shown[name] = show(value)
-    # a call that did not get so far has no call input: nothing was, or will be, executed
-    if call.outcome is Outcome.EXECUTED or call.status is InvocationStatus.NEEDS_INPUT:
-        given = call_input(call)
-        shown["call_input_ref"] = keyed_digest(given)
-        if show is not None:
-            shown["call_input"] = show(given)
-    if call.mutations:
-        shown["mutation_refs"] = [mutation.mutation_id for mutation in call.mutations]
+    if call.inputs.mutations:
+        shown["mutation_refs"] = [mutation.mutation_id for mutation in call.inputs.mutations]
     return InvocationRecord(
         invocation_id=call.id,
         tool_id=call.spec.tool_id,
         surface_id=call.context.surface,
         native_call_id=call.native_call_id,
-        status=call.status,
+        status=call.outcome.status,
         actor_ref=shown_id(call.context.actor) or None,
         runtime_refs=[f"session:{shown_id(call.context.session_id)}"]
         if call.context.session_id
         else [],
-        permission_decision_refs=[decided.decision_id for decided in call.decisions],
-        hook_refs=[record.hook_id for record in call.hook_records],
-        artifact_refs=call.artifact_refs,
+        permission_decision_refs=[decided.decision_id for decided in call.decision.decisions],
+        hook_refs=[record.hook_id for record in call.decision.hook_records],
+        artifact_refs=call.outcome.artifact_refs,
         telemetry_refs=trace_refs(call.span),
         scheduler=scheduler_facts(call),
         cancellation=cancellation_record(call),
         external_mappings=mappings_of(call),
         scheduler_policy_ref=call.place.policy if call.place is not None else None,
-        approval_request_ref=call.request.request_id if call.request else None,
-        status_transitions=[StatusTransition(status=s, at=_time(at)) for s, at in call.transitions],
+        approval_request_ref=call.decision.request.request_id if call.decision.request else None,
+        status_transitions=[
+            StatusTransition(status=s, at=_time(at)) for s, at in call.outcome.transitions
+        ],
         created_at=_time(call.created_ns),
-        started_at=_time(call.started_ns) if call.started_ns else None,
-        ended_at=_time(call.ended_ns) if call.ended_ns else None,
+        started_at=_time(call.outcome.started_ns) if call.outcome.started_ns else None,
+        ended_at=_time(call.outcome.ended_ns) if call.outcome.ended_ns else None,
         **references(call),
         **shown,
     )
 
 
-def mappings_of(call: Invocation) -> list[ExternalMapping]:
+def mappings_of(call: CallRecord) -> list[ExternalMapping]:
     """Return the native ids of a call; the model's own id of it makes one where nobody gave it."""
     if not call.native_call_id or any(one.source == "function_calling" for one in call.mappings):
         return call.mappings
@@ -150,7 +155,7 @@ def mappings_of(call: Invocation) -> list[ExternalMapping]:
     return [own, *call.mappings]
 
 
-def cancellation_record(call: Invocation) -> dict[str, Any] | None:
+def cancellation_record(call: CallRecord) -> dict[str, Any] | None:
     """Return the facts of a request to stop the call, each apart."""
     if (state := call.cancellation) is None:
         return None
@@ -168,48 +173,56 @@ def cancellation_record(call: Invocation) -> dict[str, Any] | None:
     }
 
 
-def references(call: Invocation) -> dict[str, list[str]]:
+def references(call: CallRecord) -> dict[str, list[str]]:
     """Return the policies behind a call, and what of the approval log proves who was asked and what
     they said.
     """
     policies = (
-        [policy_ref(call.verdict)] if call.verdict is not None and call.verdict.engine else []
+        [policy_ref(call.decision.verdict)]
+        if call.decision.verdict is not None and call.decision.verdict.engine
+        else []
     )
-    evidence = [f"approval_log:{call.request.request_id}"] if call.request is not None else []
+    evidence = (
+        [f"approval_log:{call.decision.request.request_id}"]
+        if call.decision.request is not None
+        else []
+    )
     return {"policy_refs": policies, "evidence_refs": evidence}
 
 
-def result_facts(call: Invocation) -> dict[str, Any]:
+def result_facts(call: CallRecord) -> dict[str, Any]:
     """Return the fields of a call's result that are the same whether content is shown or not."""
     return {
-        "result_id": call.result_id,
+        "result_id": call.outcome.result_id,
         "invocation_id": call.id,
-        "status": call.result_status,
-        "is_error": call.reported_error is not None,
+        "status": call.outcome.result_status,
+        "is_error": call.outcome.reported_error is not None,
         "input_mutations": input_mutations(call),
         "trust": trust(call),
-        "persistence_refs": [call.persistence.decision_id] if call.persistence is not None else [],
-        "redaction_state": call.redaction_state,
+        "persistence_refs": [call.outcome.persistence.decision_id]
+        if call.outcome.persistence is not None
+        else [],
+        "redaction_state": call.outcome.redaction_state,
         "external_mappings": mappings_of(call) or None,
-        "abort_reason": call.abort_reason,
-        "context_modifier": call.modified,
-        "created_at": _time(call.ended_ns or call.created_ns),
+        "abort_reason": call.outcome.abort_reason,
+        "context_modifier": call.outcome.modified,
+        "created_at": _time(call.outcome.ended_ns or call.created_ns),
         **references(call),
     }
 
 
-def input_mutations(call: Invocation) -> list[dict[str, Any]] | None:
+def input_mutations(call: CallRecord) -> list[dict[str, Any]] | None:
     """Return who changed which fields of the input: ids and places, never values."""
     fields = {"mutation_id", "source_type", "source_ref", "changed_fields"}
     return [
         change.model_dump(mode="json", exclude_none=True, include=fields)
-        for change in call.mutations
+        for change in call.inputs.mutations
     ] or None
 
 
-def trust(call: Invocation) -> dict[str, str] | None:
+def trust(call: CallRecord) -> dict[str, str] | None:
     """Say whether others may have written what a tool returned, and why."""
-    if call.outcome is not Outcome.EXECUTED:
+    if call.outcome.execution is not Outcome.EXECUTED:
         return None
     closed = call.spec.safety.open_world is False
     level = TrustLevel.TRUSTED if closed else TrustLevel.UNTRUSTED

@@ -78,9 +78,9 @@ class _Going(NamedTuple):
         own objects.
         """
         call = self.call
-        if self.paused is None or call.claim is not None or call.request is None:
+        if self.paused is None or call.claim is not None or call.decision.request is None:
             return
-        if call.request.status is ApprovalStatus.APPROVED:
+        if call.decision.request.status is ApprovalStatus.APPROVED:
             runtime.pipeline.paused.put_back(call.id, self.paused)
 
 
@@ -128,7 +128,7 @@ def continue_stored(call: Invocation, stored: StoredCall) -> None:
     call.context = asking_context(stored.context)
     call.resumed = True
     recall(call, stored.context)
-    call.request, call.ticket = stored.request, stored
+    call.decision.request, call.ticket = stored.request, stored
 
 
 def _through_this_door(target: Target, name: str, asynchronous: bool) -> Target:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from agenttool_otel.call.invocation import Invocation
+from agenttool_otel.call.invocation import CallRecord, Invocation
 from agenttool_otel.names import ContextModifierPolicy, InvocationStatus, ResultStatus
 from agenttool_otel.values.inspection import short_name
 
@@ -17,19 +17,19 @@ _STATES: Final = {
 }
 
 
-def safety_of(call: Invocation) -> dict[str, bool]:
+def safety_of(call: CallRecord) -> dict[str, bool]:
     """Return the safety facts of a call, for its very input."""
     if call.spec.safety.static:
         return {name: call.spec.policy_tool[name] for name in _SAFETY}
-    return call.spec.safety_facts(call.permission_input, call.facts)
+    return call.spec.safety_facts(call.inputs.permission_input, call.decision.facts)
 
 
-def exclusive(call: Invocation) -> bool:
+def exclusive(call: CallRecord) -> bool:
     """Return whether a call has to be alone in its turn."""
     return call.spec.exclusive or not safety_of(call)["concurrency_safe"]
 
 
-def locks_of(call: Invocation) -> frozenset[str]:
+def locks_of(call: CallRecord) -> frozenset[str]:
     """Return the names of what a call holds while it runs."""
     locks = call.spec.locks if call.place is None else call.spec.locks | call.place.locks
     if call.spec.exclusive:
@@ -37,14 +37,16 @@ def locks_of(call: Invocation) -> frozenset[str]:
     return locks
 
 
-def scheduler_facts(call: Invocation) -> dict[str, Any]:
+def scheduler_facts(call: CallRecord) -> dict[str, Any]:
     """Return the ``scheduler`` object of an invocation record."""
     interface, state = call.spec.interface, None
     if call.place is not None:
-        state = _STATES.get(call.status, "completed")
-        if call.result_status is ResultStatus.DISCARDED:
+        state = _STATES.get(call.outcome.status, "completed")
+        if call.outcome.result_status is ResultStatus.DISCARDED:
             state = "discarded"
-        elif call.transitions and call.transitions[-1][0] is InvocationStatus.YIELDED:
+        elif (
+            call.outcome.transitions and call.outcome.transitions[-1][0] is InvocationStatus.YIELDED
+        ):
             state = "yielded"
     return {
         **{f"is_{name}": value for name, value in safety_of(call).items()},
@@ -63,7 +65,7 @@ def settle_modifier(
     batch's end.
     """
     stated = getattr(call.spec.interface, "context_modifier_policy", None)
-    if call.modifier is None or call.modified is not None:
+    if call.modifier is None or call.outcome.modified is not None:
         return
     reason = ""
     if stated == "refuse":
@@ -81,4 +83,4 @@ def settle_modifier(
             call.modifier.apply()
         except Exception as error:
             reason = f"it failed: {short_name(error)}"
-    call.modified = {"applied": False, "reason": reason} if reason else {"applied": True}
+    call.outcome.modified = {"applied": False, "reason": reason} if reason else {"applied": True}

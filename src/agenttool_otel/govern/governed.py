@@ -362,9 +362,9 @@ class _Calls:
             bind_python(call)
         except Exception:
             return False  # it is refused on its own, with the reason
-        observed = call.observable_input
+        observed = call.inputs.observable_input
         if observed is NOT_READ:
-            observed = call.model_input
+            observed = call.inputs.model_input
         defaults = spec.parameters.defaults if spec.parameters is not None else {}
         return passing.take(self.tool, observed, defaults)
 

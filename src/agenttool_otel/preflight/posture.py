@@ -215,7 +215,7 @@ def planned_input(
         arguments if arguments is not None else _plain(runtime, tool, context),
         context,
     )
-    if call.verdict is None:
+    if call.decision.verdict is None:
         return None
     document: dict[str, Any] = {**policy_input(call, runtime.sessions.of(context))}
     document["invocation"]["attempt"] = 1  # it is decided by now

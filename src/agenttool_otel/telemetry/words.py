@@ -1,6 +1,4 @@
-"""Which attributes say which fields, and what an event says in the fields of the standard's
-records.
-"""
+"""What an event holds, in the fields of the standard's records."""
 
 from __future__ import annotations
 
@@ -9,30 +7,57 @@ from typing import Any, Final
 
 from agenttool_otel.names import Attr, GenAI
 from agenttool_otel.records.base import JsonObject
-from agenttool_otel.values.tables import load_table
 
-WORDS: Final[dict[str, dict[str, str]]] = {
-    kind: {
-        getattr(holder, name): word
-        for holder in (GenAI, Attr)
-        for name, word in table.get(holder.__name__, {}).items()
-    }
-    for kind, table in load_table(__package__, "words.json").items()
+_RECORD_FIELDS: Final[Mapping[str, str]] = {
+    Attr.PERMISSION_BEHAVIOR: "behavior",
+    Attr.PERMISSION_SOURCE: "source",
+    Attr.PERMISSION_DECISION_ID: "decision_id",
+    Attr.PERMISSION_RULES: "rule_refs",
+    Attr.PERMISSION_REASON_TYPE: "reason.type",
+    Attr.PERMISSION_RULE: "reason.rule_ref",
+    Attr.PERMISSION_REASON_MESSAGE: "reason.message",
+    Attr.INVOCATION_STATUS: "status",
+    Attr.RESULT_STATUS: "status",
+    Attr.PROGRESS_STATUS: "status",
+    Attr.PROGRESS_SEQUENCE: "sequence",
+    Attr.PROGRESS_PERCENT: "percent",
+    Attr.ERROR_CODE: "error_code",
+    Attr.ERROR_RECOVERABILITY: "recoverability",
+    Attr.ERROR_NATIVE_TYPE: "native_error_ref",
+    Attr.ABORT_REASON: "abort_reason",
+    Attr.HOOK_ID: "hook_id",
+    Attr.HOOK_EVENT: "hook_event",
+    Attr.MUTATION_ID: "mutation_id",
+    Attr.MUTATION_SOURCE: "source_type",
+    Attr.MUTATION_SOURCE_REF: "source_ref",
+    Attr.MUTATION_CHANGED_FIELDS: "changed_fields",
+    Attr.MUTATION_DIGEST_FROM: "from_input_ref",
+    Attr.MUTATION_DIGEST_TO: "to_input_ref",
+    Attr.RESULT_PERSISTENCE: "strategy",
+    Attr.RESULT_SIZE_BYTES: "original_size_bytes",
+    Attr.RESULT_PREVIEW_SIZE_BYTES: "preview_size_bytes",
+    Attr.REDACTION_STATE: "redaction_state",
+    Attr.SURFACE_ID: "surface_id",
+    GenAI.ERROR_TYPE: "error_class",
 }
-"""By what is told of (``record``: what an event says of any), each attribute with the field that it
-says.
+"""The field of a record that an attribute repeats; ``reason.type`` is the member ``type`` of the
+object ``reason``.
 """
-_WORDS: Final = WORDS["record"]
 
 
 def standard_words(attributes: Mapping[str, Any]) -> JsonObject:
-    """Return what an event says in the fields of the standard's records."""
-    said: JsonObject = {}
+    """Return an event's attributes as fields of the standard's records.
+
+    Args:
+        attributes: by name; those that no record has are left out.
+    """
+    found: JsonObject = {}
     for name, value in attributes.items():
-        if (path := _WORDS.get(name)) is not None:
-            first, _, rest = path.partition(".")
-            if rest:
-                said.setdefault(first, {})[rest] = value
-            else:
-                said[first] = value
-    return said
+        if name not in _RECORD_FIELDS:
+            continue
+        parent, _, member = _RECORD_FIELDS[name].partition(".")
+        if member:
+            found.setdefault(parent, {})[member] = value
+        else:
+            found[parent] = value
+    return found

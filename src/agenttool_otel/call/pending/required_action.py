@@ -34,7 +34,7 @@ def action_of(call: Invocation) -> RequiredAction:
         tool_name=call.spec.name,
         arguments=call_input(call),
         native_call_id=call.native_call_id,
-        since=datetime.fromtimestamp(call.transitions[-1][1] / 1e9, UTC),
+        since=datetime.fromtimestamp(call.outcome.transitions[-1][1] / 1e9, UTC),
         actor_id=call.context.actor,
         tenant=call.context.tenant,
         session_id=call.context.session_id,

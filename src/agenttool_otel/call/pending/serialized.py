@@ -9,7 +9,7 @@ arguments, which no executor elsewhere gets either.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any
 
 from pydantic import TypeAdapter
 
@@ -22,14 +22,6 @@ from agenttool_otel.names import InvocationStatus, RedactionState
 from agenttool_otel.policy.types import Verdict
 from agenttool_otel.records import HookRecord, InputMutation
 from agenttool_otel.telemetry.telemetry import context_of
-
-_AS_IT_IS: Final = (
-    "observable_input",
-    "permission_input",
-    "approval",
-    "approval_status",
-    "approval_wait",
-)
 
 
 @lru_cache(maxsize=1)
@@ -81,48 +73,63 @@ def recall(call: Invocation, stored: dict[str, Any]) -> Invocation:
 def _past(call: Invocation) -> dict[str, Any]:
     dump = _verdicts().dump_python
     return {
-        "model_input": call.model_input,
-        "decisions": [[ref, dump(verdict, mode="json"), at] for ref, verdict, at in call.decisions],
+        "model_input": call.inputs.model_input,
+        "decisions": [
+            [ref, dump(verdict, mode="json"), at] for ref, verdict, at in call.decision.decisions
+        ],
         # where a person's answer lets a call run, it is the last decision, and the policy's ask
         # stays the verdict
         "verdict": next(
-            (at for at, decided in enumerate(call.decisions) if decided.verdict is call.verdict), -1
+            (
+                at
+                for at, decided in enumerate(call.decision.decisions)
+                if decided.verdict is call.decision.verdict
+            ),
+            -1,
         ),
         "created_ns": call.created_ns,
-        "transitions": [[str(status), at] for status, at in call.transitions],
-        "mutations": [record.to_json_object() for record in call.mutations],
-        "hook_records": [record.to_json_object() for record in call.hook_records],
+        "transitions": [[str(status), at] for status, at in call.outcome.transitions],
+        "mutations": [record.to_json_object() for record in call.inputs.mutations],
+        "hook_records": [record.to_json_object() for record in call.decision.hook_records],
     }
 
 
 def _recall(call: Invocation, past: dict[str, Any]) -> None:
     read = _verdicts().validate_python
-    call.received = past["model_input"]
-    call.decisions = [
+    call.inputs.received = past["model_input"]
+    call.decision.decisions = [
         Decided(str(ref), read(verdict), int(at)) for ref, verdict, at in past["decisions"]
     ]
     call.created_ns = int(past["created_ns"])
-    call.transitions = [(InvocationStatus(status), int(at)) for status, at in past["transitions"]]
-    call.mutations = [InputMutation.from_json_object(record) for record in past["mutations"]]
-    call.hook_records = [HookRecord.from_json_object(record) for record in past["hook_records"]]
+    call.outcome.transitions = [
+        (InvocationStatus(status), int(at)) for status, at in past["transitions"]
+    ]
+    call.inputs.mutations = [InputMutation.from_json_object(record) for record in past["mutations"]]
+    call.decision.hook_records = [
+        HookRecord.from_json_object(record) for record in past["hook_records"]
+    ]
 
 
 def pack(call: Invocation) -> dict[str, Any]:
     """Return what is stored of a call beside its arguments, as JSON data; it holds content and has
     to be sealed.
     """
-    state = call.hook_state
+    state = call.decision.hook_state
     return {
         **stored_context(call),
         "tool_name": call.spec.name,
         "call": {
             **_past(call),
-            **{name: getattr(call, name) for name in _AS_IT_IS},
-            "hook_context": list(call.hook_context),
+            "observable_input": call.inputs.observable_input,
+            "permission_input": call.inputs.permission_input,
+            "approval": call.decision.approval,
+            "approval_status": call.decision.approval_status,
+            "approval_wait": call.decision.approval_wait,
+            "hook_context": list(call.decision.hook_context),
             "hook_messages": list(state.messages) if state is not None else [],
-            "redaction_state": str(call.redaction_state),
-            "edit_note": call.edit_note,
-            "redactions": [list(entry) for entry in call.redactions],
+            "redaction_state": str(call.outcome.redaction_state),
+            "edit_note": call.inputs.edit_note,
+            "redactions": [list(entry) for entry in call.outcome.redactions],
         },
     }
 
@@ -142,16 +149,21 @@ def unpack(
 
 def _restore(call: Invocation, data: dict[str, Any]) -> None:
     _recall(call, data)
-    call.model_input = data["model_input"]
-    for name in _AS_IT_IS:
-        setattr(call, name, data[name])
-    call.verdict = call.decisions[data["verdict"]].verdict if call.decisions else None
-    call.edit_note = data.get("edit_note")
-    call.hook_context = list(data["hook_context"])
+    call.inputs.model_input = data["model_input"]
+    call.inputs.observable_input = data["observable_input"]
+    call.inputs.permission_input = data["permission_input"]
+    call.decision.approval = data["approval"]
+    call.decision.approval_status = data["approval_status"]
+    call.decision.approval_wait = data["approval_wait"]
+    call.decision.verdict = (
+        call.decision.decisions[data["verdict"]].verdict if call.decision.decisions else None
+    )
+    call.inputs.edit_note = data.get("edit_note")
+    call.decision.hook_context = list(data["hook_context"])
     if data["hook_messages"]:
-        call.hook_state = HookState(messages=list(data["hook_messages"]))
-    call.redaction_state = RedactionState(data["redaction_state"])
-    call.redactions = [
+        call.decision.hook_state = HookState(messages=list(data["hook_messages"]))
+    call.outcome.redaction_state = RedactionState(data["redaction_state"])
+    call.outcome.redactions = [
         RedactionEntry(str(t), str(k), str(p), str(r), int(n))
         for t, k, p, r, n in data["redactions"]
     ]

@@ -29,7 +29,7 @@ def unchanged_arguments(call: Invocation) -> Arguments:
     internal = {*(call.internal or ()), *call.spec.declaration.input_contract.internal_only_fields}
     if parameters is not None:
         internal.update(parameters.internal)
-    injected = {id(call.bound[name]) for name in internal if name in call.bound}
+    injected = {id(call.inputs.bound[name]) for name in internal if name in call.inputs.bound}
 
     def positional(value: Any) -> Any:
         # without a signature a framework's own request object may stand here, which nobody may copy
@@ -37,7 +37,9 @@ def unchanged_arguments(call: Invocation) -> Arguments:
         return snapshot(value) if known and id(value) not in injected else value
 
     def named(name: str, value: Any) -> Any:
-        known = name not in internal and (parameters is not None or name in call.permission_input)
+        known = name not in internal and (
+            parameters is not None or name in call.inputs.permission_input
+        )
         return snapshot(value) if known and id(value) not in injected else value
 
     def copied(

@@ -86,8 +86,8 @@ class Body:
             call.item_seen = StreamWords(call, session)
         retries = execution.supports_retries and not target.streams
         again = unchanged_arguments(call) if retries else None
-        call.outcome = Outcome.EXECUTED
-        call.started_ns = time.time_ns()
+        call.outcome.execution = Outcome.EXECUTED
+        call.outcome.started_ns = time.time_ns()
         call.enter(InvocationStatus.RUNNING)
         if recorder.verbose and not recorder.captures:
             recorder.emit(call, Event.INVOCATION_STARTED, {})
@@ -98,18 +98,18 @@ class Body:
         attempt: Attempt = yield step
         if before:
             _guarded(tell_changes, call, before)
-        call.attempts = 1
+        call.outcome.attempts = 1
         if again is not None and attempt.exception is not None:
             attempt = yield from self._retry(call, step, again, attempt)
-        call.run_seconds = time.perf_counter() - started
+        call.outcome.run_seconds = time.perf_counter() - started
         yield from self._conclude(call, target, session, attempt)
 
     def complete(
         self, call: Invocation, session: Session, attempt: Attempt
     ) -> Generator[Any, Any, None]:
         """Settle a call that ran elsewhere, as if it had run here."""
-        call.outcome = Outcome.EXECUTED
-        call.attempts = 1
+        call.outcome.execution = Outcome.EXECUTED
+        call.outcome.attempts = 1
         call.enter(InvocationStatus.RUNNING)
         if self._recorder.verbose:
             self._recorder.emit(call, Event.INVOCATION_STARTED, {})
@@ -122,7 +122,7 @@ class Body:
             if call.tap is not None:
                 yield Call(partial(self._end_stream, call))
             _guarded(self._take_outcome, call, target, attempt)
-            session.returned(call.spec.tool_id, call.size)
+            session.returned(call.spec.tool_id, call.outcome.size)
             # where nothing is known yet that a value could be told from, trusted output needs no
             # remembering
             matters = not call.spec.output_trust.is_trusted or (
@@ -159,10 +159,10 @@ class Body:
             raise
         except BaseException:
             # a cancellation, while a hook or a store had its time: what was claimed has run
-            yield from finish(call, call.result_status)
+            yield from finish(call, call.outcome.result_status)
             raise
         if call.claim is not None:
-            yield from finish(call, call.result_status)
+            yield from finish(call, call.outcome.result_status)
 
     def _function(self, call: Invocation, target: Target) -> Callable[..., Any]:
         """Return what runs: the tool itself, or the tool behind what watches or gathers its
@@ -194,23 +194,23 @@ class Body:
             if control_flow(error) or cancellation(error) is not None:
                 break
             failure = self._errors.classify(error, redact=_silent)
-            delay = policy.next_delay(call.attempts, failure)
+            delay = policy.next_delay(call.outcome.attempts, failure)
             if delay is None or call.cancellation is not None:
                 break
             attributes = {
-                Attr.ATTEMPT_NUMBER: call.attempts,
+                Attr.ATTEMPT_NUMBER: call.outcome.attempts,
                 Attr.ATTEMPT_DELAY: delay,
                 GenAI.ERROR_TYPE: failure.error_class.value,
             }
             self._recorder.emit(call, Event.INVOCATION_RETRIED, attributes)
             yield Call(time.sleep, asyncio.sleep, (delay,))
             if (
-                call.verdict is not None
-                and call.verdict.mode is not PolicyMode.SHADOW
-                and expired(call.verdict)
+                call.decision.verdict is not None
+                and call.decision.verdict.mode is not PolicyMode.SHADOW
+                and expired(call.decision.verdict)
             ):
                 break
-            call.attempts += 1
+            call.outcome.attempts += 1
             args, kwargs = again()
             attempt = yield replace(step, args=args, kwargs=kwargs)
         return attempt
@@ -224,16 +224,16 @@ class Body:
             attempt.value = attempt.value.value
         call.value = attempt.value
         call.delivered = attempt.value if target.unwrap is None else target.unwrap(attempt.value)
-        call.items = attempt.items
-        call.size = attempt.size if attempt.items is not None else size_of(call.delivered)
-        call.result_status = ResultStatus.SUCCEEDED
+        call.outcome.items = attempt.items
+        call.outcome.size = attempt.size if attempt.items is not None else size_of(call.delivered)
+        call.outcome.result_status = ResultStatus.SUCCEEDED
         if attempt.abandoned:
-            call.result_status = ResultStatus.PARTIAL_SUCCEEDED
-            call.abort_reason = AbortReason.ABANDONED.value
+            call.outcome.result_status = ResultStatus.PARTIAL_SUCCEEDED
+            call.outcome.abort_reason = AbortReason.ABANDONED.value
         elif call.cancellation is not None and call.cancellation.acknowledged_at is not None:
             # it was asked to stop, and gives what it has
-            call.result_status = ResultStatus.PARTIAL_SUCCEEDED
-            call.abort_reason = call.cancellation.abort_reason
+            call.outcome.result_status = ResultStatus.PARTIAL_SUCCEEDED
+            call.outcome.abort_reason = call.cancellation.abort_reason
             if call.handle is not None:
                 call.handle.settle(CancelOutcome.CANCELED)
         failure = None if type(attempt.value) in PLAIN_TYPES else native_failure(attempt.value)
@@ -250,29 +250,33 @@ class Body:
     def _failed(self, call: Invocation, attempt: Attempt) -> None:
         error = call.exception = attempt.exception
         if attempt.timed_out or error is None:
-            call.abort_reason = AbortReason.TIMEOUT.value
+            call.outcome.abort_reason = AbortReason.TIMEOUT.value
             told = f"the tool did not end within {call.spec.execution.timeout_ms} ms"
             call.fail(ErrorClass.TIMEOUT, told, InvocationStatus.TIMED_OUT, ResultStatus.TIMED_OUT)
             call.exception = None
         elif jump(error):  # the tool is done, and the framework goes on elsewhere
             call.enter(InvocationStatus.SUCCEEDED)
-            call.result_status = ResultStatus.SUCCEEDED
+            call.outcome.result_status = ResultStatus.SUCCEEDED
         elif control_flow(error):
             call.enter(InvocationStatus.NEEDS_INPUT)
-            call.result_status = ResultStatus.PENDING
+            call.outcome.result_status = ResultStatus.PENDING
             if call.handle is not None:
                 call.handle.report_status(ProgressStatus.WAITING_FOR_INPUT)
-            call.outcome = Outcome.PENDING  # the framework runs the body again, from its start
+            call.outcome.execution = (
+                Outcome.PENDING
+            )  # the framework runs the body again, from its start
         elif cancellation(error) is not None:
             self._refusals.cancel(call, error)
             if call.cancellation is not None and not isinstance(error, asyncio.CancelledError):
                 call.exception = None  # nobody canceled the caller
         else:
-            call.error = self._errors.classify(
+            call.outcome.error = self._errors.classify(
                 error, redact=partial(self._refusals.redact, call=call)
             )
-            timed_out = call.error.error_class is ErrorClass.TIMEOUT
-            call.result_status = ResultStatus.TIMED_OUT if timed_out else ResultStatus.FAILED
+            timed_out = call.outcome.error.error_class is ErrorClass.TIMEOUT
+            call.outcome.result_status = (
+                ResultStatus.TIMED_OUT if timed_out else ResultStatus.FAILED
+            )
             call.enter(InvocationStatus.TIMED_OUT if timed_out else InvocationStatus.FAILED)
             self._recorder.exception(call)
 
@@ -281,7 +285,7 @@ def _is_plain(call: Invocation, max_inline_chars: int) -> bool:
     """Tell whether a result is delivered as it is: small, and nobody demands anything of it; the
     usual case.
     """
-    verdict, size = call.verdict, call.size
+    verdict, size = call.decision.verdict, call.outcome.size
     return (
         size is not None
         and size <= max_inline_chars

@@ -53,7 +53,12 @@ class GrantUse:
 
     def find(self, call: Invocation, verdict: Verdict) -> Generator[Any, Any, bool]:
         """Look for a grant that answers an ask, and put it into the next decision."""
-        if self._refused or call.resumed or call.approval is not None or not _offers(verdict):
+        if (
+            self._refused
+            or call.resumed
+            or call.decision.approval is not None
+            or not _offers(verdict)
+        ):
             return False
         context, spec = call.context, call.spec
         wanted = GrantQuery(
@@ -62,7 +67,7 @@ class GrantUse:
             actor_id=context.actor,
             tenant=context.tenant,
             session_id=context.session_id,
-            arguments=call.permission_input,
+            arguments=call.inputs.permission_input,
             rule_refs=questions_of(verdict.rule_ref, verdict.rule_refs),
             facts=tuple(needs_of_call(call) or ()) if _offers(verdict, "facts") else (),
             roots=context.roots,
@@ -71,8 +76,8 @@ class GrantUse:
         grant: Grant | None = yield Call(call.in_charge.approvals.find_grant, None, (wanted,))
         if grant is None:
             return False
-        self._found = _Found(grant, wanted, digest(call.permission_input), verdict)
-        call.approval = {
+        self._found = _Found(grant, wanted, digest(call.inputs.permission_input), verdict)
+        call.decision.approval = {
             "request_id": grant.request_id,
             "status": ApprovalStatus.APPROVED.value,
             "answered_by": grant.granted_by,
@@ -83,7 +88,7 @@ class GrantUse:
 
     def forget_if_changed(self, call: Invocation) -> None:
         """Forget the grant if the arguments changed since it was found: it is not theirs."""
-        if self._found is not None and digest(call.permission_input) != self._found.args:
+        if self._found is not None and digest(call.inputs.permission_input) != self._found.args:
             self._forget(call)
 
     def apply(self, verdict: Verdict) -> Verdict:
@@ -129,13 +134,13 @@ class GrantUse:
             self._forget(call)
             self._refused = True
             return found.asked
-        call.approval_status = ApprovalStatus.APPROVED.value
+        call.decision.approval_status = ApprovalStatus.APPROVED.value
         self._recorder.granted(call, found.grant.grant_id)
         return None
 
     def _forget(self, call: Invocation) -> None:
         self._found = None
-        call.approval = None
+        call.decision.approval = None
 
 
 def needs_of_call(call: Invocation) -> list[Need] | None:
@@ -150,7 +155,9 @@ def needs_of_call(call: Invocation) -> list[Need] | None:
     harmless = (
         stated and tool["destructive"] is False and bool(kinds) and _PLAIN_ACCESS.issuperset(kinds)
     )
-    return needs_of(call.facts, call.permission_input, call.context.roots, harmless=harmless)
+    return needs_of(
+        call.decision.facts, call.inputs.permission_input, call.context.roots, harmless=harmless
+    )
 
 
 def fill_in(call: Invocation, verdict: Verdict, redact: Callable[[str], str]) -> None:

@@ -107,30 +107,32 @@ class HookRunner:
         seen = _state(call).seen
         for _ in range(_MAX_ROUNDS):
             waiting = [
-                hook for hook in hooks if seen.get(hook.hook_id) is not call.permission_input
+                hook for hook in hooks if seen.get(hook.hook_id) is not call.inputs.permission_input
             ]
             if not waiting:
                 return
             call.enter(InvocationStatus.PRE_HOOKS_RUNNING)
             for hook in waiting:
                 yield from self._pre(call, target, session, hook)
-        if any(seen.get(hook.hook_id) is not call.permission_input for hook in hooks):
+        if any(seen.get(hook.hook_id) is not call.inputs.permission_input for hook in hooks):
             self._block(call, session, hooks[-1], "the hooks keep changing each other's input")
 
     def _pre(self, call: Invocation, target: Target, session: Session, hook: Hook) -> Phase:
         run, record = yield from self._run(call, hook)
         seen = _state(call).seen
-        seen[hook.hook_id] = call.permission_input
+        seen[hook.hook_id] = call.inputs.permission_input
         call.resources.pop(hook.hook_id, None)  # looked up for another input
         if (refusal := self._refusal(call, hook, run)) is not None:
             self._block(call, session, hook, refusal, failed=run.failed)
         if run.failed:
             return  # what it said of an earlier input stands
-        call.hints = [hint for hint in call.hints if hint["hook_id"] != hook.hook_id]
+        call.decision.hints = [
+            hint for hint in call.decision.hints if hint["hook_id"] != hook.hook_id
+        ]
         for output, entry in zip(run.outputs, record.outputs, strict=True):
             if isinstance(output, PermissionResult):
                 message = self._refusals.redact(output.message, call)
-                call.hints.append(
+                call.decision.hints.append(
                     {"hook_id": hook.hook_id, "behavior": str(output.behavior), "message": message}
                 )
             elif isinstance(output, Resources):
@@ -140,7 +142,7 @@ class HookRunner:
                 }
             elif isinstance(output, UpdatedInput):
                 self._change(call, target, hook, output, entry)
-                seen[hook.hook_id] = call.permission_input  # its own change is no news to it
+                seen[hook.hook_id] = call.inputs.permission_input  # its own change is no news to it
 
     def decided(
         self, call: Invocation, target: Target, verdict: Verdict
@@ -148,7 +150,7 @@ class HookRunner:
         """Join a decision with what hooks say: deny over ask over allow, so that a hook can only
         make it stricter.
         """
-        for hint in call.hints:
+        for hint in call.decision.hints:
             if hint["behavior"] in (Behavior.ASK, Behavior.DENY):
                 verdict = _stricter(
                     verdict, hint["hook_id"], Behavior(hint["behavior"]), hint["message"]
@@ -222,7 +224,7 @@ class HookRunner:
                 request=request.model_dump(mode="json"),
             )
             if (refusal := self._refusal(call, hook, run)) is not None:
-                call.request = None  # it was never stored
+                call.decision.request = None  # it was never stored
                 self._block(call, session, hook, refusal, failed=run.failed)
 
     def _refusal(self, call: Invocation, hook: Hook, run: HookRun) -> str | None:
@@ -275,7 +277,7 @@ class HookRunner:
         if internal:
             self._inputs.inject(call, internal, hook.hook_id, reason)
             entry["applied"] = True
-        if digest(visible) == digest(call.permission_input):
+        if digest(visible) == digest(call.inputs.permission_input):
             return
         if _approved(call):
             # what a person approved runs exactly as they saw it, or not at all
@@ -288,7 +290,7 @@ class HookRunner:
 
     def after(self, call: Invocation) -> Phase:
         """Run the hooks of a tool that returned or failed; a pause or a cancellation is neither."""
-        if call.error is not None and call.result_status in (
+        if call.outcome.error is not None and call.outcome.result_status in (
             ResultStatus.FAILED,
             ResultStatus.TIMED_OUT,
         ):
@@ -300,29 +302,33 @@ class HookRunner:
             return
         if not (hooks := self._of(event, call)):
             return
-        status, at = call.transitions.pop()
+        status, at = call.outcome.transitions.pop()
         call.enter(InvocationStatus.POST_HOOKS_RUNNING)
         try:
             for hook in hooks:
                 yield from self._post(call, hook)
         finally:
-            call.status = status
-            call.transitions.append((status, max(at, call.transitions[-1][1])))
+            call.outcome.status = status
+            call.outcome.transitions.append((status, max(at, call.outcome.transitions[-1][1])))
 
     def _post(self, call: Invocation, hook: Hook) -> Phase:
         try:
             run, record = yield from self._run(
                 call,
                 hook,
-                decision=call.verdict.behavior if call.verdict is not None else None,
-                status=call.result_status.value,
+                decision=call.decision.verdict.behavior
+                if call.decision.verdict is not None
+                else None,
+                status=call.outcome.result_status.value,
                 result=_copied(call.delivered) if call.ran else None,
-                size=call.size,
-                items=call.items,
-                error=call.error.model_dump(mode="json") if call.error is not None else None,
+                size=call.outcome.size,
+                items=call.outcome.items,
+                error=call.outcome.error.model_dump(mode="json")
+                if call.outcome.error is not None
+                else None,
             )
-            if run.failed and call.flaw is None:
-                call.flaw = ToolError.of(
+            if run.failed and call.outcome.result_error is None:
+                call.outcome.result_error = ToolError.of(
                     ErrorClass.POST_HOOK_FAILED, f"the hook {hook.hook_id} failed: {_failure(run)}"
                 )
             for output, entry in zip(run.outputs, record.outputs, strict=True):
@@ -336,25 +342,34 @@ class HookRunner:
     ) -> None:
         spec = call.spec
         remote = spec.ownership == Ownership.MCP or spec.declaration.tool_kind in _REMOTE_KINDS
-        if not call.ran or call.error is not None or call.items is not None or call.tap is not None:
+        if (
+            not call.ran
+            or call.outcome.error is not None
+            or call.outcome.items is not None
+            or call.tap is not None
+        ):
             entry["ignored"] = "there is no output that could still be replaced"
         elif not remote and not hook.owns_output:
             entry["ignored"] = "the hook does not own this tool's output"
         else:
             entry["from"], entry["to"] = keyed_digest(call.delivered), keyed_digest(output.value)
             size = size_of(output.value)
-            call.delivered, call.size = snapshot(output.value), size
+            call.delivered, call.outcome.size = snapshot(output.value), size
             entry["applied"] = True
 
     def persisted(self, call: Invocation) -> Phase:
         """Tell the result_persistence hooks how the result was kept."""
-        if call.persistence is None:
+        if call.outcome.persistence is None:
             return
         for hook in self._of(HookEvent.RESULT_PERSISTENCE, call):
-            kept = call.persistence.to_json_object()
+            kept = call.outcome.persistence.to_json_object()
             try:
                 yield from self._run(
-                    call, hook, status=call.result_status.value, size=call.size, persistence=kept
+                    call,
+                    hook,
+                    status=call.outcome.result_status.value,
+                    size=call.outcome.size,
+                    persistence=kept,
                 )
             except Exception as bug:
                 self._recorder.telemetry.losses.note("hook", bug)
@@ -384,7 +399,7 @@ class HookRunner:
         self._recorder.hook_started(call, record)
         run: HookRun = yield Call(run_hook, arun_hook, (hook, _context(call, hook, facts)))
         record.ended_at = utc_now()
-        call.hook_records.append(record)
+        call.decision.hook_records.append(record)
         try:
             self._note(call, hook, run, record)
         finally:
@@ -430,7 +445,7 @@ class HookRunner:
                         "source": clean(output.source),
                     }
                     record.additional_context.append(told)
-                    call.hook_context.append(told)
+                    call.decision.hook_context.append(told)
                 case PermissionResult():
                     record.permission_result = {
                         "behavior": str(output.behavior),
@@ -460,9 +475,9 @@ class HookRunner:
 
 
 def _state(call: Invocation) -> HookState:
-    if call.hook_state is None:
-        call.hook_state = HookState()
-    state: HookState = call.hook_state
+    if call.decision.hook_state is None:
+        call.decision.hook_state = HookState()
+    state: HookState = call.decision.hook_state
     return state
 
 
@@ -486,8 +501,8 @@ def _context(call: Invocation, hook: Hook, facts: dict[str, Any]) -> HookContext
         mode=context.mode,
         labels=dict(context.labels),
         resumed=call.resumed,
-        model_input=snapshot(call.model_input),
-        arguments=snapshot(call.permission_input),
+        model_input=snapshot(call.inputs.model_input),
+        arguments=snapshot(call.inputs.permission_input),
         **facts,
     )
 
@@ -500,7 +515,10 @@ def _copied(value: Any) -> Any:
 
 
 def _approved(call: Invocation) -> bool:
-    return call.approval is not None and call.approval["status"] == ApprovalStatus.APPROVED
+    return (
+        call.decision.approval is not None
+        and call.decision.approval["status"] == ApprovalStatus.APPROVED
+    )
 
 
 def _failure(run: HookRun) -> str:

@@ -39,7 +39,7 @@ def keep_originals(call: Invocation, given: Mapping[str, Any]) -> None:
     """
     by_reference = call.spec.by_reference
     for name, value in given.items():
-        copied = call.bound.get(name)
+        copied = call.inputs.bound.get(name)
         if copied is not value:
             call.originals[name] = Original(value, digest(copied) if name in by_reference else "")
 
@@ -54,7 +54,7 @@ def hand_over(call: Invocation) -> str | None:
         The argument that the caller changed after it was read, so that it is not what was decided;
         else ``None``.
     """
-    parameters, bound = call.spec.parameters, dict(call.bound)
+    parameters, bound = call.spec.parameters, dict(call.inputs.bound)
     for name in call.spec.by_reference & call.originals.keys() & bound.keys():
         original = call.originals[name]
         decided = digest(bound[name])
@@ -63,7 +63,7 @@ def hand_over(call: Invocation) -> str | None:
         elif decided == original.digest:
             return name
     if parameters is not None:
-        call.bound = bound
+        call.inputs.bound = bound
         call.call_args, call.call_kwargs = parameters.unbind(bound)
     return None
 
@@ -79,19 +79,19 @@ def watch(call: Invocation) -> dict[str, Any] | None:
     names = [
         name
         for name, original in call.originals.items()
-        if call.bound.get(name) is not original.value
+        if call.inputs.bound.get(name) is not original.value
     ]
     return {
-        name: _content(call.bound[name])
+        name: _content(call.inputs.bound[name])
         for name in names
-        if name in call.bound and name not in spec.told_changed
+        if name in call.inputs.bound and name not in spec.told_changed
     }
 
 
 def tell_changes(call: Invocation, before: Mapping[str, Any]) -> None:
     """Say which arguments the body changed in place: it changed copies, and nobody would see."""
     for name, content in before.items():
-        if name in call.spec.told_changed or _content(call.bound.get(name)) == content:
+        if name in call.spec.told_changed or _content(call.inputs.bound.get(name)) == content:
             continue
         call.spec.told_changed.add(name)
         _logger.warning(

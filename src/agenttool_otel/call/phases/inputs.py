@@ -59,7 +59,7 @@ class Inputs:
         observable input.
         """
         spec = call.spec
-        call.observable_input = NOT_READ
+        call.inputs.observable_input = NOT_READ
         try:
             target.bind(call)
         except NotCopyable:
@@ -78,27 +78,33 @@ class Inputs:
             )
             self._refusals.invalid(call, told)
         # reading the arguments changed something about them
-        read = call.observable_input is not NOT_READ
-        for shown in (call.model_input, call.observable_input) if read else (call.model_input,):
+        read = call.inputs.observable_input is not NOT_READ
+        for shown in (
+            (call.inputs.model_input, call.inputs.observable_input)
+            if read
+            else (call.inputs.model_input,)
+        ):
             if is_partial(shown):
                 self._refusals.undecidable(call, self._partial(call, shown))
-        if not call.validated:
-            if not spec.check.is_valid(call.model_input):
+        if not call.inputs.validated:
+            if not spec.check.is_valid(call.inputs.model_input):
                 self._check(call)
             if not read:
                 defaults = spec.parameters.defaults if spec.parameters is not None else None
-                call.observable_input = (
-                    {**defaults, **call.model_input} if defaults else call.model_input
+                call.inputs.observable_input = (
+                    {**defaults, **call.inputs.model_input} if defaults else call.inputs.model_input
                 )
-        elif call.unchecked and not spec.check.is_valid(call.observable_input):
-            call.misfits = spec.check.misfits(self._problems(call, call.observable_input))
+        elif call.inputs.unchecked and not spec.check.is_valid(call.inputs.observable_input):
+            call.inputs.misfits = spec.check.misfits(
+                self._problems(call, call.inputs.observable_input)
+            )
         if internal := spec.declaration.input_contract.internal_only_fields:
-            if not call.model_input.keys().isdisjoint(internal):
+            if not call.inputs.model_input.keys().isdisjoint(internal):
                 self._refusals.invalid(call, "an internal argument was given")
-            call.observable_input = {
-                n: value for n, value in call.observable_input.items() if n not in internal
+            call.inputs.observable_input = {
+                n: value for n, value in call.inputs.observable_input.items() if n not in internal
             }
-        call.permission_input = call.observable_input
+        call.inputs.permission_input = call.inputs.observable_input
         if spec.validate is not None:
             self.validate(call)
         call.enter(InvocationStatus.ARGUMENTS_READY)
@@ -107,9 +113,9 @@ class Inputs:
         """See whether arguments that miss the schema may run: a plain function takes what its
         caller gives it.
         """
-        problems = self._problems(call, call.model_input)
-        if call.unchecked and all(pointer for pointer, _ in problems):
-            call.misfits = call.spec.check.misfits(problems)
+        problems = self._problems(call, call.inputs.model_input)
+        if call.inputs.unchecked and all(pointer for pointer, _ in problems):
+            call.inputs.misfits = call.spec.check.misfits(problems)
         elif problems:
             self._refusals.invalid(call, self._told(call, problems[:_MAX_TOLD]))
 
@@ -159,7 +165,9 @@ class Inputs:
         if (check := call.spec.validate) is None:
             return
         try:
-            check(snapshot(call.permission_input))  # what it does to its argument is not what runs
+            check(
+                snapshot(call.inputs.permission_input)
+            )  # what it does to its argument is not what runs
         except Exception as error:
             message = self._refusals.message_of(error, call)
             self._refusals.refuse(
@@ -176,7 +184,7 @@ class Inputs:
         reason: str,
     ) -> None:
         """Replace the permission input, record who did it, and validate it like a model's."""
-        before, after = call.permission_input, to_policy_value(updated)
+        before, after = call.inputs.permission_input, to_policy_value(updated)
         if not isinstance(after, dict) or is_partial(after):
             self._refusals.mutation_failed(call, "the changed input is no object, or too large")
         changed = [self._pointer(call, pointer) for pointer in changed_pointers(before, after)]
@@ -208,20 +216,22 @@ class Inputs:
                 self._refusals.mutation_failed(
                     call, f"the changed input does not fit the schema: {told}"
                 )
-        call.permission_input = after
-        call.given = None
+        call.inputs.permission_input = after
+        call.inputs.given = None
         try:
             target.rebind(call, before, after)
         except (TypeError, ValueError) as error:
             self._refusals.mutation_failed(
                 call, f"the changed input can't be used: {short_name(error)}"
             )
-        if is_partial(call.permission_input):
+        if is_partial(call.inputs.permission_input):
             self._refusals.mutation_failed(
-                call, f"the changed input: {self._partial(call, call.permission_input)}"
+                call, f"the changed input: {self._partial(call, call.inputs.permission_input)}"
             )
-        if call.permission_input is not after:  # reading it changed it, or added what it leaves out
-            call.given = (source, after)
+        if (
+            call.inputs.permission_input is not after
+        ):  # reading it changed it, or added what it leaves out
+            call.inputs.given = (source, after)
         if call.internal:
             self._give(call, call.internal)  # a framework's door starts from what it was given
         self.validate(call)
@@ -230,17 +240,17 @@ class Inputs:
         """Tell whether an input is another one than that in force, also than that in force as its
         author gave it.
         """
-        return differs(updated, call.permission_input) and (
-            call.given is None or differs(updated, call.given[1])
+        return differs(updated, call.inputs.permission_input) and (
+            call.inputs.given is None or differs(updated, call.inputs.given[1])
         )
 
     def approved_form(self, call: Invocation) -> dict[str, Any]:
         """Return the arguments that an approval of this input is bound to: an approver's edit as it
         was given.
         """
-        given = call.given
+        given = call.inputs.given
         return (
-            call.permission_input
+            call.inputs.permission_input
             if given is None or given[0] is not MutationSource.PERMISSION_PROMPT
             else given[1]
         )
@@ -262,12 +272,14 @@ class Inputs:
         their names alone.
         """
         new = {
-            name: value for name, value in internal.items() if not _same(call.bound, name, value)
+            name: value
+            for name, value in internal.items()
+            if not _same(call.inputs.bound, name, value)
         }
         if not new:
             return
         pointers = [self._pointer(call, f"/{escape_token(name)}") for name in new]
-        reference = keyed_digest(call.permission_input)
+        reference = keyed_digest(call.inputs.permission_input)
         source = MutationSource.HOOK
         mutation = InputMutation(
             invocation_id=call.id,
@@ -293,12 +305,12 @@ class Inputs:
     def _give(self, call: Invocation, new: Mapping[str, Any]) -> None:
         parameters = call.spec.parameters
         if parameters is not None and new.keys() <= parameters.arguments.keys():
-            call.bound = {**call.bound, **new}
-            call.call_args, call.call_kwargs = parameters.unbind(call.bound)
+            call.inputs.bound = {**call.inputs.bound, **new}
+            call.call_args, call.call_kwargs = parameters.unbind(call.inputs.bound)
         elif (
-            parameters is None and call.bound is call.call_kwargs
+            parameters is None and call.inputs.bound is call.call_kwargs
         ):  # what this door runs with are its keywords
-            call.bound = call.call_kwargs = {**call.call_kwargs, **new}
+            call.inputs.bound = call.call_kwargs = {**call.call_kwargs, **new}
         else:
             self._refusals.mutation_failed(call, "this tool takes no such internal argument")
 
@@ -306,7 +318,7 @@ class Inputs:
         """Record and tell a change, whether it can be used or not; then see whether the contract
         allows its author.
         """
-        call.mutations.append(mutation)
+        call.inputs.mutations.append(mutation)
         source = mutation.source_type
         self._recorder.emit(
             call,
@@ -430,6 +442,6 @@ def _accepted_as_python(call: Invocation, pointer: str) -> bool:
     """
     name = unescape_token(pointer.split("/", 2)[1]) if pointer else ""
     parameters = call.spec.parameters
-    if parameters is None or name not in call.bound:
+    if parameters is None or name not in call.inputs.bound:
         return False
-    return parameters.accepts(name, call.bound[name])
+    return parameters.accepts(name, call.inputs.bound[name])

@@ -84,17 +84,19 @@ class Permission:
         """Work out the facts of the permission input."""
         self._before()
         plan = call.spec.facts
-        if plan is None and call.misfits:
+        if plan is None and call.inputs.misfits:
             plan = call.spec.misfit_facts
         if plan is None:
-            call.facts = EMPTY_FACTS
+            call.decision.facts = EMPTY_FACTS
         else:
             surroundings = self._environment(call.context, session)
-            call.facts = plan.establish(call.permission_input, surroundings, call.misfits)
+            call.decision.facts = plan.establish(
+                call.inputs.permission_input, surroundings, call.inputs.misfits
+            )
         intent = session.intent(call.spec.words, call.context.user_text)
-        approved = session.approved(call.spec.tool_id, call.permission_input)
+        approved = session.approved(call.spec.tool_id, call.inputs.permission_input)
         if intent is not None or approved:
-            call.facts = {**call.facts, "intent": intent, "approved": approved}
+            call.decision.facts = {**call.decision.facts, "intent": intent, "approved": approved}
 
     def resolve(self, call: Invocation, target: Target, session: Session) -> Phase:
         """Get a decision that lets the call run, or end it."""
@@ -122,7 +124,7 @@ class Permission:
                     session.give_back(call.spec.tool_id)
             if admitted:
                 return
-            verdict = call.verdict or verdict  # the ask that a grant could not answer
+            verdict = call.decision.verdict or verdict  # the ask that a grant could not answer
             if verdict.updated_input is not None and self._inputs.is_new(
                 call, verdict.updated_input
             ):
@@ -155,7 +157,9 @@ class Permission:
         """Take the call into the session's history, where a rule may read that."""
         wanted = call.in_charge.decider.wants(HISTORY, call.context.mode)
         entry = (
-            Happened.of(call.spec.tool_id, call.permission_input, session.key) if wanted else None
+            Happened.of(call.spec.tool_id, call.inputs.permission_input, session.key)
+            if wanted
+            else None
         )
         if call.happened is not None and entry is not None:
             call.happened.targets = entry.targets  # its input may have been changed since
@@ -178,7 +182,7 @@ class Permission:
             again = grant.apply(again)
             verdict = again if grant.allows(again) or again.behavior is Behavior.DENY else verdict
         self.suggest(call, verdict)
-        call.decide(verdict)
+        call.decision.take(verdict)
 
     def _take_verdict(
         self,
@@ -216,7 +220,10 @@ class Permission:
             return False  # in shadow mode by a hook: nothing that hooks say is only observed
         shadow = verdict.mode is PolicyMode.SHADOW
         granted = grant is not None and grant.found
-        approved = call.approval is not None and call.approval["status"] == ApprovalStatus.APPROVED
+        approved = (
+            call.decision.approval is not None
+            and call.decision.approval["status"] == ApprovalStatus.APPROVED
+        )
         if not (shadow or granted or approved) and (
             verdict.behavior is not Behavior.ALLOW or call.resumed
         ):
@@ -245,20 +252,25 @@ class Permission:
             yield from self._claim(call, verdict, session)
             # it is the person's answer that lets the call run
             if verdict.behavior is not Behavior.ALLOW:
-                call.decisions.sort(
+                call.decision.decisions.sort(
                     key=lambda decided: decided.verdict.source is DecisionSource.USER
                 )
         if verdict.expires_at is not None:
             yield from self._check_not_expired(call, verdict, session)
-        if call.approval is not None and call.approval["status"] == ApprovalStatus.APPROVED:
-            session.approve(call.spec.tool_id, call.permission_input)
+        if (
+            call.decision.approval is not None
+            and call.decision.approval["status"] == ApprovalStatus.APPROVED
+        ):
+            session.approve(call.spec.tool_id, call.inputs.permission_input)
         return True
 
     def _outdated(self, call: Invocation, verdict: Verdict, session: Session) -> bool:
         """Tell whether a decision is about a world that has changed while the call waited."""
-        decided = call.facts
+        decided = call.decision.facts
         self.establish(call, session)
-        return bool(call.facts != decided) or (verdict.expires_at is not None and expired(verdict))
+        return bool(call.decision.facts != decided) or (
+            verdict.expires_at is not None and expired(verdict)
+        )
 
     def _check_not_expired(self, call: Invocation, verdict: Verdict, session: Session) -> Phase:
         """Deny a call whose decision ended meanwhile: while a hook or a claim took its time."""
@@ -275,14 +287,14 @@ class Permission:
         remembered.
         """
         fill_in(call, verdict, partial(self._refusals.redact, call=call))
-        if not call.facts["shell"]:
+        if not call.decision.facts["shell"]:
             return
         from agenttool_otel.policy.alternatives import shell_alternatives  # only commands need it
 
         known = self._known_tools()
         found = [
             entry
-            for fact in call.facts["shell"]
+            for fact in call.decision.facts["shell"]
             for entry in shell_alternatives(fact, available=known)
         ]
         verdict.alternatives = (*verdict.alternatives, *found)
@@ -293,7 +305,7 @@ class Permission:
         """
         call.enter(InvocationStatus.AWAITING_APPROVAL)
         session.count("asks")
-        request = call.request = self._questions.make(call, verdict)
+        request = call.decision.request = self._questions.make(call, verdict)
         if self._hooks is not None:
             yield from self._hooks.asking(call, request, session)
         self._recorder.emit(
@@ -306,7 +318,9 @@ class Permission:
         approvals, asked_at = call.in_charge.approvals, time.perf_counter()
         try:
             answer: ApprovalAnswer | None = yield Call(
-                approvals.ask, approvals.aask, (request, call.permission_input, asked_context(call))
+                approvals.ask,
+                approvals.aask,
+                (request, call.inputs.permission_input, asked_context(call)),
             )
         except ApprovalError as error:
             self._recorder.pending(-1)
@@ -338,9 +352,9 @@ class Permission:
     ) -> None:
         """Take an answer into the call."""
         status = ApprovalStatus.APPROVED if answer.approved else ApprovalStatus.REJECTED
-        request_id = call.request.request_id if call.request is not None else ""
-        call.approval_status = status.value
-        call.approval = {
+        request_id = call.decision.request.request_id if call.decision.request is not None else ""
+        call.decision.approval_status = status.value
+        call.decision.approval = {
             "request_id": request_id,
             "status": status.value,
             "answered_by": answer.answered_by or None,
@@ -352,7 +366,7 @@ class Permission:
             self._refusals.reject(call, answer, session)
         self._refusals.answered(call, answer, Behavior.ALLOW)
         edited, source = answer.edited_input, MutationSource.PERMISSION_PROMPT
-        if edited is not None and differs(edited, call.permission_input):
+        if edited is not None and differs(edited, call.inputs.permission_input):
             self._inputs.mutate(call, target, edited, source, request_id, "edited by the approver")
         call.enter(InvocationStatus.APPROVED)
 
@@ -364,7 +378,7 @@ class Permission:
             return
         request = ticket.request
         call.enter(InvocationStatus.AWAITING_APPROVAL)
-        call.approval_status = request.status.value
+        call.decision.approval_status = request.status.value
         if request.status is ApprovalStatus.PENDING:
             self._refusals.pending(call)
         if request.status is ApprovalStatus.CONSUMED:
@@ -389,18 +403,18 @@ class Permission:
 
     def _claim(self, call: Invocation, verdict: Verdict, session: Session) -> Phase:
         """Take the one right to run what was approved; whoever can't have it does not run."""
-        if call.request is None or call.approval is None:
+        if call.decision.request is None or call.decision.approval is None:
             return
         context = call.context
         approvals = call.in_charge.approvals
-        places = bound_places(context, call.facts)
+        places = bound_places(context, call.decision.facts)
         terms = digest(self._inputs.approved_form(call)), verdict.revision, call.spec.digest
         binding = ClaimBinding(
             *terms, call.spec.tool_id, context.actor, context.tenant, context.session_id, places
         )
         try:
             call.claim = yield Call(
-                approvals.claim, approvals.aclaim, (call.request.request_id, binding)
+                approvals.claim, approvals.aclaim, (call.decision.request.request_id, binding)
             )
         except ApprovalError as error:
             session.count("denials")
@@ -414,7 +428,7 @@ class Permission:
             if isinstance(error, ApprovalExpired):
                 self._refusals.overdue(call)
             self._refusals.unapproved(call, f"the approval can't be used: {error}")
-        call.approval_status = ApprovalStatus.CONSUMED.value
+        call.decision.approval_status = ApprovalStatus.CONSUMED.value
 
     def _check_roles(self, call: Invocation, verdict: Verdict, session: Session) -> None:
         """End a call that was approved by somebody whose yes the second decision does not take.
@@ -424,7 +438,11 @@ class Permission:
         answered.
         """
         needed = verdict.approver_roles if verdict.behavior is not Behavior.ALLOW else ()
-        if needed and call.approval is not None and set(needed).isdisjoint(call.approval["roles"]):
+        if (
+            needed
+            and call.decision.approval is not None
+            and set(needed).isdisjoint(call.decision.approval["roles"])
+        ):
             session.count("denials")
             roles = self._refusals.redact(", ".join(needed), call)
             self._refusals.unapproved(
@@ -449,7 +467,7 @@ def policy_input(
     tool = call.policy_tool
     past: tuple[list[dict[str, Any]], bool] = ([], True)
     if call.happened is not None or (call.preflight and _reads_history(call)):
-        past = session.told(call.permission_input, but=call.happened)
+        past = session.told(call.inputs.permission_input, but=call.happened)
     resources = dict(context.resources)
     for looked_up in call.resources.values():
         resources.update(looked_up)
@@ -459,17 +477,17 @@ def policy_input(
         "invocation": {
             "id": call.id,
             "native_call_id": call.native_call_id,
-            "attempt": len(call.decisions) + 1,
+            "attempt": len(call.decision.decisions) + 1,
             "resumed": call.resumed,
             "preflight": call.preflight,
             **native,
         },
         "tool": tool,
         "permission_profile": spec.policy_profile,
-        "input": call.permission_input,
-        "facts": call.facts,
-        "approval": call.approval,
-        "hooks": call.hints,
+        "input": call.inputs.permission_input,
+        "facts": call.decision.facts,
+        "approval": call.decision.approval,
+        "hooks": call.decision.hints,
         **context_input(context, counters or session.counters(spec.declaration.tool_id), past),  # type: ignore[typeddict-item]
         "resources": resources,
     }

@@ -156,8 +156,8 @@ class Pipeline:
             given, call.mappings = call.mappings, []
             self._reporter.map(call, given)
         call.handle = self.running[call.id] = CallHandle(call, self._reporter)
-        if not call.transitions:
-            call.transitions.append((InvocationStatus.PLANNED, call.created_ns))
+        if not call.outcome.transitions:
+            call.outcome.transitions.append((InvocationStatus.PLANNED, call.created_ns))
         admitted = told = False
         try:
             try:
@@ -173,7 +173,7 @@ class Pipeline:
                     )
                 admitted = True
             except Refused:
-                if call.outcome is Outcome.PENDING:
+                if call.outcome.execution is Outcome.PENDING:
                     self.paused.keep(call, target)
             except Exception as bug:
                 if control_flow(bug):
@@ -201,7 +201,7 @@ class Pipeline:
     def _settle(self, call: Invocation, session: Session) -> bool:
         """Tell the other processes of a session how a call ended; awaited where there are any."""
         if call.happened is not None:
-            call.happened.outcome = call.result_status.value
+            call.happened.outcome = call.outcome.result_status.value
         session.settle(call.id, call.happened)
         return True
 
@@ -216,13 +216,13 @@ class Pipeline:
                 handle.settle(CancelOutcome.CANCEL_FAILED)
             if handle.held_back is not None:
                 handle.flush()
-            if call.outcome is not Outcome.PENDING:
-                handle.report_status(_LAST_STEPS.get(call.status, ProgressStatus.FAILED))
-        if call.outcome is not Outcome.PENDING:
+            if call.outcome.execution is not Outcome.PENDING:
+                handle.report_status(_LAST_STEPS.get(call.outcome.status, ProgressStatus.FAILED))
+        if call.outcome.execution is not Outcome.PENDING:
             self.ended.append(call.id)
         if not told:
             self._settle(call, session)
-        if call.mutations:
+        if call.inputs.mutations:
             self._recorder.note_edit(call)
         self._recorder.end(call)
 
@@ -245,8 +245,8 @@ class Pipeline:
     def _hand_over(self, call: Invocation) -> Generator[Any, Any, None]:
         """Let a permitted call of a custom tool wait for its result: a pause, no error."""
         call.enter(InvocationStatus.NEEDS_INPUT)
-        call.outcome = Outcome.PENDING
-        call.result_status = ResultStatus.PENDING
+        call.outcome.execution = Outcome.PENDING
+        call.outcome.result_status = ResultStatus.PENDING
         if call.handle is not None:
             call.handle.report_status(ProgressStatus.WAITING_FOR_INPUT)
         required = self.required
@@ -260,7 +260,7 @@ class Pipeline:
             raise
         if kept:
             return
-        call.outcome = Outcome.NOT_EXECUTED
+        call.outcome.execution = Outcome.NOT_EXECUTED
         call.fail(
             ErrorClass.RATE_LIMITED, "too many calls wait for results", InvocationStatus.BLOCKED
         )
@@ -299,10 +299,12 @@ class Pipeline:
         recorder = self._recorder
         recorder.begin(call, links)
         try:
-            call.outcome = Outcome.NOT_EXECUTED
-            call.abort_reason = AbortReason.USER_INTERRUPTION.value
-            recorder.emit(call, Event.CANCEL_REQUESTED, {Attr.ABORT_REASON: call.abort_reason})
-            if call.approval_status == ApprovalStatus.CANCELED:
+            call.outcome.execution = Outcome.NOT_EXECUTED
+            call.outcome.abort_reason = AbortReason.USER_INTERRUPTION.value
+            recorder.emit(
+                call, Event.CANCEL_REQUESTED, {Attr.ABORT_REASON: call.outcome.abort_reason}
+            )
+            if call.decision.approval_status == ApprovalStatus.CANCELED:
                 recorder.pending(-1)
             call.fail(
                 ErrorClass.CANCELED,

@@ -55,7 +55,7 @@ class StreamWords:
 
 def record_output(call: Invocation, session: Session, value: Any) -> None:
     """Tell a session's ledger what a call gave, and what it was given."""
-    arguments = call.permission_input
+    arguments = call.inputs.permission_input
     named = [
         text
         for text in arguments.values()
@@ -76,7 +76,7 @@ def record_exception_text(call: Invocation, session: Session, error: BaseExcepti
         ]
     except BaseException:  # other people's __str__, which may raise anything
         texts = _UNREADABLE
-    _tell(session, tool_id, texts, _ERRORS, call.permission_input)
+    _tell(session, tool_id, texts, _ERRORS, call.inputs.permission_input)
 
 
 def _tell(

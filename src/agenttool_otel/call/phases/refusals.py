@@ -100,8 +100,8 @@ class Refusals:
         """
         self._recorder.decided(call, fail_closed(message, FailClosedCause.STORE_UNAVAILABLE))
         call.fail(ErrorClass.POLICY_BLOCKED, message, InvocationStatus.DENIED, ResultStatus.DENIED)
-        if call.error is not None:
-            call.error.recoverability = Recoverability.RETRY_LATER
+        if call.outcome.error is not None:
+            call.outcome.error.recoverability = Recoverability.RETRY_LATER
         raise Refused
 
     def overdue(self, call: Invocation) -> NoReturn:
@@ -115,13 +115,13 @@ class Refusals:
             message="the approval request has expired",
         )
         self._recorder.decided(call, verdict)
-        call.approval_status = ApprovalStatus.EXPIRED.value
+        call.decision.approval_status = ApprovalStatus.EXPIRED.value
         call.fail(
             ErrorClass.POLICY_BLOCKED, verdict.message, InvocationStatus.DENIED, ResultStatus.DENIED
         )
-        if call.error is not None:
-            call.error.recoverability = Recoverability.APPROVAL_NEEDED
-            call.error.retry.approval_required = True
+        if call.outcome.error is not None:
+            call.outcome.error.recoverability = Recoverability.APPROVAL_NEEDED
+            call.outcome.error.retry.approval_required = True
         raise Refused
 
     def not_let_in(self, call: Invocation, message: str) -> NoReturn:
@@ -138,7 +138,10 @@ class Refusals:
         """End the call with a denial."""
         session.count("denials")
         result = ResultStatus.DENIED
-        if call.approval is not None and call.approval["status"] == ApprovalStatus.REJECTED:
+        if (
+            call.decision.approval is not None
+            and call.decision.approval["status"] == ApprovalStatus.REJECTED
+        ):
             error_class, result = ErrorClass.APPROVAL_REJECTED, ResultStatus.REJECTED
         elif verdict.fail_closed is not None:
             error_class = ErrorClass.POLICY_BLOCKED
@@ -168,7 +171,7 @@ class Refusals:
     def answered(self, call: Invocation, answer: ApprovalAnswer, behavior: Behavior) -> str:
         """Record what a person answered as a decision of its own; return their words, redacted."""
         said = self.redact(answer.reason, call) if answer.reason else ""
-        rule = call.request.rule_ref if call.request is not None else ""
+        rule = call.decision.request.rule_ref if call.decision.request is not None else ""
         verdict = Verdict(
             behavior,
             source=DecisionSource.USER,
@@ -176,10 +179,10 @@ class Refusals:
             rule_ref=rule,
             extra={"accept_feedback": said} if said else {},
         )
-        asked = call.verdict
+        asked = call.decision.verdict
         self._recorder.decided(call, verdict)
         # what the policy said: spans and metrics tell apart what was asked and what was denied
-        call.verdict = asked
+        call.decision.verdict = asked
         return said
 
     def unapproved(self, call: Invocation, message: str) -> NoReturn:
@@ -207,9 +210,9 @@ class Refusals:
     def pause(self, call: Invocation, signal: Exception | None = None) -> None:
         """Mark the call as waiting."""
         call.exception = signal
-        call.approval_status = ApprovalStatus.PENDING.value
-        call.outcome = Outcome.PENDING
-        call.result_status = ResultStatus.PENDING
+        call.decision.approval_status = ApprovalStatus.PENDING.value
+        call.outcome.execution = Outcome.PENDING
+        call.outcome.result_status = ResultStatus.PENDING
 
     def bug(self, call: Invocation, bug: Exception) -> None:
         """Turn a failure of this package before the body into a denial, described by its
@@ -247,14 +250,14 @@ class Refusals:
         """
         error_class, message, state = ErrorClass.CANCELED, "canceled", call.cancellation
         if state is not None:
-            call.abort_reason = state.abort_reason
+            call.outcome.abort_reason = state.abort_reason
             message = state.reason or message
             error_class, result = _ABORTED.get(state.abort_reason, (error_class, result))
             if call.handle is not None:
                 call.handle.settle(CancelOutcome.CANCELED)
         elif signal is not None:  # who knows by whom has said so already
-            call.abort_reason = (
-                call.abort_reason or (cancellation(signal) or AbortReason.UNKNOWN).value
+            call.outcome.abort_reason = (
+                call.outcome.abort_reason or (cancellation(signal) or AbortReason.UNKNOWN).value
             )
         details = {"native_error_ref": short_name(signal)} if signal is not None else {}
         call.fail(error_class, message, InvocationStatus.CANCELED, result, **details)

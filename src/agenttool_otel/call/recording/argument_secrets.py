@@ -32,8 +32,8 @@ def mask_of(call: Invocation, redactor: Redactor) -> ArgumentMask | None:
     known = call.argument_mask
     if (
         known is not None
-        and known[0] is call.permission_input
-        and known[1] is call.bound
+        and known[0] is call.inputs.permission_input
+        and known[1] is call.inputs.bound
         and known[2] == pointers
     ):
         found: ArgumentMask | None = known[3]
@@ -45,7 +45,7 @@ def mask_of(call: Invocation, redactor: Redactor) -> ArgumentMask | None:
     except Exception as error:
         # What breaks this look breaks the redactor too, and then content is withheld everywhere.
         _logger.debug("the call's own secrets can't be told: %s", type(error).__name__)
-    call.argument_mask = (call.permission_input, call.bound, pointers, mask)
+    call.argument_mask = (call.inputs.permission_input, call.inputs.bound, pointers, mask)
     return mask
 
 
@@ -62,7 +62,7 @@ def cleaner_of(
 
 def secret_pointers(call: Invocation) -> tuple[str, ...]:
     """Return which arguments are secret by contract, or by the decision in force."""
-    decided = call.verdict.redact_input if call.verdict is not None else ()
+    decided = call.decision.verdict.redact_input if call.decision.verdict is not None else ()
     return (*call.spec.sensitive, *decided) if decided else call.spec.sensitive
 
 
@@ -71,9 +71,9 @@ def redacted_input(call: Invocation, redactor: Redactor) -> Redacted:
     the same.
     """
     pointers, known = secret_pointers(call), call.redacted_input
-    if known is None or known[0] is not call.permission_input or known[1] != pointers:
-        redacted = redactor.redact(call.permission_input, pointers=pointers)
-        known = call.redacted_input = (call.permission_input, pointers, redacted)
+    if known is None or known[0] is not call.inputs.permission_input or known[1] != pointers:
+        redacted = redactor.redact(call.inputs.permission_input, pointers=pointers)
+        known = call.redacted_input = (call.inputs.permission_input, pointers, redacted)
     return known[2]
 
 
@@ -81,19 +81,26 @@ def _secrets(call: Invocation, redactor: Redactor, pointers: tuple[str, ...]) ->
     pattern = re.compile(Placeholders(redactor.settings).pattern.pattern.decode("utf-8"))
     found: set[str] = set()
     looked: list[Any] = []
-    for arguments in (call.permission_input, call.model_input, call.observable_input):
+    for arguments in (
+        call.inputs.permission_input,
+        call.inputs.model_input,
+        call.inputs.observable_input,
+    ):
         if not arguments or any(arguments is other or arguments == other for other in looked):
             continue
         looked.append(arguments)
-        own = arguments is call.permission_input
+        own = arguments is call.inputs.permission_input
         redacted = (
             redacted_input(call, redactor) if own else redactor.redact(arguments, pointers=pointers)
         )
         if redacted.redactions:
             _differences(arguments, redacted.value, pattern, found)
-    for name, value in call.bound.items():
+    for name, value in call.inputs.bound.items():
         if type(value) is str:
-            if name not in call.permission_input and redactor.redact({name: value}).redactions:
+            if (
+                name not in call.inputs.permission_input
+                and redactor.redact({name: value}).redactions
+            ):
                 # an internal argument, which no model sees: its name alone says what it is
                 found.add(value)
         elif any(

@@ -1,87 +1,110 @@
-"""Which span attributes and metric labels say what of a call: tables from a name to where its value
-comes from.
-"""
+"""The span attributes and metric labels of a call: each name with the field that it holds."""
 
 from __future__ import annotations
 
 from functools import lru_cache
-from operator import attrgetter
 from typing import Any, Final
 
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.facts.origins import origins_of
 from agenttool_otel.names import Attr, Behavior, GenAI, Outcome
 from agenttool_otel.policy.types import Verdict
-from agenttool_otel.telemetry.words import WORDS
+from agenttool_otel.records import ToolError
 
-_PLAIN: Final = frozenset({str, bool, int, float})
-
-
-class AttributeTable:
-    """Attributes of one kind of object: each name with the field that it says; what is ``None`` is
-    left out.
-    """
-
-    __slots__ = ("_names", "_read")
-
-    def __init__(self, kind: str) -> None:
-        rows = WORDS[kind]
-        self._names = tuple(rows)
-        self._read = attrgetter(*rows.values())
-
-    def of(self, source: object) -> dict[str, Any]:
-        """Return the attributes of an object; words of a vocabulary as plain text."""
-        attributes: dict[str, Any] = {}
-        for name, value in zip(self._names, self._read(source), strict=True):
-            if value is not None:
-                attributes[name] = value if type(value) in _PLAIN else str(value)
-        return attributes
-
-
-CALL: Final = AttributeTable("call")
-VERDICT: Final = AttributeTable("verdict")
-ERROR: Final = AttributeTable("error")
-_SHADOW: Final = AttributeTable("shadow")
 _MAX_MESSAGE_CHARS: Final = 512
+
+
+def error_attributes(error: ToolError) -> dict[str, Any]:
+    """Return the attributes of an error; its message is none of them."""
+    attributes: dict[str, Any] = {GenAI.ERROR_TYPE: error.error_class.value}
+    if error.error_code is not None:
+        attributes[Attr.ERROR_CODE] = error.error_code
+    if error.recoverability is not None:
+        attributes[Attr.ERROR_RECOVERABILITY] = str(error.recoverability)
+    if error.native_error_ref is not None:
+        attributes[Attr.ERROR_NATIVE_TYPE] = error.native_error_ref
+    return attributes
+
+
+def _call_attributes(call: Invocation) -> dict[str, Any]:
+    outcome, decision = call.outcome, call.decision
+    attributes: dict[str, Any] = {
+        Attr.INVOCATION_STATUS: outcome.status.value,
+        Attr.PERMISSION_OUTCOME: outcome.execution.value,
+        Attr.RESULT_STATUS: outcome.result_status.value,
+        Attr.REDACTION_STATE: outcome.redaction_state.value,
+        Attr.RESULT_PERSISTENCE: outcome.strategy.value,
+    }
+    if outcome.run_seconds is not None:
+        attributes[Attr.INVOCATION_RUN_SECONDS] = outcome.run_seconds
+    if outcome.size is not None:
+        attributes[Attr.RESULT_SIZE_BYTES] = outcome.size
+    if outcome.items is not None:
+        attributes[Attr.RESULT_ITEMS] = outcome.items
+    if decision.approval_status is not None:
+        attributes[Attr.APPROVAL_STATUS] = decision.approval_status
+    if decision.approval_wait is not None:
+        attributes[Attr.APPROVAL_WAIT] = decision.approval_wait
+    if outcome.abort_reason is not None:
+        attributes[Attr.ABORT_REASON] = outcome.abort_reason
+    return attributes
+
+
+def _verdict_attributes(verdict: Verdict) -> dict[str, Any]:
+    attributes: dict[str, Any] = {
+        Attr.PERMISSION_BEHAVIOR: verdict.behavior.value,
+        Attr.PERMISSION_MODE: str(verdict.mode),
+        Attr.PERMISSION_SOURCE: str(verdict.source),
+        Attr.PERMISSION_REASON_TYPE: str(verdict.reason_type),
+        Attr.PERMISSION_RULE: verdict.rule_ref,
+        Attr.POLICY_ENGINE: str(verdict.engine),
+        Attr.POLICY_REVISION: verdict.revision,
+        Attr.POLICY_CACHED: verdict.cached,
+        Attr.PERMISSION_DURATION: verdict.duration,
+    }
+    if verdict.fail_closed is not None:
+        attributes[Attr.PERMISSION_FAIL_CLOSED] = verdict.fail_closed.value
+    if verdict.opa_decision_id is not None:
+        attributes[Attr.POLICY_OPA_DECISION_ID] = verdict.opa_decision_id
+    if verdict.shadow is not None:
+        attributes[Attr.PERMISSION_SHADOW_BEHAVIOR] = verdict.shadow.behavior.value
+        attributes[Attr.PERMISSION_SHADOW_RULE] = verdict.shadow.rule_ref
+    return attributes
 
 
 def final_attributes(call: Invocation) -> dict[str, Any]:
     """Return what a call's span says at its end."""
-    attributes = CALL.of(call)
+    attributes = _call_attributes(call)
     attributes[Attr.REDACTION_COUNT] = (
-        sum(entry.times for entry in call.redactions) if call.redactions else 0
+        sum(entry.times for entry in call.outcome.redactions) if call.outcome.redactions else 0
     )
-    if (verdict := call.verdict) is not None:
-        attributes.update(VERDICT.of(verdict))
-        attributes[Attr.PERMISSION_DECISION_ID] = call.decisions[-1].decision_id
-        if verdict.shadow is not None:
-            attributes.update(_SHADOW.of(verdict.shadow))
-    if call.facts["provenance"] and (
-        call.request is not None or call.outcome is not Outcome.EXECUTED
+    if (verdict := call.decision.verdict) is not None:
+        attributes.update(_verdict_attributes(verdict))
+        attributes[Attr.PERMISSION_DECISION_ID] = call.decision.decisions[-1].decision_id
+    if call.decision.facts["provenance"] and (
+        call.decision.request is not None or call.outcome.execution is not Outcome.EXECUTED
     ):
         attributes[Attr.PERMISSION_ORIGINS] = list(
-            dict.fromkeys(one.named for one in origins_of(call.facts))
+            dict.fromkeys(one.named for one in origins_of(call.decision.facts))
         )
-    if call.request is not None:
-        attributes[Attr.APPROVAL_ID] = call.request.request_id
-    if call.attempts > 1:
-        attributes[Attr.INVOCATION_ATTEMPTS] = call.attempts
+    if call.decision.request is not None:
+        attributes[Attr.APPROVAL_ID] = call.decision.request.request_id
+    if call.outcome.attempts > 1:
+        attributes[Attr.INVOCATION_ATTEMPTS] = call.outcome.attempts
     if call.resumed:
         attributes[Attr.INVOCATION_RESUMED] = True
-    if (error := call.reported_error) is not None:
-        attributes.update(ERROR.of(error))
+    if (error := call.outcome.reported_error) is not None:
+        attributes.update(error_attributes(error))
     return attributes
 
 
 def decision_attributes(call: Invocation, verdict: Verdict) -> dict[str, Any]:
     """Return what the event of a decision says where there is no span beside it."""
-    attributes = VERDICT.of(verdict)
+    attributes = _verdict_attributes(verdict)
     del attributes[Attr.PERMISSION_DURATION], attributes[Attr.PERMISSION_RULE]
-    attributes[Attr.PERMISSION_DECISION_ID] = call.decision_id
+    attributes[Attr.PERMISSION_DECISION_ID] = call.decision.decision_id
     if not verdict.engine:  # a person's answer
         del attributes[Attr.POLICY_ENGINE], attributes[Attr.POLICY_REVISION]
-    if verdict.shadow is not None:
-        attributes.update(_SHADOW.of(verdict.shadow))
     return attributes | lean_decision(verdict)
 
 
@@ -103,7 +126,10 @@ def stands(call: Invocation, verdict: Verdict) -> bool:
     """
     lasting = verdict.updated_input is None and verdict.expires_at is None
     return (
-        call.owned and len(call.decisions) == 1 and verdict.behavior is not Behavior.ASK and lasting
+        call.owned
+        and len(call.decision.decisions) == 1
+        and verdict.behavior is not Behavior.ASK
+        and lasting
     )
 
 

@@ -44,7 +44,7 @@ def edit_note(call: Invocation, redactor: Redactor) -> str | None:
 def _edited_fields(call: Invocation) -> list[str]:
     edits = [
         change
-        for change in call.mutations
+        for change in call.inputs.mutations
         if change.source_type is MutationSource.PERMISSION_PROMPT
     ]
     return list(dict.fromkeys(pointer for change in edits for pointer in change.changed_fields))

@@ -6,10 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from operator import attrgetter
 from typing import Final
 
-from agenttool_otel.call.invocation import NOT_RUN, Invocation
+from agenttool_otel.call.invocation import CallRecord, Invocation
 from agenttool_otel.call.records import (
     decision_records,
     invocation_record,
@@ -17,95 +16,101 @@ from agenttool_otel.call.records import (
     result_facts,
 )
 from agenttool_otel.records import ToolResult
-from agenttool_otel.records.base import JsonObject, Record
+from agenttool_otel.records.base import JsonObject
 from agenttool_otel.telemetry.sinks import Build
-from agenttool_otel.values.tables import load_table
 
-_FIELDS: Final[dict[str, set[str]]] = {
-    kind: set(names) for kind, names in load_table(__package__, "record_fields.toml").items()
-}
-"""What of a record holds no content; records that are not named here are made without any."""
-
-
-_NEEDED: Final = (
-    *(
-        "spec",
-        "context",
-        "id",
-        "native_call_id",
-        "status",
-        "outcome",
-        "transitions",
-        "created_ns",
-        "started_ns",
-    ),
-    *(
-        "ended_ns",
-        "span",
-        "model_input",
-        "received",
-        "observable_input",
-        "permission_input",
-        "bound",
-        "mutations",
-    ),
-    *(
-        "decisions",
-        "request",
-        "hook_records",
-        "error",
-        "_result_id",
-        "result_status",
-        "persistence",
-        "verdict",
-    ),
-    *("redaction_state", "flaw", "artifact_refs", "place", "facts", "cancellation", "mappings"),
-    *("abort_reason", "modified", "size", "hook_context", "hook_state", "edit_note"),
+DECISION_WITHOUT_CONTENT: Final = frozenset(
+    {
+        "schema_version",
+        "decision_id",
+        "invocation_id",
+        "behavior",
+        "mode",
+        "enforced",
+        "shadow",
+        "source",
+        "reason",
+        "rule_refs",
+        "policy_refs",
+        "user_modified",
+        "obligations",
+        "decided_at",
+        "expires_at",
+        "updated_input_ref",
+    }
 )
-_needed_of = attrgetter(*_NEEDED)
+"""Fields of a decision that repeat nothing of the arguments: a field that is added to the record
+stays out of the sinks until it is named here.
+"""
 
+MUTATION_WITHOUT_CONTENT: Final = frozenset(
+    {
+        "schema_version",
+        "mutation_id",
+        "invocation_id",
+        "source_type",
+        "source_ref",
+        "from_input_ref",
+        "to_input_ref",
+        "changed_fields",
+        "created_at",
+    }
+)
+"""Fields of a mutation that repeat nothing of the arguments: names and digests, never values."""
 
-def as_it_is(call: Invocation) -> Invocation:
-    """Return a call that ended or waits as it is now: what its records need of it, and no
-    result.
-    """
-    _ = call.result_id  # made when first asked for, and the same in every record
-    now = Invocation.__new__(Invocation)  # nothing else is asked of it
-    for name, value in zip(_NEEDED, _needed_of(call), strict=True):
-        setattr(now, name, value)
-    now.transitions = list(call.transitions)  # a batch enters further ones when it hands results on
-    now.value = NOT_RUN
-    return now
+HOOK_WITHOUT_CONTENT: Final = frozenset(
+    {
+        "schema_version",
+        "hook_id",
+        "hook_event",
+        "invocation_id",
+        "tool_id",
+        "outputs",
+        "failure",
+        "started_at",
+        "ended_at",
+    }
+)
+"""Fields of a hook's record that repeat nothing of arguments and results: ``outputs`` holds kinds
+alone.
+"""
 
 
 def finished_records(call: Invocation) -> Build:
     """Return what makes the records of a call that ended or waits."""
-    return partial(_records, as_it_is(call))
+    return partial(_records, call.as_record())
 
 
-def _records(call: Invocation) -> Iterator[tuple[str, JsonObject]]:
+def _records(call: CallRecord) -> Iterator[tuple[str, JsonObject]]:
     invocation = invocation_record(call)
     yield "tool_invocation", invocation.to_json_object()
-    for kind, records in (
-        ("tool_permission_decision", decision_records(call)),
-        ("input_mutation", call.mutations),
-        ("tool_hook", call.hook_records),
-    ):
-        for record in records:
-            yield kind, _without_content(kind, record)
-    if call.persistence is not None:
-        yield "tool_result_persistence", call.persistence.to_json_object()
-    error = call.error or call.flaw
-    result = ToolResult(
+    for decision in decision_records(call):
+        shown = decision.model_dump(
+            mode="json", exclude_none=True, include=set(DECISION_WITHOUT_CONTENT)
+        )
+        yield "tool_permission_decision", shown
+    for mutation in call.inputs.mutations:
+        shown = mutation.model_dump(
+            mode="json", exclude_none=True, include=set(MUTATION_WITHOUT_CONTENT)
+        )
+        yield "input_mutation", shown
+    for hook in call.decision.hook_records:
+        shown = hook.model_dump(mode="json", exclude_none=True, include=set(HOOK_WITHOUT_CONTENT))
+        yield "tool_hook", shown
+    if call.outcome.persistence is not None:
+        yield "tool_result_persistence", call.outcome.persistence.to_json_object()
+    yield "tool_result", _result_without_content(call, invocation.telemetry_refs).to_json_object()
+
+
+def _result_without_content(
+    call: CallRecord, telemetry_refs: list[JsonObject] | None
+) -> ToolResult:
+    error = call.outcome.error or call.outcome.result_error
+    if error is not None:
+        error = error.model_copy(update={"message": "", **references(call)})
+    return ToolResult(
         **result_facts(call),
-        artifact_refs=call.artifact_refs,
-        telemetry_refs=invocation.telemetry_refs,
-        error=error.model_copy(update={"message": "", **references(call)})
-        if error is not None
-        else None,
+        artifact_refs=call.outcome.artifact_refs,
+        telemetry_refs=telemetry_refs,
+        error=error,
     )
-    yield "tool_result", result.to_json_object()
-
-
-def _without_content(kind: str, record: Record) -> JsonObject:
-    return record.model_dump(mode="json", exclude_none=True, include=_FIELDS[kind])

@@ -27,9 +27,9 @@ from agenttool_otel.call.recording.argument_secrets import (
     secret_pointers,
 )
 from agenttool_otel.call.recording.attributes import (
-    ERROR,
     decision_attributes,
     engine_labels,
+    error_attributes,
     final_attributes,
     lean_decision,
     result_labels,
@@ -137,7 +137,7 @@ class Recorder:
         """Bring a permission decision into force and record it as an event; the span's attributes
         follow at the end.
         """
-        call.decide(verdict)
+        call.decision.take(verdict)
         events = self.telemetry.events
         if not events.wanted(call.span):
             return
@@ -202,9 +202,9 @@ class Recorder:
 
     def answered(self, call: Invocation, status: ApprovalStatus, waited: float) -> None:
         """Record the answer to an approval request."""
-        request_id = call.request.request_id if call.request is not None else ""
+        request_id = call.decision.request.request_id if call.decision.request is not None else ""
         labels = {Attr.APPROVAL_STATUS: status.value}
-        call.approval_wait = waited
+        call.decision.approval_wait = waited
         self.emit(
             call,
             Event.APPROVAL_ANSWERED,
@@ -221,7 +221,9 @@ class Recorder:
         """Capture the arguments, redacted, if content was asked for and somebody keeps it."""
         if not self.captures or not self.telemetry.events.wanted(call.span):
             return
-        text = self._captured(call, "arguments", call.observable_input, secret_pointers(call))
+        text = self._captured(
+            call, "arguments", call.inputs.observable_input, secret_pointers(call)
+        )
         if self._capture_span:
             self.telemetry.attribute(call.span, GenAI.TOOL_CALL_ARGUMENTS, text)
         if self._capture_event:
@@ -287,7 +289,10 @@ class Recorder:
         allowed = verdict.behavior is Behavior.ALLOW
         if text and (
             not allowed
-            or (self.telemetry.events.wanted(call.span) and _quotes(text, call.permission_input))
+            or (
+                self.telemetry.events.wanted(call.span)
+                and _quotes(text, call.inputs.permission_input)
+            )
         ):
             mask = mask_of(call, self._redactor)
             text = text if mask is None else mask.text(text)
@@ -307,8 +312,11 @@ class Recorder:
         self, call: Invocation, target: str, redactions: Any, state: RedactionState
     ) -> None:
         """Remember and tell what was redacted: kinds, pointers and counts, never a value."""
-        if state is not RedactionState.NONE and call.redaction_state is not RedactionState.FAILED:
-            call.redaction_state = state
+        if (
+            state is not RedactionState.NONE
+            and call.outcome.redaction_state is not RedactionState.FAILED
+        ):
+            call.outcome.redaction_state = state
         if state is RedactionState.FAILED:
             self.emit(call, Event.REDACTION_FAILED, {Attr.REDACTION_TARGET: target})
             self.telemetry.count(
@@ -316,7 +324,9 @@ class Recorder:
             )
         if not redactions:
             return
-        call.redactions.extend(RedactionEntry(target, *redaction) for redaction in redactions)
+        call.outcome.redactions.extend(
+            RedactionEntry(target, *redaction) for redaction in redactions
+        )
         kinds: dict[str, int] = {}
         for redaction in redactions:
             kinds[redaction.kind] = kinds.get(redaction.kind, 0) + redaction.count
@@ -342,21 +352,21 @@ class Recorder:
         """Record that a result was created: status, size, and its redacted content where
         captured.
         """
-        call.told = True
+        call.result_recorded = True
         if not self.telemetry.events.wanted(call.span):
             return
-        attributes: dict[str, Any] = {Attr.RESULT_STATUS: str(call.result_status)}
-        if call.flaw is not None:
-            attributes[GenAI.ERROR_TYPE] = call.flaw.error_class.value
-        if call.size is not None:
-            attributes[Attr.RESULT_SIZE_BYTES] = call.size
-        if call.items is not None:
-            attributes[Attr.RESULT_ITEMS] = call.items
+        attributes: dict[str, Any] = {Attr.RESULT_STATUS: str(call.outcome.result_status)}
+        if call.outcome.result_error is not None:
+            attributes[GenAI.ERROR_TYPE] = call.outcome.result_error.error_class.value
+        if call.outcome.size is not None:
+            attributes[Attr.RESULT_SIZE_BYTES] = call.outcome.size
+        if call.outcome.items is not None:
+            attributes[Attr.RESULT_ITEMS] = call.outcome.items
         if self.captures and call.ran:
             # a stream has nothing to show but what a tap kept of it
             shown = (
                 call.model_value
-                if call.items is not None and call.kept is not None
+                if call.outcome.items is not None and call.kept is not None
                 else call.delivered
             )
             text = self._captured(call, "result", shown, call.result_pointers)
@@ -370,7 +380,7 @@ class Recorder:
         self, call: Invocation, *, failure: str | None = None, store: str = "none"
     ) -> None:
         """Record a persistence decision, and that the store failed if it did."""
-        decision = call.persistence
+        decision = call.outcome.persistence
         if failure is not None:
             labels = {Label.STORE: store}
             self.telemetry.count(self.telemetry.instruments.persistence_failures, 1, labels)
@@ -401,8 +411,8 @@ class Recorder:
         if call.exception is None or not self.telemetry.events.wanted(call.span):
             return
         attributes = {Exc.TYPE: error_name(call.exception)}
-        if self.captures and call.error is not None and call.error.message:
-            attributes[Exc.MESSAGE] = call.error.message
+        if self.captures and call.outcome.error is not None and call.outcome.error.message:
+            attributes[Exc.MESSAGE] = call.outcome.error.message
         self.emit(call, Exc.EVENT, attributes)
 
     def note_edit(self, call: Invocation) -> None:
@@ -410,7 +420,7 @@ class Recorder:
         secret of them.
         """
         try:
-            call.edit_note = edit_note(call, self._redactor)
+            call.inputs.edit_note = edit_note(call, self._redactor)
         except Exception as error:
             self.telemetry.losses.note("result", error)
 
@@ -418,11 +428,11 @@ class Recorder:
         """Write the final facts, end the span and record the metrics of a call in a terminal or
         pending state.
         """
-        call.ended_ns = time.time_ns()
+        call.outcome.ended_ns = time.time_ns()
         duration = time.perf_counter() - call.t0
         telemetry = self.telemetry
         try:
-            if self.captures and call.started_ns is None and call.permission_input:
+            if self.captures and call.outcome.started_ns is None and call.inputs.permission_input:
                 # of a call that did not run, or waits
                 self.arguments(call, Event.INVOCATION_ARGUMENTS_READY)
             if telemetry.events.wanted(call.span):
@@ -430,8 +440,12 @@ class Recorder:
             recording = telemetry.recording(call.span)
             if recording or call.owned:
                 attributes = final_attributes(call) if recording else {}
-                if recording and call.verdict is not None and call.verdict.blocked_path:
-                    attributes |= self._blocked(call, call.verdict.blocked_path)
+                if (
+                    recording
+                    and call.decision.verdict is not None
+                    and call.decision.verdict.blocked_path
+                ):
+                    attributes |= self._blocked(call, call.decision.verdict.blocked_path)
                 telemetry.end(call.span, owned=call.owned, attributes=attributes)
             self._measure(call, duration)
             if telemetry.events.sinks:
@@ -443,7 +457,7 @@ class Recorder:
         """Tell that a batch handed a call's result on; sinks get its invocation again, with that
         state.
         """
-        call.transitions.append((InvocationStatus.YIELDED, time.time_ns()))
+        call.outcome.transitions.append((InvocationStatus.YIELDED, time.time_ns()))
         self.emit(call, Event.INVOCATION_YIELDED, {})
         if self.telemetry.events.sinks:
             again = finished_records(call)
@@ -453,27 +467,27 @@ class Recorder:
         """Emit what every call has at its end: its result, unless that was told already, and one
         terminal event.
         """
-        if not call.told:
+        if not call.result_recorded:
             self.result(call)
-        if (name := _TERMINAL_EVENTS.get(call.status)) is None:
+        if (name := _TERMINAL_EVENTS.get(call.outcome.status)) is None:
             return
-        if call.error is None:
-            self.emit(call, name, {Attr.INVOCATION_STATUS: call.status.value})
+        if call.outcome.error is None:
+            self.emit(call, name, {Attr.INVOCATION_STATUS: call.outcome.status.value})
             return
-        attributes = ERROR.of(call.error)
-        if call.status in _INVALID:
-            phase = {Attr.PHASE: _INVALID[call.status]}
+        attributes = error_attributes(call.outcome.error)
+        if call.outcome.status in _INVALID:
+            phase = {Attr.PHASE: _INVALID[call.outcome.status]}
             self.emit(call, Event.INVOCATION_VALIDATION_FAILED, {**attributes, **phase})
-        attributes[Attr.INVOCATION_STATUS] = call.status.value
-        if call.abort_reason is not None:
-            attributes[Attr.ABORT_REASON] = call.abort_reason
+        attributes[Attr.INVOCATION_STATUS] = call.outcome.status.value
+        if call.outcome.abort_reason is not None:
+            attributes[Attr.ABORT_REASON] = call.outcome.abort_reason
         self.emit(call, name, attributes)
 
     def _blocked(self, call: Invocation, path: str) -> dict[str, Any]:
         """Name the argument whose place a decision names, and the place where content is
         captured.
         """
-        for fact in call.facts["paths"]:
+        for fact in call.decision.facts["paths"]:
             readings = (fact["resolved"], fact["lexical"], fact["raw"])
             if path not in readings and path not in (
                 self._clean_reason(reading) for reading in readings if reading
@@ -489,17 +503,17 @@ class Recorder:
         return {}
 
     def _measure(self, call: Invocation, duration: float) -> None:
-        telemetry, spec, verdict = self.telemetry, call.spec, call.verdict
+        telemetry, spec, verdict = self.telemetry, call.spec, call.decision.verdict
         instruments = telemetry.instruments
         labels = spec.metric_attributes
         agent = call.context.agent
-        if call.error is not None or agent:
+        if call.outcome.error is not None or agent:
             labels = dict(labels)
-            if call.error is not None:
-                labels[GenAI.ERROR_TYPE] = call.error.error_class.value
+            if call.outcome.error is not None:
+                labels[GenAI.ERROR_TYPE] = call.outcome.error.error_class.value
             if agent:
                 labels[GenAI.AGENT_NAME] = agent_label(agent)
-        if not (call.measured and call.outcome is Outcome.EXECUTED) and (
+        if not (call.measured and call.outcome.execution is Outcome.EXECUTED) and (
             call.owned or not records_duration(call.span)
         ):
             telemetry.measure(instruments.duration, duration, labels)
@@ -507,7 +521,7 @@ class Recorder:
             instruments.decided(
                 spec.name,
                 verdict.behavior,
-                call.outcome,
+                call.outcome.execution,
                 verdict.source,
                 verdict.mode,
                 verdict.rule_ref,
@@ -518,9 +532,11 @@ class Recorder:
                 )
             if verdict.fail_closed is not None or verdict.shadow is not None:
                 self._measure_unusual(call, verdict)
-        if call.size is not None and call.outcome is Outcome.EXECUTED:
+        if call.outcome.size is not None and call.outcome.execution is Outcome.EXECUTED:
             telemetry.measure(
-                instruments.result_size, call.size, result_labels(spec.name, call.result_status)
+                instruments.result_size,
+                call.outcome.size,
+                result_labels(spec.name, call.outcome.result_status),
             )
 
     def _measure_unusual(self, call: Invocation, verdict: Verdict) -> None:
@@ -584,7 +600,7 @@ def _without_arguments(call: Invocation, verdict: Verdict) -> Verdict:
         and not (verdict.alternatives or verdict.suggested_updates)
     ):
         return verdict  # most calls are answered by constant texts
-    inputs = (call.permission_input, call.model_input, call.observable_input)
+    inputs = (call.inputs.permission_input, call.inputs.model_input, call.inputs.observable_input)
     clean = without_arguments(bundle, [given for given in inputs if isinstance(given, dict)], fixed)
     cleaned = _cleaned_words(verdict, clean)
     if cleaned.shadow is not None and cleaned.shadow is not cleaned:

@@ -57,10 +57,10 @@ class Reporter:
             self.lost(error)
             return
         for listener in listeners:
-            if call.told_later is None:
+            if call.held_progress is None:
                 self._give(listener, record)
             else:
-                call.told_later.append(partial(self._give, listener, record))
+                call.held_progress.append(partial(self._give, listener, record))
 
     def _shown(self, call: Invocation, facts: dict[str, Any]) -> dict[str, Any]:
         shown = dict(facts)

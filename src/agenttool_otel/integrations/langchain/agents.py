@@ -202,20 +202,20 @@ class GuardedCall(LangChainAdapter):
     def bind(self, call: Invocation) -> None:
         """Take what the model sent, and what the tool will read in it."""
         arguments = snapshot(self._request.tool_call["args"])
-        call.model_input = json_object(arguments)
+        call.inputs.model_input = json_object(arguments)
         tool = self._known.tool
         # LangChain does not look into a JSON schema, and nobody into an unknown tool's: the
         # pipeline does
         by_schema = not isinstance(tool, BaseTool) or isinstance(tool.args_schema, dict)
-        if by_schema and not call.spec.check.is_valid(call.model_input):
+        if by_schema and not call.spec.check.is_valid(call.inputs.model_input):
             return
         try:
-            call.observable_input = self._give(call, arguments)
+            call.inputs.observable_input = self._give(call, arguments)
         except ValidationError:
-            if call.spec.check.is_valid(call.model_input):
+            if call.spec.check.is_valid(call.inputs.model_input):
                 raise
             return  # the pipeline says it in the schema's words
-        call.unchecked = call.validated = True
+        call.inputs.unchecked = call.inputs.validated = True
 
     def rebind(self, call: Invocation, before: dict[str, Any], after: dict[str, Any]) -> None:
         """Put changed arguments into the request, and decide on what the tool reads in them."""

@@ -54,9 +54,9 @@ def use_reading(call: Invocation, given: dict[str, Any], reading: dict[str, Any]
         raise ValueError("the arguments are too large or too deep to be decided")
     if not differs(given, reading):
         return
-    if call.resumed or call.approval is not None:
+    if call.resumed or call.decision.approval is not None:
         raise ReadDifferently
-    call.mutations.append(
+    call.inputs.mutations.append(
         InputMutation(
             invocation_id=call.id,
             source_type=MutationSource.ADAPTER,
@@ -67,7 +67,7 @@ def use_reading(call: Invocation, given: dict[str, Any], reading: dict[str, Any]
             reason="what LangChain's validation makes of the changed input",
         )
     )
-    call.permission_input = reading
+    call.inputs.permission_input = reading
 
 
 class Reader:

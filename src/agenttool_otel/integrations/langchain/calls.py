@@ -190,7 +190,7 @@ class LangChainAdapter(Adapter):
             continue_stored(self.call, self.runtime.approvals.waiting(_asked[self._question()]))
 
     def _note_question(self) -> None:
-        if self.call.outcome is Outcome.PENDING and (question := self._question()):
+        if self.call.outcome.execution is Outcome.PENDING and (question := self._question()):
             _asked[question] = self.call.id
             if len(_asked) > _MAX_ASKED:
                 _asked.popitem(last=False)
@@ -295,7 +295,7 @@ class ToolCall(LangChainAdapter):
         inside = self._handle.inside
         # a tool's own ``__call__`` goes on through the tool itself
         tools = (self._tool, *inside) if self._by_call else inside
-        return DecidedCall(tools, self.call.permission_input, self._hidden)
+        return DecidedCall(tools, self.call.inputs.permission_input, self._hidden)
 
     def _marked(self, body: Callable[..., Any]) -> Callable[..., Any]:
         def run(*args: Any, **kwargs: Any) -> Any:
@@ -346,23 +346,23 @@ class ToolCall(LangChainAdapter):
         ):
             raise ValueError("positional arguments that have no name")
         call.call_args = by_position
-        call.bound = call.call_kwargs = {**self._kwargs, **by_name}
+        call.inputs.bound = call.call_kwargs = {**self._kwargs, **by_name}
         read = json_object({**by_name, **dict(zip(names, by_position, strict=False))})
         sent = read
         if isinstance(self._raw, dict):
             sent = json_object(
                 {name: value for name, value in self._raw.items() if name not in self._injected}
             )
-        call.model_input = sent
+        call.inputs.model_input = sent
         if isinstance(self._tool.args_schema, dict):
             # LangChain does not look into a JSON schema: the pipeline refuses what does not fit
             for shown in (sent, read):
                 if not self._spec.check.is_valid(shown):
-                    call.model_input = shown
+                    call.inputs.model_input = shown
                     return
-        call.observable_input = read
+        call.inputs.observable_input = read
         # LangChain has just done it, with injection and coercion that a schema can't express
-        call.validated = True
+        call.inputs.validated = True
 
     def rebind(self, call: Invocation, before: dict[str, Any], after: dict[str, Any]) -> None:
         """Put changed arguments into the call as LangChain reads them, and decide on that
@@ -383,7 +383,7 @@ class ToolCall(LangChainAdapter):
         if self._args:
             call.call_args = self._positional(parsed)
             parsed = {}
-        call.bound = call.call_kwargs = {**parsed, **kept}
+        call.inputs.bound = call.call_kwargs = {**parsed, **kept}
         use_reading(call, after, shown)
 
     def _positional(self, parsed: dict[str, Any]) -> tuple[Any, ...]:
@@ -413,7 +413,11 @@ class ToolCall(LangChainAdapter):
 
 
 def _shown(call: Invocation) -> dict[str, Any]:
-    return call.model_input if call.observable_input is NOT_READ else call.observable_input
+    return (
+        call.inputs.model_input
+        if call.inputs.observable_input is NOT_READ
+        else call.inputs.observable_input
+    )
 
 
 class InvalidCall(Adapter):
@@ -426,7 +430,7 @@ class InvalidCall(Adapter):
     def bind(self, call: Invocation) -> None:
         """Show what was refused."""
         raw = to_json_value(self._raw)
-        call.model_input = raw if isinstance(raw, dict) else {}
+        call.inputs.model_input = raw if isinstance(raw, dict) else {}
         raise ValueError("LangChain's own validation refused the arguments")
 
     def rebind(self, call: Invocation, before: dict[str, Any], after: dict[str, Any]) -> None:

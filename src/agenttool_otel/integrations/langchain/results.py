@@ -77,7 +77,7 @@ def _noted(call: Invocation, value: Any) -> Any:
     """Return what becomes a model's tool message, with a note where a person changed the call's
     arguments.
     """
-    if call.edit_note is None or call.native_call_id is None:
+    if call.inputs.edit_note is None or call.native_call_id is None:
         return value  # a direct call gets what the tool returned
     if isinstance(value, ToolMessage):
         return value.model_copy(update={"content": _with_note(call, value.content)})
@@ -89,11 +89,11 @@ def _noted(call: Invocation, value: Any) -> Any:
 
 
 def _with_note(call: Invocation, content: Any) -> Any:
-    if call.edit_note is None:
+    if call.inputs.edit_note is None:
         return content
     if isinstance(content, list) and all(isinstance(part, (str, dict)) for part in content):
-        return [*content, {"type": "text", "text": call.edit_note}]
-    return f"{_text_of(content)}\n\n{call.edit_note}"
+        return [*content, {"type": "text", "text": call.inputs.edit_note}]
+    return f"{_text_of(content)}\n\n{call.inputs.edit_note}"
 
 
 def _text_of(content: Any) -> str:
@@ -143,9 +143,9 @@ def _companion(call: Invocation, runtime: Runtime, value: Any, content: Any) -> 
     """
     if value is None or value == {} or not _has_obligations(call):
         return value
-    if call.redaction_state is RedactionState.FAILED:
+    if call.outcome.redaction_state is RedactionState.FAILED:
         return None
-    if call.verdict is not None and call.verdict.persistence not in (
+    if call.decision.verdict is not None and call.decision.verdict.persistence not in (
         None,
         PersistenceStrategy.INLINE,
     ):
@@ -170,8 +170,8 @@ def _companion(call: Invocation, runtime: Runtime, value: Any, content: Any) -> 
 
 
 def _has_obligations(call: Invocation) -> bool:
-    verdict = call.verdict
-    if call.must_redact or call.redaction_state is RedactionState.FAILED:
+    verdict = call.decision.verdict
+    if call.must_redact or call.outcome.redaction_state is RedactionState.FAILED:
         return True
     return verdict is not None and (
         verdict.persistence is not None or verdict.max_inline_chars is not None
@@ -200,16 +200,21 @@ def refusal(call: Invocation, name: str, response: str | None = None) -> ToolMes
     lines = [result.summary or f"{name} did not run"]
     if response is not None:
         lines = [response]
-    elif call.outcome is Outcome.PENDING:
+    elif call.outcome.execution is Outcome.PENDING:
         lines.append(
             "It did not run: the approval can't be waited for here. Do not call it again until it is given."
         )
-    elif call.error is not None and call.error.error_class is ErrorClass.SCHEMA_VALIDATION_FAILED:
+    elif (
+        call.outcome.error is not None
+        and call.outcome.error.error_class is ErrorClass.SCHEMA_VALIDATION_FAILED
+    ):
         lines.append("Fix the arguments and try again.")
-    for alternative in call.verdict.alternatives if call.verdict is not None else ():
+    for alternative in (
+        call.decision.verdict.alternatives if call.decision.verdict is not None else ()
+    ):
         lines.append(f"Call {alternative.get('tool')} with {alternative.get('arguments')} instead.")
-    if response is None and call.edit_note is not None:
-        lines.append(call.edit_note)
+    if response is None and call.inputs.edit_note is not None:
+        lines.append(call.inputs.edit_note)
     return ToolMessage(
         content="\n".join(lines),
         tool_call_id=call.native_call_id or "",

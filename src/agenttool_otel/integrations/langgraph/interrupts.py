@@ -35,7 +35,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphBubbleUp, GraphInterrupt
@@ -51,7 +51,7 @@ from agenttool_otel.approvals.types import (
     StoredCall,
 )
 from agenttool_otel.call.drivers import arun, run
-from agenttool_otel.call.invocation import Invocation
+from agenttool_otel.call.invocation import CallOutcome, Invocation
 from agenttool_otel.call.phases.refusals import fail_closed
 from agenttool_otel.call.resume import asking_span, continue_stored
 from agenttool_otel.call.services import Asks, Decides
@@ -84,21 +84,6 @@ ANSWERER_ROLES: Final = "agenttool_answerer_roles"
 _ANSWERER: Final = "langgraph:resume"
 _TASK: Final = "langgraph_task"
 _MAX_FINISHED_CALLS: Final = 256
-_ENDED: Final = (
-    "value",
-    "delivered",
-    "preview",
-    "verdict",
-    "exception",
-    "error",
-    "flaw",
-    "outcome",
-    "result_status",
-    "redaction_state",
-    "edit_note",
-)
-"""What of an ended call makes up what it gives back."""
-
 _SETTINGS: Final = (
     "set AGENTTOOL_APPROVALS_URL and AGENTTOOL_APPROVALS_KEY to the same values in every process"
     " that asks or resumes"
@@ -158,6 +143,39 @@ async def arun_call(
             graph.finish()
             await graph.akeep_results()
     return graph.response
+
+
+class _GivenBack(NamedTuple):
+    """What an ended call gave back."""
+
+    value: Any
+    delivered: Any
+    preview: Any
+    exception: BaseException | None
+    verdict: Verdict | None
+    outcome: CallOutcome
+    edit_note: str | None
+
+    @classmethod
+    def of(cls, call: Invocation) -> _GivenBack:
+        return cls(
+            value=call.value,
+            delivered=call.delivered,
+            preview=call.preview,
+            exception=call.exception,
+            verdict=call.decision.verdict,
+            outcome=call.outcome,
+            edit_note=call.inputs.edit_note,
+        )
+
+    def give_again(self, call: Invocation) -> None:
+        call.value = self.value
+        call.delivered = self.delivered
+        call.preview = self.preview
+        call.exception = self.exception
+        call.decision.verdict = self.verdict
+        call.outcome = self.outcome
+        call.inputs.edit_note = self.edit_note
 
 
 class _FinishedCalls:
@@ -245,7 +263,9 @@ class _GraphCall:
             return None
         try:
             target.bind(call)
-            arguments = digest(call.observable_input if call.validated else call.model_input)
+            arguments = digest(
+                call.inputs.observable_input if call.inputs.validated else call.inputs.model_input
+            )
         except Exception:
             return None  # the pipeline says what is wrong with the arguments
         alike = json.dumps([call.native_call_id, call.spec.tool_id, arguments])
@@ -381,9 +401,9 @@ class _GraphCall:
     def _repeat(self) -> bool:
         """Take the result of the call from its run before the pause."""
         call = self.call
-        if (done := self.finished.get(call.id)) is not None:
-            for name, value in zip(_ENDED, done, strict=True):
-                setattr(call, name, value)
+        done: _GivenBack | None = self.finished.get(call.id)
+        if done is not None:
+            done.give_again(call)
             return True
         pause = self.task.execution.pause
         if pause is None or (kept := pause.results.get(call.id)) is None:
@@ -409,14 +429,14 @@ class _GraphCall:
         """Bind what was asked about: a hook may have changed it before the question."""
         self._bind_given(call)
         asked = self._stored.original_arguments if self._stored is not None else {}
-        seen = call.observable_input if call.validated else call.model_input
+        seen = call.inputs.observable_input if call.inputs.validated else call.inputs.model_input
         if asked == seen:
             return
         self._rebind(call, seen, asked)
-        if call.validated:
-            call.observable_input = asked
+        if call.inputs.validated:
+            call.inputs.observable_input = asked
         else:
-            call.model_input = asked
+            call.inputs.model_input = asked
 
     # --- the end ----------------------------------------------------------------------------------
 
@@ -427,8 +447,8 @@ class _GraphCall:
         call, signal = self.call, self.call.exception
         if isinstance(signal, GraphInterrupt):  # one of the tool's own, or of a task inside
             return lambda: tuple(signal.args[0])
-        request = call.request
-        if call.outcome is not Outcome.PENDING or signal is not None or request is None:
+        request = call.decision.request
+        if call.outcome.execution is not Outcome.PENDING or signal is not None or request is None:
             return None
         self._asked = True
         self._note_first_question()
@@ -448,12 +468,12 @@ class _GraphCall:
             self.task.execution.finished[call.id] = self._remember
             if call.claim is not None and call.ran:
                 self._remember()  # its approval is used up, also where LangGraph retries the node
-        if call.outcome is not Outcome.PENDING:
+        if call.outcome.execution is not Outcome.PENDING:
             self.runtime.pipeline.paused.take(call.id)
 
     def _remember(self) -> Any:
         """Keep the ended call in this process, and return what it gave back."""
-        self.finished.put(self.call.id, tuple(getattr(self.call, name) for name in _ENDED))
+        self.finished.put(self.call.id, _GivenBack.of(self.call))
         try:
             return self._deliver(self.response)
         except Exception as error:
