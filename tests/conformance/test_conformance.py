@@ -20,8 +20,8 @@ from agenttool_otel.call.phases import execute
 from agenttool_otel.call.phases.inputs import Inputs
 from agenttool_otel.call.phases.refusals import Refusals
 from agenttool_otel.call.recording import finished
-from agenttool_otel.call.recording.recorder import Recorder
 from agenttool_otel.call.recording.reporter import Reporter
+from agenttool_otel.call.recording.span import CallSpan
 from agenttool_otel.call.records import invocation_record
 from agenttool_otel.call.scheduling.gate import Turn
 from agenttool_otel.catalog import Entry
@@ -105,7 +105,7 @@ MUTATIONS: dict[int, tuple[str, Callable[[Patch], None]]] = {
     ),
     6: ("changes of the input are not recorded", changed(Inputs, "_mutated", nothing)),
     7: ("a resumed call forgets its past", changed(resume, "recall", nothing)),
-    8: ("the end of a call is not told", changed(Recorder, "_tell_end", nothing)),
+    8: ("the end of a call is not told", changed(CallSpan, "_emit_end", nothing)),
     9: ("progress is not in order", changed(Reporter, "progress", misnumbered)),
     10: ("exclusive calls do not wait", changed(Turn, "admits", lambda *_: True)),
     11: ("a failed sibling stops nobody", changed(Batch, "stopped", nothing)),

@@ -13,7 +13,7 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 
 from agenttool_otel import ApprovalRequired, Governor, TelemetrySettings, ToolDenied, agent_context
 from agenttool_otel.approvals.types import ApprovalAnswer
-from agenttool_otel.call.recording import recorder
+from agenttool_otel.call.recording import span
 from agenttool_otel.names import Attr, Event
 from agenttool_otel.telemetry.telemetry import EventEmitter
 from agenttool_otel.testing import Capture, StaticEngine, capture, decision
@@ -93,7 +93,7 @@ def test_an_unsampled_call_makes_no_event_or_attributes(monkeypatch: pytest.Monk
     governed = governor.govern(act)
     assert governed("b") == "bbb"
     for name in ("decision_attributes", "lean_decision", "final_attributes"):
-        monkeypatch.setattr(recorder, name, unwanted)
+        monkeypatch.setattr(span, name, unwanted)
     monkeypatch.setattr(EventEmitter, "emit", unwanted)
     assert governed("b") == "bbb"
     assert governor.telemetry.losses.total == 0

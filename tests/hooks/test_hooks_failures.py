@@ -142,7 +142,9 @@ def test_a_hook_may_fail_before_the_tool_only_if_registered_so(
         steps = governor.pipeline.run(call, target)
         call = asyncio.run(arun(call, steps)) if asynchronous else run(call, steps)
         assert call.ran
-        assert [record.failure["effect"] for record in call.decision.hook_records] == ["continue"] * 2
+        assert [record.failure["effect"] for record in call.decision.hook_records] == [
+            "continue"
+        ] * 2
         assert call.decision.hook_records[0].failure["timed_out"] is (hook in TIMED_OUT)
 
 

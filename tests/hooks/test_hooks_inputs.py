@@ -218,7 +218,9 @@ def test_a_hook_gives_internal_arguments_that_nobody_else_sees(
         marked = {"pointer": "/_tenant", "visibility": "internal", "mutation_source": "hook"}
         assert marked in mutation.to_json_object()["fields"]
         record = invocation_record(call, show=lambda value: value)
-        everything = repr([record, call.inputs.mutations, call.decision.hook_records, engine.documents])
+        everything = repr(
+            [record, call.inputs.mutations, call.decision.hook_records, engine.documents]
+        )
         assert "internal-acme" not in everything
         told = [e for e in captured.events if e.event_type != "tool.result.created"]
         assert "internal-acme" not in repr(told)
@@ -403,7 +405,10 @@ def test_what_a_hook_does_to_its_input_never_reaches_the_call(asynchronous: bool
     with capture(policy=engine, hooks=hooks) as captured:
         call = called(captured, take, asynchronous, given=given_)
         assert (
-            call.value == call.inputs.model_input == given_ == {"items": [1], "options": {"a": {"b": 1}}}
+            call.value
+            == call.inputs.model_input
+            == given_
+            == {"items": [1], "options": {"a": {"b": 1}}}
         )
         assert engine.documents[0]["input"] == given_
     assert "evil" not in "".join(seen)

@@ -14,7 +14,7 @@ from typing import Any
 from agenttool_otel.call.argument_mask import ArgumentMask
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.recording.argument_secrets import mask_of
-from agenttool_otel.call.recording.recorder import Recorder
+from agenttool_otel.call.recording.span import CallSpan
 from agenttool_otel.names import (
     Attr,
     ErrorClass,
@@ -65,12 +65,12 @@ class Delivery:
             ErrorClass.RESULT_REDACTED, "an obligation could not be met"
         )
 
-    def prepare(self, call: Invocation, recorder: Recorder) -> Callable[[], None] | None:
+    def prepare(self, call: Invocation, span: CallSpan) -> Callable[[], None] | None:
         """Meet the obligations of a result; what has to be stored is returned as work that
         may block.
         """
         if call.must_redact:
-            self._redact(call, recorder)
+            self._redact(call, span)
         demand = _demand(call)
         if (choice := self.keeper.choose(call.delivered, demand, size=call.outcome.size)) is None:
             return None
@@ -95,7 +95,7 @@ class Delivery:
                 if demand.binding:
                     call.delivered = kept.preview
             _mark_dropped(call)
-            recorder.persisted(call, failure=kept.failure, store=self._store_name())
+            span.record_persistence(call, failure=kept.failure, store=self._store_name())
 
         return store
 
@@ -105,12 +105,12 @@ class Delivery:
         except Exception:
             return "none"
 
-    def _redact(self, call: Invocation, recorder: Recorder) -> None:
+    def _redact(self, call: Invocation, span: CallSpan) -> None:
         if (cleaned := self._redacted(call, call.delivered, call.result_pointers)) is None:
-            recorder.redacted(call, "result", (), RedactionState.FAILED)
+            span.record_redactions(call, "result", (), RedactionState.FAILED)
             self.withhold(call)
             return
-        recorder.redacted(call, "result", cleaned.redactions, cleaned.state)
+        span.record_redactions(call, "result", cleaned.redactions, cleaned.state)
         call.delivered = cleaned.value
 
     def _redacted(self, call: Invocation, value: Any, pointers: tuple[str, ...]) -> Redacted | None:
@@ -155,33 +155,33 @@ class Delivery:
     # --- streams ----------------------------------------------------------------------------------
 
     def tapped(
-        self, call: Invocation, function: Callable[..., Any], recorder: Recorder, *, is_async: bool
+        self, call: Invocation, function: Callable[..., Any], span: CallSpan, *, is_async: bool
     ) -> Callable[..., Any]:
         """Return a generator function behind a tap, or as it is when nobody has to see its items:
         the usual case.
         """
         spec = call.spec
         wanted = spec.persistence is not None or spec.max_inline_chars is not None
-        if not (wanted or self.obliged(call) or recorder.telemetry.events.verbose):
+        if not (wanted or self.obliged(call) or span.telemetry.events.verbose):
             return function
         binding = _demand(call).binding
-        tap = call.tap = self._tap(call, recorder, keep=wanted or binding, binding=binding)
+        tap = call.tap = self._tap(call, span, keep=wanted or binding, binding=binding)
         wrap: Any = aguard if is_async else guard
         return lambda *args, **kwargs: wrap(tap, function(*args, **kwargs))
 
     def gathered(
-        self, call: Invocation, function: Callable[..., Any], recorder: Recorder, *, is_async: bool
+        self, call: Invocation, function: Callable[..., Any], span: CallSpan, *, is_async: bool
     ) -> Callable[..., Any]:
         """Return a generator function as one that returns its items, within bounded memory."""
 
         def open_tap() -> StreamTap:
-            tap = call.tap = self._tap(call, recorder, keep=True, binding=False)
+            tap = call.tap = self._tap(call, span, keep=True, binding=False)
             tap.gathers = True
             return tap
 
         return collected(open_tap, function, is_async)
 
-    def streamed(self, call: Invocation, recorder: Recorder) -> bool:
+    def streamed(self, call: Invocation, span: CallSpan) -> bool:
         """Take over what the tap of a stream found; tell whether the result needs no
         further keeping.
         """
@@ -206,10 +206,10 @@ class Delivery:
                 call.delivered = call.preview
             if binding or tap.gathers:
                 _mark_dropped(call)
-        recorder.persisted(call, failure=outcome.failure, store=self._store_name())
+        span.record_persistence(call, failure=outcome.failure, store=self._store_name())
         return True
 
-    def _tap(self, call: Invocation, recorder: Recorder, *, keep: bool, binding: bool) -> StreamTap:
+    def _tap(self, call: Invocation, span: CallSpan, *, keep: bool, binding: bool) -> StreamTap:
         collector, limit = None, None
         if keep:
             collector, choice = self.keeper.collector(
@@ -238,15 +238,15 @@ class Delivery:
             attributes: dict[str, Any] = {Attr.PROGRESS_SEQUENCE: sequence}
             if size is not None:
                 attributes[Attr.RESULT_SIZE_BYTES] = size
-            recorder.emit(call, Event.INVOCATION_PARTIAL_RESULT, attributes)
+            span.emit(call, Event.INVOCATION_PARTIAL_RESULT, attributes)
 
         def redacted(failed: bool) -> None:
             state = RedactionState.REDACTED if found else RedactionState.NONE
-            recorder.redacted(
+            span.record_redactions(
                 call, "result", _summed(found), RedactionState.FAILED if failed else state
             )
 
-        verbose = recorder.telemetry.events.verbose
+        verbose = span.telemetry.events.verbose
         return StreamTap(
             on_first_item=lambda: call.enter(InvocationStatus.PARTIAL_RESULT),
             collector=collector,

@@ -195,7 +195,7 @@ class EndedOutcome(CallOutcome):
         ended = cls(**{name: getattr(outcome, name) for name in _OUTCOME_FIELDS})
         # a batch appends to the call's own list when it hands results on
         ended.transitions = list(outcome.transitions)
-        ended._frozen = True  # type: ignore[attr-defined]
+        ended._frozen = True
         return ended
 
 

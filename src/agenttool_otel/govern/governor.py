@@ -27,7 +27,8 @@ from agenttool_otel.call.complete import (
 )
 from agenttool_otel.call.delivery import Delivery
 from agenttool_otel.call.pending.required_action import RequiredAction
-from agenttool_otel.call.recording.recorder import Recorder
+from agenttool_otel.call.recording.redaction import CallRedaction
+from agenttool_otel.call.recording.span import CallSpan
 from agenttool_otel.call.resume import aresume_call, resume_call
 from agenttool_otel.call.running.handle import CancelState
 from agenttool_otel.catalog import GovernOptions, Registry
@@ -180,7 +181,7 @@ class Governor(Discovery):
 
         return Pipeline(
             services=self,
-            recorder=Recorder(self.telemetry, self.redactor),
+            span=CallSpan(self.telemetry, CallRedaction(self.telemetry, self.redactor)),
             sessions=self.sessions,
             environment=partial(fact_environment, self.settings, protected_places(self.settings)),
             questions=Questions(self.redactor, self.settings.approvals_ttl),

@@ -12,11 +12,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from agenttool_otel.policy.bundles.bundle import Bundle, default_bundle_path
 from agenttool_otel.policy.bundles.load import load_bundle
+from agenttool_otel.policy.types import Verdict
 from agenttool_otel.redaction.encodings import encoded_forms
 
 PLACEHOLDER: Final = "[argument]"
@@ -77,6 +79,50 @@ def without_arguments(
         return PLACEHOLDER if word.casefold() in found[0].everything else word
 
     return clean
+
+
+def verdict_without_arguments(
+    verdict: Verdict,
+    bundle: Bundle | None,
+    arguments: Iterable[Mapping[str, Any]],
+    fixed: Container[str] = (),
+) -> Verdict:
+    """Return a verdict without a call's arguments in its texts, those of its shadow included.
+
+    Args:
+        verdict: the verdict.
+        bundle: the policy, whose own words stay.
+        arguments: the arguments of the call, in each form in which a rule may have seen them.
+        fixed: further texts that are no argument's.
+    """
+    clean = without_arguments(bundle, arguments, fixed)
+    cleaned = _with_clean_texts(verdict, clean)
+    if verdict.shadow is None:
+        return cleaned
+    shadow = _with_clean_texts(verdict.shadow, clean)
+    return cleaned if shadow is verdict.shadow else replace(cleaned, shadow=shadow)
+
+
+def _with_clean_texts(verdict: Verdict, clean: Callable[[str], str]) -> Verdict:
+    cleaned = replace(
+        verdict,
+        message=clean(verdict.message),
+        rule_ref=clean(verdict.rule_ref),
+        rule_refs=tuple(map(clean, verdict.rule_refs)),
+        alternatives=tuple(_with_clean_reason(offer, clean) for offer in verdict.alternatives),
+        suggested_updates=tuple(
+            _with_clean_reason(offer, clean) for offer in verdict.suggested_updates
+        ),
+    )
+    return verdict if cleaned == verdict else cleaned
+
+
+def _with_clean_reason(offer: dict[str, Any], clean: Callable[[str], str]) -> dict[str, Any]:
+    """Clean the one text of an offer that is for people: its tool, arguments and facts are what is
+    offered.
+    """
+    reason = offer.get("reason")
+    return {**offer, "reason": clean(reason)} if isinstance(reason, str) else offer
 
 
 class _Found(NamedTuple):

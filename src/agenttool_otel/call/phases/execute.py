@@ -21,7 +21,7 @@ from agenttool_otel.call.phases.hooks import HookRunner
 from agenttool_otel.call.phases.in_place import tell_changes, watch
 from agenttool_otel.call.phases.provenance import StreamWords, record_exception_text, record_output
 from agenttool_otel.call.phases.refusals import Refusals
-from agenttool_otel.call.recording.recorder import Recorder
+from agenttool_otel.call.recording.span import CallSpan
 from agenttool_otel.call.scheduling.modifiers import ContextModifier
 from agenttool_otel.call.steps import Attempt, Call, Execute, finish_claim
 from agenttool_otel.call.target import Target
@@ -67,7 +67,7 @@ class Body:
     """Runs the tool and settles what came of it."""
 
     _refusals: Refusals
-    _recorder: Recorder
+    _span: CallSpan
     _delivery: Delivery
     _errors: ErrorMapper
     _hooks: HookRunner | None
@@ -75,9 +75,9 @@ class Body:
     def run(self, call: Invocation, target: Target, session: Session) -> Generator[Any, Any, None]:
         """Run the tool and settle its outcome."""
         execution = call.spec.execution
-        recorder = self._recorder
-        if recorder.captures:
-            recorder.arguments(call)
+        span = self._span
+        if span.redaction.captures:
+            span.capture_arguments(call)
         timeout = execution.timeout_ms / 1000 if execution.timeout_ms else None
         plain = not (target.streams or target.collects or target.in_thread)
         function = target.function if plain else self._function(call, target)
@@ -89,8 +89,8 @@ class Body:
         call.outcome.execution = Outcome.EXECUTED
         call.outcome.started_ns = time.time_ns()
         call.enter(InvocationStatus.RUNNING)
-        if recorder.verbose and not recorder.captures:
-            recorder.emit(call, Event.INVOCATION_STARTED, {})
+        if span.verbose and not span.redaction.captures:
+            span.emit(call, Event.INVOCATION_STARTED, {})
         if call.handle is not None:
             call.handle.report_status(ProgressStatus.STARTED)
         before = watch(call) if call.originals else None
@@ -111,8 +111,8 @@ class Body:
         call.outcome.execution = Outcome.EXECUTED
         call.outcome.attempts = 1
         call.enter(InvocationStatus.RUNNING)
-        if self._recorder.verbose:
-            self._recorder.emit(call, Event.INVOCATION_STARTED, {})
+        if self._span.verbose:
+            self._span.emit(call, Event.INVOCATION_STARTED, {})
         yield from self._conclude(call, _ELSEWHERE, session, attempt)
 
     def _conclude(
@@ -134,25 +134,25 @@ class Body:
                 _guarded(record_output, call, session, attempt.value)
             if self._hooks is not None:
                 yield from self._hooks.after(call)
-            if call.tap is not None and _guarded(self._delivery.streamed, call, self._recorder):
+            if call.tap is not None and _guarded(self._delivery.streamed, call, self._span):
                 pass
             elif (
                 call.ran
                 and not target.streams
                 and not _is_plain(call, self._delivery.keeper.max_inline_chars)
             ):
-                store = _guarded(self._delivery.prepare, call, self._recorder)
+                store = _guarded(self._delivery.prepare, call, self._span)
                 if store is not None:
                     yield Call(store)
             if self._hooks is not None:
                 yield from self._hooks.persisted(call)
             if call.ran and (
-                call.spec.output_check is not None or self._recorder.telemetry.events.sinks
+                call.spec.output_check is not None or self._span.telemetry.events.sinks
             ):
                 _guarded(examine, call)
-            _guarded(self._recorder.result, call)
+            _guarded(self._span.record_result, call)
         except Exception as bug:
-            self._recorder.telemetry.losses.note("result", bug)
+            self._span.telemetry.losses.note("result", bug)
             if call.ran and self._delivery.obliged(call):
                 self._delivery.withhold(call)
         except GeneratorExit:
@@ -170,12 +170,10 @@ class Body:
         """
         function = target.function
         if target.streams:
-            function = self._delivery.tapped(
-                call, function, self._recorder, is_async=target.is_async
-            )
+            function = self._delivery.tapped(call, function, self._span, is_async=target.is_async)
         elif target.collects:
             is_async = target.is_async and not target.in_thread
-            function = self._delivery.gathered(call, function, self._recorder, is_async=is_async)
+            function = self._delivery.gathered(call, function, self._span, is_async=is_async)
         return _in_thread(function) if target.in_thread else function
 
     def _end_stream(self, call: Invocation) -> None:
@@ -202,7 +200,7 @@ class Body:
                 Attr.ATTEMPT_DELAY: delay,
                 GenAI.ERROR_TYPE: failure.error_class.value,
             }
-            self._recorder.emit(call, Event.INVOCATION_RETRIED, attributes)
+            self._span.emit(call, Event.INVOCATION_RETRIED, attributes)
             yield Call(time.sleep, asyncio.sleep, (delay,))
             if (
                 call.decision.verdict is not None
@@ -278,7 +276,7 @@ class Body:
                 ResultStatus.TIMED_OUT if timed_out else ResultStatus.FAILED
             )
             call.enter(InvocationStatus.TIMED_OUT if timed_out else InvocationStatus.FAILED)
-            self._recorder.exception(call)
+            self._span.record_exception(call)
 
 
 def _is_plain(call: Invocation, max_inline_chars: int) -> bool:

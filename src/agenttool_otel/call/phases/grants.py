@@ -17,7 +17,7 @@ from agenttool_otel.approvals.grants import questions_of
 from agenttool_otel.approvals.needs import Need, needs_of, widened
 from agenttool_otel.approvals.types import Grant, GrantQuery
 from agenttool_otel.call.invocation import Invocation
-from agenttool_otel.call.recording.recorder import Recorder
+from agenttool_otel.call.recording.span import CallSpan
 from agenttool_otel.call.steps import Call
 from agenttool_otel.names import ApprovalStatus, Behavior, DecisionSource, PolicyMode, ReasonType
 from agenttool_otel.policy.types import Verdict
@@ -39,10 +39,10 @@ class _Found(NamedTuple):
 class GrantUse:
     """What one call makes of remembered approvals, from decision to decision."""
 
-    __slots__ = ("_found", "_recorder", "_refused")
+    __slots__ = ("_found", "_refused", "_span")
 
-    def __init__(self, recorder: Recorder) -> None:
-        self._recorder = recorder
+    def __init__(self, span: CallSpan) -> None:
+        self._span = span
         self._found: _Found | None = None
         self._refused = False
 
@@ -135,7 +135,7 @@ class GrantUse:
             self._refused = True
             return found.asked
         call.decision.approval_status = ApprovalStatus.APPROVED.value
-        self._recorder.granted(call, found.grant.grant_id)
+        self._span.record_grant(call, found.grant.grant_id)
         return None
 
     def _forget(self, call: Invocation) -> None:

@@ -15,7 +15,7 @@ from typing import Any, Final
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.phases.inputs import Inputs
 from agenttool_otel.call.phases.refusals import HOOK_FAILED, Refusals
-from agenttool_otel.call.recording.recorder import Recorder
+from agenttool_otel.call.recording.span import CallSpan
 from agenttool_otel.call.steps import Call
 from agenttool_otel.call.target import Target
 from agenttool_otel.context.sessions import Session
@@ -79,16 +79,14 @@ Phase = Generator[Any, Any, None]
 class HookRunner:
     """Runs the hooks of calls."""
 
-    __slots__ = ("_hooks", "_inputs", "_recorder", "_refusals")
+    __slots__ = ("_hooks", "_inputs", "_refusals", "_span")
 
-    def __init__(
-        self, hooks: Hooks, recorder: Recorder, refusals: Refusals, inputs: Inputs
-    ) -> None:
+    def __init__(self, hooks: Hooks, span: CallSpan, refusals: Refusals, inputs: Inputs) -> None:
         # found out at the first call, it would be a denial of every call
         if not isinstance(hooks, Hooks):
             raise ConfigurationError(f"hooks is a Hooks registry, not {type(hooks).__name__}")
         self._hooks = hooks
-        self._recorder = recorder
+        self._span = span
         self._refusals = refusals
         self._inputs = inputs
 
@@ -261,7 +259,7 @@ class HookRunner:
             message=message,
             extra={HOOK_FAILED: failed},
         )
-        self._recorder.decided(call, verdict)
+        self._refusals.decide(call, verdict)
         self._refusals.deny(call, verdict, session)
 
     def _change(
@@ -335,7 +333,7 @@ class HookRunner:
                 if isinstance(output, UpdatedOutput):
                     self._replace(call, hook, output, entry)
         except Exception as bug:
-            self._recorder.telemetry.losses.note("hook", bug)
+            self._span.telemetry.losses.note("hook", bug)
 
     def _replace(
         self, call: Invocation, hook: Hook, output: UpdatedOutput, entry: dict[str, Any]
@@ -372,7 +370,7 @@ class HookRunner:
                     persistence=kept,
                 )
             except Exception as bug:
-                self._recorder.telemetry.losses.note("hook", bug)
+                self._span.telemetry.losses.note("hook", bug)
 
     # --- one run ----------------------------------------------------------------------------------
 
@@ -396,14 +394,14 @@ class HookRunner:
             matcher=hook.matcher.to_json_object() or None,
             started_at=utc_now(),
         )
-        self._recorder.hook_started(call, record)
+        self._span.record_hook_started(call, record)
         run: HookRun = yield Call(run_hook, arun_hook, (hook, _context(call, hook, facts)))
         record.ended_at = utc_now()
         call.decision.hook_records.append(record)
         try:
             self._note(call, hook, run, record)
         finally:
-            self._recorder.hook_completed(call, record)
+            self._span.record_hook_completed(call, record)
         if run.exception is not None and hook.event in BEFORE and control_flow(run.exception):
             raise run.exception  # a framework's own pause: the call waits, it does not run
         return run, record
@@ -433,7 +431,7 @@ class HookRunner:
                         }
                     )
                 case Progress():
-                    self._recorder.hook_progress(call, state.steps, output.percent)
+                    self._span.record_hook_progress(call, state.steps, output.percent)
                     entry.update(
                         sequence=state.steps, percent=output.percent, message=clean(output.message)
                     )
@@ -464,12 +462,14 @@ class HookRunner:
                     if hook.event not in (HookEvent.PRE_TOOL_USE, HookEvent.PERMISSION_DECISION):
                         entry["ignored"] = "too late to change the input"
                     visible, _ = self._inputs.split(call, output.arguments)
-                    record.updated_input = self._recorder.shown(visible, call.spec.sensitive)
+                    record.updated_input = self._span.redaction.redact_content(
+                        visible, call.spec.sensitive
+                    )
                 case UpdatedOutput():
                     entry.update(applied=False, reason=clean(output.reason))
                     if hook.event is not HookEvent.POST_TOOL_USE:
                         entry["ignored"] = "there is no output that could still be replaced"
-                    record.updated_output = self._recorder.shown(
+                    record.updated_output = self._span.redaction.redact_content(
                         output.value, call.spec.redact_result
                     )
 

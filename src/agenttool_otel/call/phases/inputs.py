@@ -12,7 +12,7 @@ from pydantic_core import core_schema
 
 from agenttool_otel.call.invocation import NOT_READ, Invocation
 from agenttool_otel.call.phases.refusals import Refusals
-from agenttool_otel.call.recording.recorder import Recorder
+from agenttool_otel.call.recording.span import CallSpan
 from agenttool_otel.call.target import Target
 from agenttool_otel.names import (
     Attr,
@@ -48,11 +48,11 @@ _PYDANTIC_ERRORS = frozenset(get_args(core_schema.ErrorType))
 class Inputs:
     """Parses and changes inputs."""
 
-    __slots__ = ("_recorder", "_refusals")
+    __slots__ = ("_refusals", "_span")
 
-    def __init__(self, refusals: Refusals, recorder: Recorder) -> None:
+    def __init__(self, refusals: Refusals, span: CallSpan) -> None:
         self._refusals = refusals
-        self._recorder = recorder
+        self._span = span
 
     def parse(self, call: Invocation, target: Target) -> None:
         """Bind the arguments, check them against the model-facing schema, and prepare the
@@ -320,7 +320,7 @@ class Inputs:
         """
         call.inputs.mutations.append(mutation)
         source = mutation.source_type
-        self._recorder.emit(
+        self._span.emit(
             call,
             Event.INPUT_MUTATED,
             {

@@ -20,7 +20,7 @@ from agenttool_otel.call.phases.hooks import HookRunner
 from agenttool_otel.call.phases.inputs import Inputs, differs
 from agenttool_otel.call.phases.refusals import Refusals
 from agenttool_otel.call.phases.schedule import Schedule
-from agenttool_otel.call.recording.recorder import Recorder
+from agenttool_otel.call.recording.span import CallSpan
 from agenttool_otel.call.steps import Call, finish_claim
 from agenttool_otel.call.target import Target
 from agenttool_otel.context.context import AgentContext
@@ -71,7 +71,7 @@ class Permission:
 
     _refusals: Refusals
     _inputs: Inputs
-    _recorder: Recorder
+    _span: CallSpan
     _questions: Questions
     _environment: Callable[[AgentContext, Session], FactEnvironment]
     _hooks: HookRunner | None
@@ -135,7 +135,7 @@ class Permission:
                 continue
             self._schedule.unlock(call)  # whoever is asked may take a day
             if verdict.behavior is Behavior.ASK:
-                grant = grant or GrantUse(self._recorder)
+                grant = grant or GrantUse(self._span)
                 if (yield from grant.find(call, verdict)):
                     continue
             yield from self._ask(call, target, verdict, session)
@@ -171,7 +171,7 @@ class Permission:
         """Decide a call that nobody will run, as it would be with the grants that there are; none
         is used.
         """
-        decider, grant = call.in_charge.decider, GrantUse(self._recorder)
+        decider, grant = call.in_charge.decider, GrantUse(self._span)
         verdict: Verdict = yield Call(
             decider.decide, decider.adecide, (policy_input(call, session),)
         )
@@ -201,8 +201,9 @@ class Permission:
             self.suggest(call, verdict)
         if self._hooks is not None:
             verdict = yield from self._hooks.decided(call, target, verdict)
-        verdict = self._recorder.cleaned(call, verdict)
-        self._recorder.decided(call, verdict)
+        verdict = self._span.redaction.redact_verdict(call, verdict)
+        call.decision.take(verdict)
+        self._span.record_decision(call, verdict)
         return verdict
 
     def _admits(
@@ -245,7 +246,7 @@ class Permission:
         if grant is not None and granted:
             asking = yield from grant.use(call, verdict)
             if asking is not None:
-                self._recorder.decided(call, asking)
+                self._refusals.decide(call, asking)
                 return False
         elif approved:
             self._check_roles(call, verdict, session)
@@ -308,11 +309,9 @@ class Permission:
         request = call.decision.request = self._questions.make(call, verdict)
         if self._hooks is not None:
             yield from self._hooks.asking(call, request, session)
-        self._recorder.emit(
-            call, Event.PERMISSION_REQUESTED, {Attr.POLICY_ENGINE: str(verdict.engine)}
-        )
-        self._recorder.emit(call, Event.APPROVAL_REQUESTED, {Attr.APPROVAL_ID: request.request_id})
-        self._recorder.pending(1)
+        self._span.emit(call, Event.PERMISSION_REQUESTED, {Attr.POLICY_ENGINE: str(verdict.engine)})
+        self._span.emit(call, Event.APPROVAL_REQUESTED, {Attr.APPROVAL_ID: request.request_id})
+        self._span.count_pending(1)
         if call.handle is not None:
             call.handle.report_status(ProgressStatus.WAITING_FOR_PERMISSION)
         approvals, asked_at = call.in_charge.approvals, time.perf_counter()
@@ -323,7 +322,7 @@ class Permission:
                 (request, call.inputs.permission_input, asked_context(call)),
             )
         except ApprovalError as error:
-            self._recorder.pending(-1)
+            self._span.count_pending(-1)
             if (
                 isinstance(error, ApprovalConflict)
                 and error.reason is ApprovalConflictReason.RATE_LIMITED
@@ -361,7 +360,7 @@ class Permission:
             "roles": list(answer.roles),
             "granted": False,
         }
-        self._recorder.answered(call, status, waited)
+        self._span.record_answer(call, status, waited)
         if not answer.approved:
             self._refusals.reject(call, answer, session)
         self._refusals.answered(call, answer, Behavior.ALLOW)

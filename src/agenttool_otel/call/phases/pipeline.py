@@ -29,8 +29,8 @@ from agenttool_otel.call.phases.inputs import Inputs
 from agenttool_otel.call.phases.permission import Permission, tool_input
 from agenttool_otel.call.phases.refusals import Refusals, Refused
 from agenttool_otel.call.phases.schedule import Schedule
-from agenttool_otel.call.recording.recorder import Recorder
 from agenttool_otel.call.recording.reporter import Reporter
+from agenttool_otel.call.recording.span import CallSpan
 from agenttool_otel.call.running.handle import CallHandle
 from agenttool_otel.call.scheduling.gate import DEFAULT_LOCK_TIMEOUT, Gate
 from agenttool_otel.call.services import Services
@@ -82,7 +82,7 @@ class Pipeline:
         self,
         *,
         services: Services,
-        recorder: Recorder,
+        span: CallSpan,
         sessions: SessionBook,
         environment: Callable[[AgentContext, Session], FactEnvironment],
         questions: Questions,
@@ -96,25 +96,25 @@ class Pipeline:
         require_context: bool = False,
         lock_timeout: float = DEFAULT_LOCK_TIMEOUT,
     ) -> None:
-        self.yielded = recorder.yielded
+        self.yielded = span.record_yielded
         self._require_context = require_context
         self._services = services
-        self._recorder = recorder
+        self._span = span
         self._sessions = sessions
-        self._refusals = Refusals(recorder, clean)
-        self._inputs = Inputs(self._refusals, recorder)
+        self._refusals = Refusals(span, clean)
+        self._inputs = Inputs(self._refusals, span)
         runner = (
-            HookRunner(hooks, recorder, self._refusals, self._inputs) if hooks is not None else None
+            HookRunner(hooks, span, self._refusals, self._inputs) if hooks is not None else None
         )
-        self._reporter = Reporter(recorder)
+        self._reporter = Reporter(span)
         self.running: dict[str, CallHandle] = {}  # the calls that go on, by id
         self.ended: deque[str] = deque(maxlen=_ENDED_KEPT)  # ids of the calls that ended last
         self.gate = Gate(lock_timeout)
-        self._schedule = Schedule(self.gate, recorder, self._refusals)
+        self._schedule = Schedule(self.gate, span, self._refusals)
         self._permission = Permission(
             self._refusals,
             self._inputs,
-            recorder,
+            span,
             questions,
             environment,
             runner,
@@ -124,9 +124,9 @@ class Pipeline:
         )
         self.paused = PausedCalls()
         self.required = RequiredActions(
-            approvals=approvals, lost=partial(recorder.telemetry.losses.note, "required_action")
+            approvals=approvals, lost=partial(span.telemetry.losses.note, "required_action")
         )
-        self._body = Body(self._refusals, recorder, delivery, errors, runner)
+        self._body = Body(self._refusals, span, delivery, errors, runner)
 
     def run(
         self,
@@ -151,7 +151,7 @@ class Pipeline:
         session = self._sessions.of(call.context)
         if call.ticket is not None:
             call.reported = max(call.reported, int(call.ticket.context.get("progress") or 0))
-        self._recorder.begin(call, links)
+        self._span.begin(call, links)
         if call.mappings:
             given, call.mappings = call.mappings, []
             self._reporter.map(call, given)
@@ -223,20 +223,20 @@ class Pipeline:
         if not told:
             self._settle(call, session)
         if call.inputs.mutations:
-            self._recorder.note_edit(call)
-        self._recorder.end(call)
+            self._span.redaction.add_edit_note(call)
+        self._span.end(call)
 
     def _prepare(self, call: Invocation, target: Target, session: Session) -> None:
         """Walk the phases before the decision; whatever goes wrong in them is a denial."""
-        recorder = self._recorder
-        if recorder.verbose:
-            recorder.emit(call, Event.INVOCATION_PLANNED, {})
+        span = self._span
+        if span.verbose:
+            span.emit(call, Event.INVOCATION_PLANNED, {})
         self._check_available(call, session)
-        if recorder.verbose:
-            recorder.emit(call, Event.INVOCATION_SELECTED, {})
+        if span.verbose:
+            span.emit(call, Event.INVOCATION_SELECTED, {})
         self._inputs.parse(call, target)
-        if recorder.verbose:
-            recorder.emit(call, Event.INVOCATION_ARGUMENTS_READY, {})
+        if span.verbose:
+            span.emit(call, Event.INVOCATION_ARGUMENTS_READY, {})
         if call.context.user_text:
             session.record_user_text(call.context.user_text)
         if call.ticket is not None:
@@ -276,7 +276,7 @@ class Pipeline:
             links: the span of its first part.
         """
         call.services, session, told = self._services, self._sessions.of(call.context), False
-        self._recorder.begin(call, links)
+        self._span.begin(call, links)
         try:
             yield from self._body.complete(call, session, attempt)
             if session.shared:
@@ -296,16 +296,14 @@ class Pipeline:
             links: the span of its first part.
         """
         call.services, session, told = self._services, self._sessions.of(call.context), False
-        recorder = self._recorder
-        recorder.begin(call, links)
+        span = self._span
+        span.begin(call, links)
         try:
             call.outcome.execution = Outcome.NOT_EXECUTED
             call.outcome.abort_reason = AbortReason.USER_INTERRUPTION.value
-            recorder.emit(
-                call, Event.CANCEL_REQUESTED, {Attr.ABORT_REASON: call.outcome.abort_reason}
-            )
+            span.emit(call, Event.CANCEL_REQUESTED, {Attr.ABORT_REASON: call.outcome.abort_reason})
             if call.decision.approval_status == ApprovalStatus.CANCELED:
-                recorder.pending(-1)
+                span.count_pending(-1)
             call.fail(
                 ErrorClass.CANCELED,
                 f"interrupted: {reason}",
@@ -327,7 +325,7 @@ class Pipeline:
             message: what failed.
         """
         call.services, session, told = self._services, self._sessions.of(call.context), False
-        self._recorder.begin(call, ())
+        self._span.begin(call, ())
         try:
             with suppress(Refused):
                 self._refusals.unavailable(call, message)

@@ -9,7 +9,7 @@ from typing import Final, NoReturn
 
 from agenttool_otel.approvals.types import ApprovalAnswer
 from agenttool_otel.call.invocation import Invocation
-from agenttool_otel.call.recording.recorder import Recorder
+from agenttool_otel.call.recording.span import CallSpan
 from agenttool_otel.context.sessions import Session
 from agenttool_otel.errors import UnsupportedEventLoop
 from agenttool_otel.names import (
@@ -58,11 +58,16 @@ def fail_closed(message: str, cause: FailClosedCause) -> Verdict:
 class Refusals:
     """Ends calls before their body."""
 
-    __slots__ = ("_clean", "_recorder")
+    __slots__ = ("_clean", "_span")
 
-    def __init__(self, recorder: Recorder, clean: Callable[[str], str]) -> None:
-        self._recorder = recorder
+    def __init__(self, span: CallSpan, clean: Callable[[str], str]) -> None:
+        self._span = span
         self._clean = clean
+
+    def decide(self, call: Invocation, verdict: Verdict) -> None:
+        """Bring a verdict into force and record it."""
+        call.decision.take(verdict)
+        self._span.record_decision(call, verdict)
 
     def refuse(
         self,
@@ -85,7 +90,7 @@ class Refusals:
     def undecidable(self, call: Invocation, message: str) -> NoReturn:
         """End the call because its arguments can't be put before the policy as they are."""
         verdict = fail_closed(message, FailClosedCause.INPUT_INVALID)
-        self._recorder.decided(call, verdict)
+        self.decide(call, verdict)
         self.blocked(call, message)
 
     def blocked(self, call: Invocation, message: str) -> NoReturn:
@@ -98,7 +103,7 @@ class Refusals:
         """End the call because a store can't be used: nobody said no, and the same call may be sent
         again.
         """
-        self._recorder.decided(call, fail_closed(message, FailClosedCause.STORE_UNAVAILABLE))
+        self.decide(call, fail_closed(message, FailClosedCause.STORE_UNAVAILABLE))
         call.fail(ErrorClass.POLICY_BLOCKED, message, InvocationStatus.DENIED, ResultStatus.DENIED)
         if call.outcome.error is not None:
             call.outcome.error.recoverability = Recoverability.RETRY_LATER
@@ -114,7 +119,7 @@ class Refusals:
             reason_type=ReasonType.PERMISSION_PROMPT_TOOL,
             message="the approval request has expired",
         )
-        self._recorder.decided(call, verdict)
+        self.decide(call, verdict)
         call.decision.approval_status = ApprovalStatus.EXPIRED.value
         call.fail(
             ErrorClass.POLICY_BLOCKED, verdict.message, InvocationStatus.DENIED, ResultStatus.DENIED
@@ -159,7 +164,7 @@ class Refusals:
     def deny_undecided(self, call: Invocation, message: str, session: Session) -> NoReturn:
         """End the call with the denial of one for which there is no decision that holds."""
         verdict = fail_closed(message, FailClosedCause.NO_DECISION)
-        self._recorder.decided(call, verdict)
+        self.decide(call, verdict)
         self.deny(call, verdict, session)
 
     def reject(self, call: Invocation, answer: ApprovalAnswer, session: Session) -> NoReturn:
@@ -180,7 +185,7 @@ class Refusals:
             extra={"accept_feedback": said} if said else {},
         )
         asked = call.decision.verdict
-        self._recorder.decided(call, verdict)
+        self.decide(call, verdict)
         # what the policy said: spans and metrics tell apart what was asked and what was denied
         call.decision.verdict = asked
         return said
@@ -223,9 +228,9 @@ class Refusals:
             reason = f"no decision: {bug}"
         else:
             reason = f"internal error: {short_name(bug)}"
-            self._recorder.telemetry.losses.note("pipeline", bug)
+            self._span.telemetry.losses.note("pipeline", bug)
         verdict = fail_closed(reason, FailClosedCause.INTERNAL)
-        self._recorder.decided(call, verdict)
+        self.decide(call, verdict)
         call.fail(
             ErrorClass.POLICY_BLOCKED, verdict.message, InvocationStatus.DENIED, ResultStatus.DENIED
         )
@@ -264,7 +269,7 @@ class Refusals:
 
     def redact(self, text: str, call: Invocation) -> str:
         """Redact a text that somebody said about a call."""
-        return self._recorder.cleaner(call, self._clean)(text)
+        return self._span.redaction.text_redactor(call, self._clean)(text)
 
     def message_of(self, error: BaseException, call: Invocation) -> str:
         """Return an exception's redacted message; a ``__str__`` that raises costs the message,

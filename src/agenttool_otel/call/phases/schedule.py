@@ -12,7 +12,7 @@ from typing import Any
 
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.phases.refusals import Refusals, Refused
-from agenttool_otel.call.recording.recorder import Recorder
+from agenttool_otel.call.recording.span import CallSpan
 from agenttool_otel.call.scheduler_facts import exclusive, locks_of, settle_modifier
 from agenttool_otel.call.scheduling.gate import Gate, LocksNotHad
 from agenttool_otel.call.steps import Call
@@ -28,11 +28,11 @@ from agenttool_otel.names import (
 class Schedule:
     """Lets calls wait."""
 
-    __slots__ = ("_recorder", "_refusals", "gate")
+    __slots__ = ("_refusals", "_span", "gate")
 
-    def __init__(self, gate: Gate, recorder: Recorder, refusals: Refusals) -> None:
+    def __init__(self, gate: Gate, span: CallSpan, refusals: Refusals) -> None:
         self.gate = gate
-        self._recorder = recorder
+        self._span = span
         self._refusals = refusals
 
     def queue(self, call: Invocation) -> Generator[Any, Any, None]:
@@ -101,7 +101,7 @@ class Schedule:
 
     def _queued(self, call: Invocation) -> None:
         call.enter(InvocationStatus.QUEUED)
-        if self._recorder.telemetry.events.wanted(call.span):
-            self._recorder.emit(call, Event.INVOCATION_QUEUED, {})
+        if self._span.telemetry.events.wanted(call.span):
+            self._span.emit(call, Event.INVOCATION_QUEUED, {})
         if call.handle is not None:
             call.handle.report_status(ProgressStatus.QUEUED)

@@ -1,4 +1,4 @@
-"""The span attributes and metric labels of a call: each name with the field that it holds."""
+"""The span attributes of a call and its metrics: each name with the field that it holds."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from agenttool_otel.facts.origins import origins_of
 from agenttool_otel.names import Attr, Behavior, GenAI, Outcome
 from agenttool_otel.policy.types import Verdict
 from agenttool_otel.records import ToolError
+from agenttool_otel.redaction.ids import agent_label
+from agenttool_otel.telemetry import Telemetry
+from agenttool_otel.telemetry.telemetry import records_duration
 
 _MAX_MESSAGE_CHARS: Final = 512
 
@@ -133,7 +136,72 @@ def stands(call: Invocation, verdict: Verdict) -> bool:
     )
 
 
-# --- metric labels: few combinations exist, and each is built once --------------------------------
+# --- metrics: few combinations of labels exist, and each is built once ----------------------------
+
+
+def record_metrics(telemetry: Telemetry, call: Invocation, duration: float) -> None:
+    """Record the metrics of a call that ended or waits.
+
+    Args:
+        telemetry: where they are recorded.
+        call: the call.
+        duration: seconds between its begin and its end.
+    """
+    spec = call.spec
+    verdict = call.decision.verdict
+    instruments = telemetry.instruments
+    labels = spec.metric_attributes
+    agent = call.context.agent
+    if call.outcome.error is not None or agent:
+        labels = dict(labels)
+        if call.outcome.error is not None:
+            labels[GenAI.ERROR_TYPE] = call.outcome.error.error_class.value
+        if agent:
+            labels[GenAI.AGENT_NAME] = agent_label(agent)
+    if not (call.measured and call.outcome.execution is Outcome.EXECUTED) and (
+        call.owned or not records_duration(call.span)
+    ):
+        telemetry.measure(instruments.duration, duration, labels)
+    if verdict is not None:
+        instruments.decided(
+            spec.name,
+            verdict.behavior,
+            call.outcome.execution,
+            verdict.source,
+            verdict.mode,
+            verdict.rule_ref,
+        )
+        if not verdict.cached:
+            telemetry.measure(
+                instruments.decision_duration, verdict.duration, engine_labels(verdict.engine)
+            )
+        if verdict.fail_closed is not None or verdict.shadow is not None:
+            _record_unusual(telemetry, call, verdict)
+    if call.outcome.size is not None and call.outcome.execution is Outcome.EXECUTED:
+        telemetry.measure(
+            instruments.result_size,
+            call.outcome.size,
+            result_labels(spec.name, call.outcome.result_status),
+        )
+
+
+def _record_unusual(telemetry: Telemetry, call: Invocation, verdict: Verdict) -> None:
+    """Count a decision that could not be had, and one that a shadow policy would have made
+    differently.
+    """
+    if verdict.fail_closed is not None:
+        cause = {
+            Attr.PERMISSION_FAIL_CLOSED: verdict.fail_closed.value,
+            Attr.POLICY_ENGINE: str(verdict.engine),
+        }
+        telemetry.count(telemetry.instruments.fail_closed, 1, cause)
+    if verdict.shadow is not None and verdict.shadow.behavior is not verdict.behavior:
+        labels = {
+            GenAI.TOOL_NAME: call.spec.name,
+            Attr.PERMISSION_BEHAVIOR: str(verdict.behavior),
+            Attr.PERMISSION_SHADOW_BEHAVIOR: verdict.shadow.behavior.value,
+        }
+        telemetry.count(telemetry.instruments.shadow_differences, 1, labels)
 
 
 @lru_cache(maxsize=64)

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Final
 
 from agenttool_otel.call.invocation import Invocation
-from agenttool_otel.call.recording.recorder import Recorder
+from agenttool_otel.call.recording.span import CallSpan
 from agenttool_otel.call.running.handle import progress_listeners
 from agenttool_otel.call.running.progress import Listener
 from agenttool_otel.names import Attr, Event, ProgressStatus
@@ -21,32 +21,32 @@ _TEXTS: Final = ("message", "current_step")
 class Reporter:
     """Passes on what a running call reports."""
 
-    __slots__ = ("emit", "every_step", "recorder")
+    __slots__ = ("emit", "every_step", "span")
 
-    def __init__(self, recorder: Recorder) -> None:
-        self.recorder = recorder
-        self.emit = recorder.emit
-        self.every_step = recorder.verbose or bool(recorder.telemetry.settings.progress)
+    def __init__(self, span: CallSpan) -> None:
+        self.span = span
+        self.emit = span.emit
+        self.every_step = span.verbose or bool(span.telemetry.settings.progress)
 
     def map(self, call: Invocation, mappings: Iterable[ExternalMapping]) -> None:
         """Add native ids to a call, redacted."""
         for mapping in mappings:
             given = mapping.model_dump(mode="json", exclude_none=True)
-            shown = self.recorder.redacted_object(given)
+            shown = self.span.redaction.redact_object(given)
             call.mappings = [*call.mappings, type(mapping).model_construct(**shown)]
 
     def lost(self, error: Exception) -> None:
         """Count a report that could not be made."""
-        self.recorder.telemetry.losses.note("progress", error)
+        self.span.telemetry.losses.note("progress", error)
 
     def progress(self, call: Invocation, sequence: int, facts: dict[str, Any]) -> None:
         """Emit one progress record: as an event, to sinks and to listeners."""
-        telemetry = self.recorder.telemetry
+        telemetry = self.span.telemetry
         listeners = [*telemetry.settings.progress]
         listeners += [listener for listener, _ in progress_listeners.get()]
         try:
             shown = self._shown(call, facts)
-            self.recorder.emit(call, Event.INVOCATION_PROGRESS, _attributes(sequence, shown))
+            self.span.emit(call, Event.INVOCATION_PROGRESS, _attributes(sequence, shown))
             if not listeners and not telemetry.events.sinks:
                 return
             shown["elapsed_ms"] = int((time.perf_counter() - call.t0) * 1000)
@@ -66,22 +66,22 @@ class Reporter:
         shown = dict(facts)
         for name in _TEXTS:
             if name in shown:
-                shown[name] = self.recorder.said(call, str(shown[name]))
+                shown[name] = self.span.redaction.redact_text(call, str(shown[name]))
         if shown.get("percent") is not None:
             shown["percent"] = min(100.0, max(0.0, float(shown["percent"])))
         return shown
 
     def _put(self, record: ToolProgress) -> None:
         """Give the record to sinks, without its texts where content is not captured."""
-        texts = None if self.recorder.captures else set(_TEXTS)
+        texts = None if self.span.redaction.captures else set(_TEXTS)
         shown = record.model_dump(mode="json", exclude_none=True, exclude=texts)
-        self.recorder.telemetry.events.put(lambda: [("tool_progress", shown)])
+        self.span.telemetry.events.put(lambda: [("tool_progress", shown)])
 
     def _give(self, listener: Listener, record: ToolProgress) -> None:
         try:
             listener(record)
         except BaseException as error:  # other people's code, which may raise anything
-            self.recorder.telemetry.losses.note("progress", error)
+            self.span.telemetry.losses.note("progress", error)
 
 
 def _attributes(sequence: int, facts: dict[str, Any]) -> dict[str, Any]:
