@@ -30,16 +30,24 @@ def check_identity(tool_id: str, namespace: str, name: str, aliases: Iterable[st
     Raises:
         ConfigurationError: one of them is no text, is empty or too long, or has another character.
     """
-    parts = [("tool_id", tool_id), ("namespace", namespace), ("name", name)]
-    parts += [("alias", alias) for alias in aliases]
-    for part, text in parts:
-        if not isinstance(text, str):
-            raise ConfigurationError(f"the {part} of a tool is a text, not {type(text).__name__}")
-        if not 1 <= len(text) <= MAX_CHARS or _OTHER.search(text):
-            shown = ascii(text[:_SHOWN_CHARS])
-            raise ConfigurationError(
-                f"the {part} of a tool is 1 to {MAX_CHARS} characters of {ALPHABET}, not {shown}"
-            )
+    _check("tool_id", tool_id)
+    _check("namespace", namespace)
+    _check("name", name)
+    for alias in aliases:
+        _check("alias", alias)
+
+
+def _check(part: str, text: object) -> None:
+    if not isinstance(text, str):
+        kind = type(text).__name__
+        raise ConfigurationError(f"the {part} of a tool is a text, not {kind}")
+    if 1 <= len(text) <= MAX_CHARS and not _OTHER.search(text):
+        return
+    # escaped: what is refused here must not reach a terminal as it is
+    shown = ascii(text[:_SHOWN_CHARS])
+    raise ConfigurationError(
+        f"the {part} of a tool is 1 to {MAX_CHARS} characters of {ALPHABET}, not {shown}"
+    )
 
 
 def spelt(text: str) -> str:

@@ -153,33 +153,43 @@ class Parameters:
         kwargs: dict[str, Any] = {}
         skipped: list[Argument] = []
         for name, argument in self.arguments.items():
-            kind = argument.kind
-            if name not in bound:
-                if kind in _POSITIONAL:
-                    skipped.append(argument)
-                continue
-            value = bound[name]
-            if kind is _VAR_KEYWORD:
-                kwargs.update(value)
-            elif kind is _VAR_POSITIONAL:
-                if value:
-                    self._fill(args, kwargs, skipped)
-                    args.extend(value)
-            elif skipped and kind is _POSITIONAL_ONLY:
-                self._fill(args, kwargs, skipped)
-                args.append(value)
-            elif kind in _POSITIONAL and not skipped:
-                args.append(value)
-            else:
-                kwargs[name] = value
+            if name in bound:
+                self._give(argument, bound[name], args, kwargs, skipped)
+            elif argument.kind in _POSITIONAL:
+                skipped.append(argument)
         return tuple(args), kwargs
+
+    def _give(
+        self,
+        argument: Argument,
+        value: Any,
+        args: list[Any],
+        kwargs: dict[str, Any],
+        skipped: list[Argument],
+    ) -> None:
+        """Give one argument, by position as long as nothing before it was left out."""
+        kind = argument.kind
+        if kind is _VAR_KEYWORD:
+            kwargs.update(value)
+        elif kind is _VAR_POSITIONAL:
+            if value:
+                self._fill(args, kwargs, skipped)
+                args.extend(value)
+        elif kind is _POSITIONAL_ONLY:
+            self._fill(args, kwargs, skipped)
+            args.append(value)
+        elif kind in _POSITIONAL and not skipped:
+            args.append(value)
+        else:
+            kwargs[argument.name] = value
 
     def _fill(self, args: list[Any], kwargs: dict[str, Any], skipped: list[Argument]) -> None:
         """Give everything before this place by position."""
         if not skipped:
             return
         missing = {argument.name: argument for argument in skipped}
-        for name in [n for n, a in self.arguments.items() if a.kind in _POSITIONAL][len(args) :]:
+        positional = [name for name, one in self.arguments.items() if one.kind in _POSITIONAL]
+        for name in positional[len(args) :]:
             if name in kwargs:
                 args.append(kwargs.pop(name))
             elif name not in missing:
@@ -195,20 +205,16 @@ class Parameters:
         if there is one.
         """
         rest = self.rest
-        bound = {
-            name: value
-            for name, value in arguments.items()
-            if name in self.arguments and name != rest
-        }
-        if rest is not None:
+        bound: dict[str, Any] = {}
+        extra: dict[str, Any] = {}
+        for name, value in arguments.items():
             # a key that happens to have the name of ``**kwargs`` itself is one more of them
-            extra = {
-                name: value
-                for name, value in arguments.items()
-                if name not in self.arguments or name == rest
-            }
-            if extra:
-                bound[rest] = extra
+            if name in self.arguments and name != rest:
+                bound[name] = value
+            else:
+                extra[name] = value
+        if rest is not None and extra:
+            bound[rest] = extra
         return bound
 
     def flatten(self, bound: Mapping[str, Any]) -> dict[str, Any]:
@@ -233,11 +239,9 @@ class Parameters:
     def coerce(self, name: str, value: Any) -> Any:
         """Turn one JSON value into what the parameter's annotation asks for."""
         argument = self.arguments.get(name)
-        return (
-            value
-            if argument is None or argument.adapter is None
-            else argument.adapter.validate_python(value)
-        )
+        if argument is None or argument.adapter is None:
+            return value
+        return argument.adapter.validate_python(value)
 
     def accepts(self, name: str, value: Any) -> bool:
         """Tell whether a Python value fits the annotation as it is, without conversion."""

@@ -18,6 +18,8 @@ from typing import Any, Final, Protocol
 from agenttool_otel.values.forks import new_lock
 
 DEFAULT_LIMIT: Final = 5
+_TEXTS: Final = ("name", "namespace", "title", "search_hint", "description")
+# "HTTP" and "Server" of "HTTPServer", "get" and "User" of "getUser", digits by themselves
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\WA-Z\d_]+|\d+")
 _MAX_QUERY_CHARS: Final = 2_000
 _MAX_QUERY_WORDS: Final = 48
@@ -67,10 +69,13 @@ class TantivyBackend:
         """Return numbers and scores of the texts that have some of the words, best first."""
         del frequency
         searcher = self._index.searcher()
-        found = searcher.search(
-            self._index.parse_query(" ".join(words), ["text"]), limit, count=False
-        )
-        return [(searcher.doc(address)["number"][0], score) for score, address in found.hits]
+        query = self._index.parse_query(" ".join(words), ["text"])
+        found = searcher.search(query, limit, count=False)
+        hits = []
+        for score, address in found.hits:
+            number = searcher.doc(address)["number"][0]
+            hits.append((number, score))
+        return hits
 
 
 class Fts5Backend:
@@ -135,21 +140,23 @@ class ToolIndex:
 
     def search(self, query: str, limit: int) -> list[tuple[str, float]]:
         """Return ids and scores of the tools that a query is about, best first."""
-        words = list(dict.fromkeys(words_of(query[:_MAX_QUERY_CHARS])))[:_MAX_QUERY_WORDS]
-        known = [right for word in words for right in self._known(word)]
+        words = words_of(query[:_MAX_QUERY_CHARS])
+        distinct = list(dict.fromkeys(words))
+        known: list[str] = []
+        for word in distinct[:_MAX_QUERY_WORDS]:
+            known += self._known(word)
         if not known:
             return []
-        return [
-            (self._ids[number], score)
-            for number, score in self._backend.search(known, limit, self._frequency)
-        ]
+        hits = self._backend.search(known, limit, self._frequency)
+        return [(self._ids[number], score) for number, score in hits]
 
     def _counted(self, tools: Iterable[tuple[str, str]]) -> Iterator[tuple[int, str]]:
         for tool_id, text in tools:
             words = words_of(text)
             self._frequency.update(set(words))
+            number = len(self._ids)
             self._ids.append(tool_id)
-            yield len(self._ids) - 1, " ".join(words)
+            yield number, " ".join(words)
 
     def _known(self, word: str) -> list[str]:
         """Return the word, or what it may be a slip of; an inflection of a known word is
@@ -160,7 +167,8 @@ class ToolIndex:
         if len(word) < _MIN_CORRECTED:
             return []
         near = [edit for edit in _edits(word) if edit in self._frequency]
-        return sorted(near, key=lambda edit: -self._frequency[edit])[:_MAX_CORRECTIONS]
+        near.sort(key=self._frequency.__getitem__, reverse=True)
+        return near[:_MAX_CORRECTIONS]
 
 
 def words_of(text: str) -> list[str]:
@@ -171,22 +179,39 @@ def words_of(text: str) -> list[str]:
 
 
 def text_of(tool: dict[str, Any]) -> str:
-    """Return all that a tool_declaration says of the tool and its arguments."""
-    said = [tool.get(name) for name in ("name", "namespace", "title", "search_hint", "description")]
-    contract = tool.get("input_contract")
-    schema = contract.get("model_input_schema") if isinstance(contract, dict) else None
-    properties = schema.get("properties") if isinstance(schema, dict) else None
-    for name, argument in (properties if isinstance(properties, dict) else {}).items():
-        said += [name, argument.get("description") if isinstance(argument, dict) else None]
-    return " ".join(part for part in said if isinstance(part, str))
+    """Return all texts of a tool_declaration about the tool and its arguments."""
+    texts: list[Any] = [tool.get(name) for name in _TEXTS]
+    properties = _object(
+        _object(_object(tool, "input_contract"), "model_input_schema"), "properties"
+    )
+    for name, argument in properties.items():
+        texts.append(name)
+        if isinstance(argument, dict):
+            texts.append(argument.get("description"))
+    return " ".join(text for text in texts if isinstance(text, str))
+
+
+def _object(parent: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return a member that is an object; an empty one where there is none."""
+    member = parent.get(name)
+    return member if isinstance(member, dict) else {}
 
 
 def _edits(word: str) -> set[str]:
-    cuts = [(word[:at], word[at:]) for at in range(len(word) + 1)]
-    edits = {a + b[1:] for a, b in cuts if b} | {
-        a + b[1] + b[0] + b[2:] for a, b in cuts if len(b) > 1
-    }
-    for letter in string.ascii_lowercase:
-        edits.update(a + letter + b[1:] for a, b in cuts if b)
-        edits.update(a + letter + b for a, b in cuts)
+    """Return the texts that one slip of the hand makes of a word."""
+    edits: set[str] = set()
+    for at in range(len(word) + 1):
+        before = word[:at]
+        rest = word[at:]
+        after = rest[1:]
+        # "serch" for "search": a letter is missing
+        edits.update(f"{before}{letter}{rest}" for letter in string.ascii_lowercase)
+        if not rest:
+            continue
+        # "seearch": one too many; "seerch": a wrong one
+        edits.add(before + after)
+        edits.update(f"{before}{letter}{after}" for letter in string.ascii_lowercase)
+        if after:
+            # "saerch": two in the wrong order
+            edits.add(before + after[0] + rest[0] + after[1:])
     return edits

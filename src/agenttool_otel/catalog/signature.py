@@ -68,47 +68,68 @@ def read_parameters(
     hints = _hints(function)
     arguments: dict[str, Argument] = {}
     fields: dict[str, Any] = {}
-    open_ended = False
+    takes_others = False
     for parameter in parameters:
-        annotation = hints.get(parameter.name, parameter.annotation)
-        if annotation is EMPTY or _is_unresolved(annotation):
-            if annotation is not EMPTY:
-                _warn_of_unresolved(function, parameter.name, annotation)
-            # also for a name that can't be resolved: any value, decided all the same
-            annotation = Any
-        private = parameter.name.startswith("_") and parameter.kind not in _VARIABLE
-        internal = parameter.name in internal_only or private or _is_injected(annotation)
-        adapter = None
-        if not internal:
-            adapter, internal = _adapter(_declared_type(parameter, annotation))
-        arguments[parameter.name] = Argument(
-            parameter.name, parameter.kind, _default(parameter), internal, adapter
-        )
-        if internal:
+        name = parameter.name
+        annotation = _annotation(function, parameter, hints)
+        argument = _argument(parameter, annotation, is_internal=name in internal_only)
+        arguments[name] = argument
+        if argument.internal:
             continue
         if parameter.kind is inspect.Parameter.VAR_KEYWORD:
-            open_ended = True
+            takes_others = True
             continue
-        fields[parameter.name] = _field(
-            parameter, annotation, adapter, (descriptions or {}).get(parameter.name)
-        )
-    schema = _schema(fields, strict=strict and not open_ended)
-    defaults = {
-        name: spec["default"]
-        for name, spec in schema.get("properties", {}).items()
-        if isinstance(spec, dict) and "default" in spec
-    }
-    internal_names = frozenset(a.name for a in arguments.values() if a.internal)
+        description = descriptions.get(name) if descriptions is not None else None
+        fields[name] = _field(parameter, annotation, argument.adapter, description)
+    schema = _schema(fields, strict=strict and not takes_others)
+    internal_names = frozenset(
+        argument.name for argument in arguments.values() if argument.internal
+    )
     return Parameters(
         arguments,
         schema,
         signature,
         internal_names,
-        defaults,
+        _defaults(schema),
         receiver=drop_first,
         function=function,
         reader=call_reader(function, drop_first=drop_first),
     )
+
+
+def _annotation(
+    function: Callable[..., Any], parameter: inspect.Parameter, hints: Mapping[str, Any]
+) -> Any:
+    """Return what a parameter is annotated with; ``Any`` where it has no annotation, or one that
+    can't be resolved: any value, decided all the same.
+    """
+    annotation = hints.get(parameter.name, parameter.annotation)
+    if annotation is EMPTY:
+        return Any
+    if _is_unresolved(annotation):
+        _warn_of_unresolved(function, parameter.name, annotation)
+        return Any
+    return annotation
+
+
+def _argument(parameter: inspect.Parameter, annotation: Any, *, is_internal: bool) -> Argument:
+    """Read one parameter; a model gives no internal one."""
+    # def f(path, _client=None); but *_rest takes a model's arguments
+    is_private = parameter.name.startswith("_") and parameter.kind not in _VARIABLE
+    internal = is_internal or is_private or _is_injected(annotation)
+    adapter = None
+    if not internal:
+        adapter, internal = _adapter(_declared_type(parameter, annotation))
+    return Argument(parameter.name, parameter.kind, _default(parameter), internal, adapter)
+
+
+def _defaults(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the defaults in a schema, by argument."""
+    defaults = {}
+    for name, argument in schema.get("properties", {}).items():
+        if isinstance(argument, dict) and "default" in argument:
+            defaults[name] = argument["default"]
+    return defaults
 
 
 def _warn_of_unresolved(function: Any, name: str, annotation: Any) -> None:

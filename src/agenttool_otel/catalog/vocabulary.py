@@ -67,16 +67,15 @@ def check_options(options: Mapping[str, Any]) -> None:
             _check_safety(name, value)
         elif value is not None and name != "result_trust":  # checked where it is read
             _check_type(name, value, hints[name])
-    for name, known in _OPEN.items():
-        value = options.get(name)
-        for word in (value,) if isinstance(value, str) else value or ():
-            _warn_unknown(name, str(word), tuple(str(entry) for entry in known))
+    for name in _OPEN:
+        _warn_of_unknown_words(name, options.get(name))
     sensitivity = options.get("data_sensitivity")
     if sensitivity is not None and did_you_mean(sensitivity, _SENSITIVITIES, cutoff=0.8):
         # a word of one's own is fine, but a misspelt "secret" would be kept like any other result
         one_of("data_sensitivity", sensitivity, _SENSITIVITIES)
-    if options.get("retry") is not None:
-        _check_retry(options["retry"])
+    retry = options.get("retry")
+    if retry is not None:
+        _check_retry(retry)
 
 
 def check_fields(
@@ -153,17 +152,26 @@ def _check_type(name: str, value: Any, hint: Any) -> None:
     elif hint is bool:
         truth(name, value)
     elif hint is int:
-        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-            raise ConfigurationError(
-                f"{name} has to be a whole number, not negative; it is {value!r}"
-            )
+        _check_count(name, value)
     elif origin is Mapping or hint is RetryOptions:
         if not isinstance(value, Mapping):
-            raise ConfigurationError(f"{name} has to be a dict, not {type(value).__name__}")
-    elif origin is Sequence and (
-        isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable)
-    ):
-        raise ConfigurationError(f"{name} has to be a list of dicts, not {type(value).__name__}")
+            kind = type(value).__name__
+            raise ConfigurationError(f"{name} has to be a dict, not {kind}")
+    elif origin is Sequence:
+        _check_dicts(name, value)
+
+
+def _check_count(name: str, value: Any) -> None:
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    if not is_number or value < 0:
+        raise ConfigurationError(f"{name} has to be a whole number, not negative; it is {value!r}")
+
+
+def _check_dicts(name: str, value: Any) -> None:
+    is_one_thing = isinstance(value, (str, bytes, Mapping))
+    if is_one_thing or not isinstance(value, Iterable):
+        kind = type(value).__name__
+        raise ConfigurationError(f"{name} has to be a list of dicts, not {kind}")
 
 
 def _check_retry(retry: Mapping[str, Any]) -> None:
@@ -176,10 +184,14 @@ def _check_retry(retry: Mapping[str, Any]) -> None:
             one_of("retry_on", word, ErrorClass)
 
 
-def _warn_unknown(name: str, word: str, known: Sequence[str]) -> None:
-    if word not in known:
-        hint = did_you_mean(word, known) or f": {', '.join(known)}"
-        _logger.warning("%s: %r is none of the standard's words%s", name, word, hint)
+def _warn_of_unknown_words(name: str, value: Any) -> None:
+    """Warn of each word of an open vocabulary that the standard does not have."""
+    known = [str(word) for word in _OPEN[name]]
+    words = [value] if isinstance(value, str) else value or ()
+    for word in map(str, words):
+        if word not in known:
+            hint = did_you_mean(word, known) or f": {', '.join(known)}"
+            _logger.warning("%s: %r is none of the standard's words%s", name, word, hint)
 
 
 @cache

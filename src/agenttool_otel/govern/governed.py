@@ -371,40 +371,59 @@ class _Calls:
 
 def _wrapper(calls: _Calls) -> Any:
     """Return what runs in place of a callable, of the same kind as it."""
+    if calls.streams:
+        return _asynchronous_generator(calls) if calls.is_async else _generator(calls)
+    return _coroutine_function(calls) if calls.is_async else _function(calls)
+
+
+def _function(calls: _Calls) -> Any:
     is_decided = calls.is_decided
     plan = calls.plan
-    wrapper: Any
-    if calls.streams and calls.is_async:
 
-        def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
-            if in_progress() is not None and is_decided(instance, args, kwargs):
-                return wrapped(*args, **kwargs)
-            call, steps = plan(wrapped, instance, args, kwargs)
-            return astream(call, steps, otel_context.get_current())
+    def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+        if in_progress() is not None and is_decided(instance, args, kwargs):
+            return wrapped(*args, **kwargs)
+        call, steps = plan(wrapped, instance, args, kwargs)
+        return deliver(run(call, steps))
 
-    elif calls.streams:
+    return wrapper
 
-        def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
-            if in_progress() is not None and is_decided(instance, args, kwargs):
-                return wrapped(*args, **kwargs)
-            call, steps = plan(wrapped, instance, args, kwargs)
-            return stream(call, steps, otel_context.get_current())
 
-    elif calls.is_async:
+def _coroutine_function(calls: _Calls) -> Any:
+    is_decided = calls.is_decided
+    plan = calls.plan
 
-        async def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
-            if in_progress() is not None and is_decided(instance, args, kwargs):
-                return await wrapped(*args, **kwargs)
-            call, steps = plan(wrapped, instance, args, kwargs)
-            return deliver(await arun(call, steps))
+    async def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+        if in_progress() is not None and is_decided(instance, args, kwargs):
+            return await wrapped(*args, **kwargs)
+        call, steps = plan(wrapped, instance, args, kwargs)
+        return deliver(await arun(call, steps))
 
-    else:
+    return wrapper
 
-        def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
-            if in_progress() is not None and is_decided(instance, args, kwargs):
-                return wrapped(*args, **kwargs)
-            call, steps = plan(wrapped, instance, args, kwargs)
-            return deliver(run(call, steps))
+
+def _generator(calls: _Calls) -> Any:
+    is_decided = calls.is_decided
+    plan = calls.plan
+
+    def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+        if in_progress() is not None and is_decided(instance, args, kwargs):
+            return wrapped(*args, **kwargs)
+        call, steps = plan(wrapped, instance, args, kwargs)
+        return stream(call, steps, otel_context.get_current())
+
+    return wrapper
+
+
+def _asynchronous_generator(calls: _Calls) -> Any:
+    is_decided = calls.is_decided
+    plan = calls.plan
+
+    def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+        if in_progress() is not None and is_decided(instance, args, kwargs):
+            return wrapped(*args, **kwargs)
+        call, steps = plan(wrapped, instance, args, kwargs)
+        return astream(call, steps, otel_context.get_current())
 
     return wrapper
 

@@ -40,8 +40,8 @@ def undeclared(spec: ToolSpec) -> bool:
     return "read_only" in spec.interface.inferred
 
 
-class _Told:
-    """What a tool's name and the first sentence of its description say that it does."""
+class _Words:
+    """The words of a tool's name and of the first sentence of its description."""
 
     def __init__(self, name: str, description: str) -> None:
         words = re.findall(r"[a-z]+", _HUMPS.sub(" ", name).lower())
@@ -51,28 +51,38 @@ class _Told:
         self._sentence = dict(verbs_in(text))
         self._about = {stem_of(word) for word in (*words, *re.findall(r"[a-z]+", text.lower()))}
 
-    def says(self, effect: str) -> str:
-        """Return what says that it has an effect, or an empty text."""
+    def shows(self, effect: str) -> str:
+        """Return the word that shows an effect, for a reader; an empty text where there is none."""
         known = _WORDS[effect]
-        if found := next((word for stem, word in self._name.items() if stem in known), ""):
-            return f"the name says {found}"
+        for stem, word in self._name.items():
+            if stem in known:
+                return f"the name says {word}"
         if effect == "runs" and not self.is_about("code"):
             return ""
-        found = next((word for stem, word in self._sentence.items() if stem in known), "")
-        return f"the description says {found}" if found else ""
+        for stem, word in self._sentence.items():
+            if stem in known:
+                return f"the description says {word}"
+        return ""
 
-    def pays(self) -> str:
+    def shows_payment(self) -> str:
         """Return what says that it moves money, or an empty text: "refund", "send money", "place an
         order".
         """
-        if found := self.says("pays"):
-            return found
-        if ordered := self.says("orders"):
-            return ordered if "order" in self._about or self.is_about("money") else ""
+        pays = self.shows("pays")
+        if pays:
+            return pays
+        orders = self.shows("orders")
+        if orders:
+            # "place an order", and not "place a marker"
+            is_purchase = "order" in self._about or self.is_about("money")
+            return orders if is_purchase else ""
         if not self.is_about("money"):
             return ""
-        changes = self.says("sends") or self.says("writes")
-        return changes or ("" if self.says("reads") else "it is about money")
+        changes = self.shows("sends") or self.shows("writes")
+        if changes:
+            return changes
+        # "list_invoices" only reads about money
+        return "" if self.shows("reads") else "it is about money"
 
     def is_about(self, what: str) -> bool:
         """Return whether some word of a list stands anywhere in the name or the sentence."""
@@ -90,12 +100,62 @@ def _verbs_of_name(words: list[str]) -> Iterator[tuple[str, str]]:
         stem = stem_of(word)
         if stem not in _VERBS or (word.endswith(_PASSIVE) and at):
             continue
-        others = {stem_of(other) for other in words[at + 1 :]} & _VERBS
-        first = at == 0 and not any(
-            not is_noun(other) or other in _WORDS["reads"] for other in others
-        )
-        if not is_noun(stem) or first or words[at - 1] in _CONNECTIVES or stem in _WORDS["reads"]:
+        if not is_noun(stem) or stem in _WORDS["reads"]:
             yield stem, word
+        elif at == 0:
+            # "email_person"; "order_list" lists orders
+            others = {stem_of(other) for other in words[1:]} & _VERBS
+            if not any(not is_noun(other) or other in _WORDS["reads"] for other in others):
+                yield stem, word
+        elif words[at - 1] in _CONNECTIVES:
+            yield stem, word
+
+
+class _Evidence(NamedTuple):
+    """Why a tool may have which effect; an empty text where nothing shows it."""
+
+    arguments: list[tuple[str, str]]  # name of an argument, and its kind: path, url, command, sql
+    kinds: set[str]
+    runs: str
+    pays: str
+    sends: str
+    destroys: str
+    reads: str
+    changes: str  # any of them that leaves something changed
+
+    @property
+    def may_change(self) -> bool:
+        """Whether nothing shows that it only reads."""
+        return bool(self.changes or not self.reads)
+
+    @property
+    def takes_code(self) -> bool:
+        """Whether its text is a command or SQL, which each call may be classified by."""
+        return bool(self.kinds & {"command", "sql"})
+
+
+def _evidence(spec: ToolSpec) -> _Evidence:
+    arguments = []
+    for pointer, kind, _ in _arguments(spec):
+        arguments.append((pointer.removeprefix("/").removesuffix("/*"), kind))
+    kinds = {kind for _, kind in arguments}
+    words = _Words(spec.name, spec.declaration.description or "")
+    runs = words.shows("runs")
+    if not runs and "command" in kinds:
+        runs = "it takes a command"
+    pays = words.shows_payment()
+    sends = words.shows("sends")
+    destroys = words.shows("destroys")
+    return _Evidence(
+        arguments=arguments,
+        kinds=kinds,
+        runs=runs,
+        pays=pays,
+        sends=sends,
+        destroys=destroys,
+        reads=words.shows("reads"),
+        changes=destroys or pays or words.shows("writes") or sends or runs,
+    )
 
 
 def guesses(spec: ToolSpec) -> Iterator[Guess]:
@@ -104,46 +164,12 @@ def guesses(spec: ToolSpec) -> Iterator[Guess]:
     Args:
         spec: the tool.
     """
-    arguments = [
-        (pointer.removeprefix("/").removesuffix("/*"), kind)
-        for pointer, kind, _ in _arguments(spec)
-    ]
-    kinds = {kind for _, kind in arguments}
-    told = _Told(spec.name, spec.declaration.description or "")
-    runs = told.says("runs") or ("it takes a command" if "command" in kinds else "")
-    sends, destroys, reads = told.says("sends"), told.says("destroys"), told.says("reads")
-    writes = told.says("writes") or sends or destroys
-    pays = told.pays()
-    changes = destroys or pays or writes or runs
-    if "command" in kinds or "sql" in kinds:
-        yield Guess(
-            "read_only",
-            "classifier:command_read_only",
-            "its text is a command or SQL",
-            loosens=True,
-        )
-        yield Guess(
-            "destructive",
-            "classifier:command_destructive",
-            "its text is a command or SQL",
-            loosens=True,
-        )
-    elif changes or not reads:
-        yield Guess("read_only", False, changes or "nothing says that it only reads", loosens=True)
-    else:
-        yield Guess(
-            "read_only", True, f"{reads}, and nothing that it changes something", loosens=True
-        )
-    if destroys and not kinds & {"command", "sql"}:
-        yield Guess("destructive", True, destroys, loosens=False)
-    yield _access(kinds, runs=runs, pays=pays, sends=sends, only_reads=bool(reads and not changes))
-    if changes or not reads:
-        where = (
-            "local_persistent" if "path" in kinds else "irreversible" if pays else "remote_mutation"
-        )
-        yield Guess(
-            "write_effects", [where], changes or "nothing says that it only reads", loosens=False
-        )
+    evidence = _evidence(spec)
+    yield from _safety(evidence)
+    yield _access(evidence)
+    if evidence.may_change:
+        why = evidence.changes or "nothing says that it only reads"
+        yield Guess("write_effects", [_write_effect(evidence)], why, loosens=False)
     yield Guess(
         "open_world",
         True,
@@ -152,33 +178,66 @@ def guesses(spec: ToolSpec) -> Iterator[Guess]:
     )
     by_field = "or by field, such as {'/*/id': 'record'} for what only the application writes"
     yield Guess("result_trust", "free_text", f"the same; {by_field}", loosens=True)
+    yield from _kinds_of_arguments(evidence)
+
+
+def _safety(evidence: _Evidence) -> Iterator[Guess]:
+    """Guess ``read_only`` and ``destructive``."""
+    if evidence.takes_code:
+        why = "its text is a command or SQL"
+        yield Guess("read_only", "classifier:command_read_only", why, loosens=True)
+        yield Guess("destructive", "classifier:command_destructive", why, loosens=True)
+        return
+    if evidence.may_change:
+        why = evidence.changes or "nothing says that it only reads"
+        yield Guess("read_only", False, why, loosens=True)
+    else:
+        why = f"{evidence.reads}, and nothing that it changes something"
+        yield Guess("read_only", True, why, loosens=True)
+    if evidence.destroys:
+        yield Guess("destructive", True, evidence.destroys, loosens=False)
+
+
+def _write_effect(evidence: _Evidence) -> str:
+    if "path" in evidence.kinds:
+        return "local_persistent"
+    if evidence.pays:
+        return "irreversible"
+    return "remote_mutation"
+
+
+def _kinds_of_arguments(evidence: _Evidence) -> Iterator[Guess]:
+    """Guess ``path_args`` and its like."""
     for kind in ("path", "url", "command", "sql"):
-        named = list(dict.fromkeys(name.replace("/", ".") for name, of in arguments if of == kind))
-        if named:
-            # the text of a declared command or query may be proven to only read
-            yield Guess(
-                f"{kind}_args",
-                named,
-                "by the argument's name or format",
-                loosens=kind in ("command", "sql"),
-            )
+        names = [name.replace("/", ".") for name, of in evidence.arguments if of == kind]
+        if not names:
+            continue
+        # the text of a declared command or query may be proven to only read
+        loosens = kind in ("command", "sql")
+        distinct = list(dict.fromkeys(names))
+        yield Guess(f"{kind}_args", distinct, "by the argument's name or format", loosens=loosens)
 
 
-def _access(kinds: set[str], *, runs: str, pays: str, sends: str, only_reads: bool) -> Guess:
+def _access(evidence: _Evidence) -> Guess:
     """Guess what a tool touches; where a policy knows it, names of arguments tell it less."""
-    access = [
-        *(["code_execution"] if runs else []),
-        *(["payment"] if pays else []),
-        *(["external_send"] if sends else []),
-        *(["network"] if "url" in kinds else []),
-        *(["file_read"] if kinds & {"path", "command"} else []),
-        *(["file_write"] if "command" in kinds or ("path" in kinds and not only_reads) else []),
-    ]
-    why = (
-        "no argument is a path, a URL or a command"
-        if not access
-        else runs or pays or sends or "its arguments"
-    )
+    kinds = evidence.kinds
+    access = []
+    if evidence.runs:
+        access.append("code_execution")
+    if evidence.pays:
+        access.append("payment")
+    if evidence.sends:
+        access.append("external_send")
+    if "url" in kinds:
+        access.append("network")
+    if kinds & {"path", "command"}:
+        access.append("file_read")
+    if "command" in kinds or ("path" in kinds and evidence.may_change):
+        access.append("file_write")
+    if not access:
+        why = "no argument is a path, a URL or a command"
+    else:
+        why = evidence.runs or evidence.pays or evidence.sends or "its arguments"
     return Guess("access_kinds", access, why, loosens=True)
 
 

@@ -15,6 +15,7 @@ from typing import Any, Final
 from agenttool_otel.catalog import ToolSpec
 
 _MAX_DEPTH: Final = 12
+_MAX_LENGTH: Final = 256
 _WORD: Final = "example"
 _BOLD: Final = {
     "path": "/etc/shadow",
@@ -29,9 +30,11 @@ def plain_arguments(
 ) -> dict[str, Any]:
     """Make the most harmless arguments that a tool takes."""
     root = roots[0] if roots else "."
+    # "*.example.org" allows its sub-domains
+    host = hosts[0].removeprefix("*.") if hosts else "example.com"
     plain = {
         "path": str(PurePosixPath(root) / f"{_WORD}.txt"),
-        "url": f"https://{hosts[0].removeprefix('*.') if hosts else 'example.com'}/",
+        "url": f"https://{host}/",
         "command": "pwd",
         "sql": "SELECT 1",
     }
@@ -46,62 +49,92 @@ def bold_arguments(spec: ToolSpec) -> dict[str, Any]:
 
 
 def _made(spec: ToolSpec, values: Mapping[str, str]) -> dict[str, Any]:
-    found = spec.facts.describe() if spec.facts is not None else []
-    kinds = {
-        pointer.removesuffix("/*"): values[kind]
-        for pointer, kind, _ in reversed(found)
-        if kind in values
-    }
-    return _Maker(spec.check.schema, kinds).object(spec.check.schema, "", 0)
+    arguments = spec.facts.describe() if spec.facts is not None else []
+    values_by_pointer = {}
+    # the first kind of an argument is the one that it was declared as
+    for pointer, kind, _ in reversed(arguments):
+        if kind in values:
+            values_by_pointer[pointer.removesuffix("/*")] = values[kind]
+    schema = spec.check.schema
+    return _Maker(schema, values_by_pointer).object(schema, "", 0)
 
 
 class _Maker:
     """Makes values for one schema."""
 
-    def __init__(self, whole: Mapping[str, Any], plain: Mapping[str, str]) -> None:
-        self._whole = whole
-        self._plain = plain
+    def __init__(self, root: Mapping[str, Any], values_by_pointer: Mapping[str, str]) -> None:
+        self._root = root
+        self._values = values_by_pointer
 
     def object(self, schema: Mapping[str, Any], pointer: str, depth: int) -> dict[str, Any]:
         """Make an object with what is required, and with what a fact can be established about."""
         properties = schema.get("properties")
-        properties = properties if isinstance(properties, Mapping) else {}
+        if not isinstance(properties, Mapping):
+            properties = {}
+        names = set()
         required = schema.get("required")
-        names = (
-            {name for name in required if isinstance(name, str)}
-            if isinstance(required, list)
-            else set()
-        )
-        names |= {name for name in properties if f"{pointer}/{name}" in self._plain}
-        return {
-            name: self.value(properties.get(name), f"{pointer}/{name}", depth + 1)
-            for name in sorted(names)
-        }
+        if isinstance(required, list):
+            names = {name for name in required if isinstance(name, str)}
+        for name in properties:
+            if f"{pointer}/{name}" in self._values:
+                names.add(name)
+        made = {}
+        for name in sorted(names):
+            made[name] = self.value(properties.get(name), f"{pointer}/{name}", depth + 1)
+        return made
 
     def value(self, schema: Any, pointer: str, depth: int) -> Any:
         """Make a value."""
-        plain = self._plain.get(pointer)
+        given = self._values.get(pointer)
         if not isinstance(schema, Mapping) or depth > _MAX_DEPTH:
-            return plain or _WORD
-        if isinstance(schema.get("$ref"), str):
-            return self.value(_resolve(schema["$ref"], self._whole), pointer, depth + 1)
+            return given or _WORD
+        reference = schema.get("$ref")
+        if isinstance(reference, str):
+            return self.value(_resolve(reference, self._root), pointer, depth + 1)
         if "const" in schema:
             return schema["const"]
-        if isinstance(schema.get("enum"), list) and schema["enum"]:
-            return schema["enum"][0]
-        for keyword in ("anyOf", "oneOf", "allOf"):
-            if isinstance(schema.get(keyword), list) and schema[keyword]:
-                return self.value(schema[keyword][0], pointer, depth + 1)
-        kind = schema.get("type")
-        kind = kind[0] if isinstance(kind, list) and kind else kind
+        words = schema.get("enum")
+        if isinstance(words, list) and words:
+            return words[0]
+        alternative = _first_alternative(schema)
+        if alternative is not _NONE:
+            return self.value(alternative, pointer, depth + 1)
+        return self._of_type(schema, pointer, depth)
+
+    def _of_type(self, schema: Mapping[str, Any], pointer: str, depth: int) -> Any:
+        given = self._values.get(pointer)
+        kind = _type(schema)
         if kind == "array":
-            count = max(1 if plain else 0, _whole(schema, "minItems"))
+            least = _length(schema, "minItems")
+            # of paths, one is enough to establish a fact about
+            count = max(1, least) if given else least
             return [self.value(schema.get("items"), pointer, depth + 1)] * count
         if kind == "object":
             return self.object(schema, pointer, depth + 1)
-        if plain is not None and kind in ("string", None):
-            return plain
-        return schema["default"] if "default" in schema else _scalar(schema, kind)
+        if given is not None and kind in ("string", None):
+            return given
+        if "default" in schema:
+            return schema["default"]
+        return _scalar(schema, kind)
+
+
+_NONE: Final = object()
+
+
+def _first_alternative(schema: Mapping[str, Any]) -> Any:
+    for keyword in ("anyOf", "oneOf", "allOf"):
+        alternatives = schema.get(keyword)
+        if isinstance(alternatives, list) and alternatives:
+            return alternatives[0]
+    return _NONE
+
+
+def _type(schema: Mapping[str, Any]) -> Any:
+    kind = schema.get("type")
+    # ["string", "null"], as MCP servers write it
+    if isinstance(kind, list) and kind:
+        return kind[0]
+    return kind
 
 
 def _scalar(schema: Mapping[str, Any], kind: Any) -> Any:
@@ -113,35 +146,53 @@ def _scalar(schema: Mapping[str, Any], kind: Any) -> Any:
         case "null":
             return None
         case _:
-            word = _WORD.ljust(_whole(schema, "minLength"), "x")
-            limit = schema.get("maxLength")
-            return word[:limit] if isinstance(limit, int) and not isinstance(limit, bool) else word
+            return _text(schema)
+
+
+def _text(schema: Mapping[str, Any]) -> str:
+    word = _WORD.ljust(_length(schema, "minLength"), "x")
+    limit = schema.get("maxLength")
+    if isinstance(limit, int) and not isinstance(limit, bool):
+        return word[:limit]
+    return word
 
 
 def _number(schema: Mapping[str, Any]) -> int | float:
     """Return the number nearest to nothing that the limits let pass."""
-    least, above = schema.get("minimum"), schema.get("exclusiveMinimum")
-    if isinstance(above, (int, float)) and not isinstance(above, bool) and above >= 0:
+    above = _limit(schema, "exclusiveMinimum")
+    if above is not None and above >= 0:
         return int(above) + 1
-    if isinstance(least, (int, float)) and not isinstance(least, bool) and least > 0:
+    least = _limit(schema, "minimum")
+    if least is not None and least > 0:
         return least
-    most = schema.get("maximum")
-    return most if isinstance(most, (int, float)) and not isinstance(most, bool) and most < 0 else 0
+    most = _limit(schema, "maximum")
+    if most is not None and most < 0:
+        return most
+    return 0
 
 
-def _whole(schema: Mapping[str, Any], keyword: str) -> int:
+def _limit(schema: Mapping[str, Any], keyword: str) -> int | float | None:
     value = schema.get(keyword)
-    return min(value, 256) if isinstance(value, int) and not isinstance(value, bool) else 0
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return value
+    return None
 
 
-def _resolve(reference: str, whole: Mapping[str, Any]) -> Any:
-    node: Any = whole
+def _length(schema: Mapping[str, Any], keyword: str) -> int:
+    value = schema.get(keyword)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return min(value, _MAX_LENGTH)
+    return 0
+
+
+def _resolve(reference: str, root: Mapping[str, Any]) -> Any:
+    """Return what ``#/$defs/Place`` stands for; ``None`` where nothing is there."""
     if not reference.startswith("#/"):
         return None
+    node: Any = root
     for part in reference[2:].split("/"):
-        node = (
-            node.get(part.replace("~1", "/").replace("~0", "~"))
-            if isinstance(node, Mapping)
-            else None
-        )
+        if not isinstance(node, Mapping):
+            return None
+        # "~1" stands for a slash in a JSON pointer
+        node = node.get(part.replace("~1", "/").replace("~0", "~"))
     return node
