@@ -124,13 +124,14 @@ def blind_rows(number: int, part: str) -> list[Row]:
         (Path(__file__).parent / "blind_sets" / f"{number}.toml").read_text("utf-8")
     )[part]
     return [
-        _filled(group, template, random.Random(f"{number}/{part}/{group}/{index}"))
+        filled(group, template, random.Random(f"{number}/{part}/{group}/{index}"))
         for group, templates in groups.items()
         for index, template in enumerate(templates)
     ]
 
 
-def _filled(group: str, template: str, rng: random.Random) -> Row:
+def filled(group: str, template: str, rng: random.Random) -> Row:
+    """A template with values in its holes."""
     secrets: list[str] = []
 
     def fill(match: re.Match[str]) -> str:

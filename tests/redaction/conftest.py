@@ -28,7 +28,7 @@ def python_re(monkeypatch: pytest.MonkeyPatch) -> Iterator[Redactor]:
     """Give a redactor that runs on Python's own regular expressions, as where google-re2 can't be
     imported.
     """
-    caches = (patterns.compile_pattern, prefilter, statements._keywords, tokens.token_detector)
+    caches = (patterns.compile_pattern, prefilter, statements.keyword_index, tokens.token_detector)
     monkeypatch.setattr(patterns, "_re2", lambda: None)
     for cache in caches:
         cache.cache_clear()

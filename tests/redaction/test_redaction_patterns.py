@@ -4,11 +4,11 @@ of its own.
 
 from __future__ import annotations
 
-from agenttool_otel.redaction.detectors.statements import load_statements
+from agenttool_otel.redaction.detectors.statements import STATEMENTS
 from agenttool_otel.redaction.detectors.tokens import load_rules
 from agenttool_otel.redaction.patterns import compile_pattern
 
 
 def test_every_pattern_of_the_tables_can_be_compiled() -> None:
-    for row in (*load_rules(), *load_statements()):
+    for row in (*load_rules(), *STATEMENTS):
         compile_pattern(row.pattern)

@@ -12,7 +12,7 @@ from typing import Final
 
 from agenttool_otel.redaction.detectors.assignments import KEYWORDS, NAME_END, service_words
 from agenttool_otel.redaction.detectors.id_numbers import LABELS
-from agenttool_otel.redaction.detectors.statements import load_statements
+from agenttool_otel.redaction.detectors.statements import STATEMENTS
 from agenttool_otel.redaction.detectors.tables import HEAD
 from agenttool_otel.redaction.detectors.tokens import load_rules
 from agenttool_otel.redaction.patterns import Matcher, compile_pattern
@@ -28,12 +28,8 @@ def prefilter(extra: tuple[str, ...] = (), words: tuple[str, ...] = ()) -> Match
     short, everyday = set(tables["short_literals"]), set(tables["everyday_words"])
     literals = {word.decode() for rule in load_rules() for word in rule.keywords}
     literals = {word for word in literals if len(word) >= _LEAST_LITERAL_BYTES or word in short}
-    statements = load_statements()
     literals |= {
-        word.decode()
-        for item in statements
-        if not (item.prefilter or item.named)
-        for word in item.keywords
+        word for item in STATEMENTS if not (item.prefilter or item.named) for word in item.keywords
     }
     names = "|".join((KEYWORDS, *(re.escape(word) for word in words)))
     parts = (
@@ -42,7 +38,7 @@ def prefilter(extra: tuple[str, ...] = (), words: tuple[str, ...] = ()) -> Match
             shape.replace("<NAMES>", names).replace("<NAME_END>", NAME_END)
             for shape in tables["shapes_with_names"]
         ),
-        *(item.prefilter for item in statements if item.prefilter),
+        *(item.prefilter for item in STATEMENTS if item.prefilter),
         HEAD,
         rf"(?:{LABELS})[^\r\n\d]{{0,28}}\d",
         rf"(?:{service_words()})[\w.\- ]*[\"'`\\\]]*\s*[:=,]",

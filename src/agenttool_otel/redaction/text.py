@@ -14,10 +14,11 @@ from agenttool_otel.redaction.detectors.assignments import find_in_assignments
 from agenttool_otel.redaction.detectors.encoded import find_encoded
 from agenttool_otel.redaction.detectors.flags import find_in_flags
 from agenttool_otel.redaction.detectors.headers import find_in_headers
+from agenttool_otel.redaction.detectors.pairs import find_in_pairs
 from agenttool_otel.redaction.detectors.phrases import find_in_phrases
 from agenttool_otel.redaction.detectors.pii import card_number, find_personal_data
 from agenttool_otel.redaction.detectors.private_keys import find_private_keys
-from agenttool_otel.redaction.detectors.statements import find_in_pairs, find_in_statements
+from agenttool_otel.redaction.detectors.statements import find_in_statements
 from agenttool_otel.redaction.detectors.tables import find_in_tables
 from agenttool_otel.redaction.detectors.tokens import find_tokens, token_detector
 from agenttool_otel.redaction.detectors.urls import find_in_urls
