@@ -17,11 +17,11 @@ from pattern_texts import pattern_text
 from redaction_cases import ghp as TOKEN
 
 from agenttool_otel.redaction import RedactionSettings, Redactor, default_redactor
-from agenttool_otel.redaction.detectors.tokens import TokenRule, load_rules
+from agenttool_otel.redaction.detectors.token_formats import TOKEN_RULES, TokenRule
 from agenttool_otel.redaction.types import Detector
 
 # a Discord token begins with nothing that could be recognised in a part of it
-JOINED = [rule for rule in load_rules() if rule.joined and rule.id != "discord_bot_token"]
+JOINED = [rule for rule in TOKEN_RULES if rule.joined and rule.id != "discord_bot_token"]
 
 
 def private_key(seed: int = 1) -> list[str]:
@@ -102,14 +102,8 @@ def test_lines_that_only_open_keys_take_nothing_along() -> None:
 def test_a_token_in_two_parts_is_removed(rule: TokenRule, seed: int) -> None:
     token = whole_token(rule, seed)
     # behind its keyword: a part without one says nothing by itself
-    first = min(
-        token.lower().find(word.decode())
-        for word in rule.keywords
-        if word.decode() in token.lower()
-    )
-    longest = max(
-        len(word) for word in rule.keywords if token.lower().startswith(word.decode(), first)
-    )
+    first = min(token.lower().find(word) for word in rule.keywords if word in token.lower())
+    longest = max(len(word) for word in rule.keywords if token.lower().startswith(word, first))
     at = min(first + longest + 3, len(token) - 4)
     parts = [token[:at], token[at:]]
     values: list[Any] = [parts, [{"delta": part} for part in parts]]

@@ -14,7 +14,7 @@ from agenttool_otel.redaction.detectors.assignments import KEYWORDS, NAME_END, s
 from agenttool_otel.redaction.detectors.id_numbers import LABELS
 from agenttool_otel.redaction.detectors.statements import STATEMENTS
 from agenttool_otel.redaction.detectors.tables import HEAD
-from agenttool_otel.redaction.detectors.tokens import load_rules
+from agenttool_otel.redaction.detectors.token_formats import TOKEN_RULES
 from agenttool_otel.redaction.patterns import Matcher, compile_pattern
 from agenttool_otel.values.tables import load_table
 
@@ -26,7 +26,7 @@ def prefilter(extra: tuple[str, ...] = (), words: tuple[str, ...] = ()) -> Match
     """A matcher that matches wherever any built-in detector could."""
     tables = load_table(__package__, "prefilter.toml")
     short, everyday = set(tables["short_literals"]), set(tables["everyday_words"])
-    literals = {word.decode() for rule in load_rules() for word in rule.keywords}
+    literals = {word for rule in TOKEN_RULES for word in rule.keywords}
     literals = {word for word in literals if len(word) >= _LEAST_LITERAL_BYTES or word in short}
     literals |= {
         word for item in STATEMENTS if not (item.prefilter or item.named) for word in item.keywords

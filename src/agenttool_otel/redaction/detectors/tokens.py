@@ -1,118 +1,109 @@
-"""Documented token formats: the rules of ``rules.toml``, each behind its keywords."""
+"""Documented token formats: the rules of ``token_formats``, each behind its keywords."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 from agenttool_otel.redaction.detectors.keywords import KeywordIndex
+from agenttool_otel.redaction.detectors.token_formats import TOKEN_RULES, TokenRule
 from agenttool_otel.redaction.patterns import MATCH, Matcher, MatchLike, compile_pattern
 from agenttool_otel.redaction.plausibility import entropy, has_digit, is_filler, is_stand_in
 from agenttool_otel.redaction.types import Span
 from agenttool_otel.redaction.words import reads_like_words
 from agenttool_otel.redaction.work import spend
-from agenttool_otel.values.tables import load_table, row_of
+from agenttool_otel.values.tables import load_table
 
 _WINDOW: Final = 4096
+"""Bytes of a text that is looked at as a whole; in a longer one only around the keywords."""
 _BEFORE: Final = 256
 _AFTER: Final = 1536
-
-
-class TokenRule(NamedTuple):
-    """One format."""
-
-    id: str  # stable name
-    kind: str  # low-cardinality kind
-    keywords: tuple[bytes, ...]  # lower-case literals, one of which occurs in every match
-    pattern: str  # RE2; group 1 is what has to go
-    entropy: float = 0.0  # least entropy of group 1, in bits per byte
-    filler: bool = True  # whether matches made of x, stars and alphabets are dropped as examples
-    joined: bool = False  # whether it is distinctive enough to be looked for across line breaks
-    # whether a match without a digit must not read like words, because names have the same shape
-    digit: bool = False
-
-
-@cache
-def load_rules() -> tuple[TokenRule, ...]:
-    """The rules of ``rules.toml``, with its macros expanded."""
-    table = load_table(__package__, "rules.toml")
-    return tuple(_rule(row, table["macros"]) for row in table["rule"])
-
-
-def _rule(row: dict[str, Any], macros: dict[str, str]) -> TokenRule:
-    pattern = row["pattern"]
-    for macro, meaning in macros.items():
-        pattern = pattern.replace(macro, meaning)
-    return row_of(TokenRule, {"kind": row["id"], **row, "pattern": pattern})
+_DIGEST_CHARS: Final = 32
+_MOST_ENTROPY_BYTES: Final = 1024
 
 
 @cache
 def _examples() -> frozenset[str]:
-    rows = load_table(__package__, "examples.toml")["example"]
-    return frozenset(digest for row in rows for digest in row["sha256"])
+    """Digests of keys that documentation prints."""
+    digests: set[str] = set()
+    for row in load_table(__package__, "examples.toml")["example"]:
+        digests.update(row["sha256"])
+    return frozenset(digests)
 
 
 class TokenDetector:
     """Finds documented token formats. A rule is compiled when its keyword is first seen."""
 
     def __init__(self, *, joined_only: bool = False) -> None:
-        """Choose the rules."""
-        self._rules = tuple(rule for rule in load_rules() if rule.joined or not joined_only)
-        words = {word for rule in self._rules for word in rule.keywords}
-        self.keywords = KeywordIndex(words)
-        self._by_keyword = {
-            word: tuple(i for i, rule in enumerate(self._rules) if word in rule.keywords)
-            for word in words
-        }
+        """Choose the rules.
 
-    def active(self, lowered: bytes) -> list[tuple[TokenRule, list[int] | None]]:
+        Args:
+            joined_only: only the rules that are looked for across line breaks, too.
+        """
+        self._rules = tuple(rule for rule in TOKEN_RULES if rule.joined or not joined_only)
+        self._by_keyword: dict[bytes, list[int]] = {}
+        for index, rule in enumerate(self._rules):
+            for word in rule.keywords:
+                self._by_keyword.setdefault(word.encode(), []).append(index)
+        self.keywords = KeywordIndex(self._by_keyword)
+
+    def find(self, data: bytes, lowered: bytes) -> Iterable[Span]:
+        """Spans of all known formats."""
+        for rule, places in self._present(lowered):
+            near = None
+            if places is not None and len(data) >= _WINDOW:
+                near = _find_near(rule, data, sorted(places))
+            yield from _find_everywhere(rule, data) if near is None else near
+
+    def _present(self, lowered: bytes) -> list[tuple[TokenRule, list[int] | None]]:
         """Rules whose keyword occurs, in their order, and where it does; None: look everywhere."""
         wanted: dict[int, list[int] | None] = {}
         for word, places in self.keywords.hits(lowered).items():
             for index in self._by_keyword[word]:
                 before = wanted.get(index, [])
-                wanted[index] = None if before is None or places is None else before + places
+                if before is None or places is None:
+                    wanted[index] = None
+                else:
+                    wanted[index] = before + places
         return [(self._rules[index], wanted[index]) for index in sorted(wanted)]
 
-    def find(self, data: bytes, lowered: bytes) -> Iterable[Span]:
-        """Spans of all known formats."""
-        for rule, places in self.active(lowered):
-            near = (
-                None
-                if places is None or len(data) < _WINDOW
-                else self._near(rule, data, sorted(places))
-            )
-            yield from self.apply(rule, data) if near is None else near
 
-    def apply(self, rule: TokenRule, data: bytes) -> Iterator[Span]:
-        """Spans of one format."""
-        for match in _matches(compile_pattern(rule.pattern), data):
-            start, end = match.span(1)
-            if start >= 0 and _is_secret(rule, data[start:end]):
-                yield Span(start, end, rule.kind, rule.id)
+def _find_everywhere(rule: TokenRule, data: bytes) -> Iterator[Span]:
+    """Spans of one format in the whole text."""
+    for match in _matches(compile_pattern(rule.pattern), data):
+        start, end = match.span(1)
+        if start >= 0 and _is_secret(rule, data[start:end]):
+            yield Span(start, end, rule.kind or rule.id, rule.id)
 
-    def _near(self, rule: TokenRule, data: bytes, places: list[int]) -> list[Span] | None:
-        """Spans around places; None when a match touches the edge of what was looked at, so that
-        all has to be.
-        """
-        found: list[Span] = []
-        size = len(data)
-        matcher = compile_pattern(rule.pattern)
-        upto = 0
-        for place in places:
-            if place < upto:
-                continue
-            start, end = max(upto, place - _BEFORE), min(size, place + _AFTER)
-            for match in _matches(matcher, data[start:end]):
-                if (match.start() == 0 and start) or (start + match.end() >= end and end < size):
-                    return None
-                first, last = match.span(1)
-                if _is_secret(rule, data[start + first : start + last]):
-                    found.append(Span(start + first, start + last, rule.kind, rule.id))
-            upto = max(upto, place + 1) if end == size else place + _AFTER - _BEFORE
-        return found
+
+def _find_near(rule: TokenRule, data: bytes, places: Sequence[int]) -> list[Span] | None:
+    """Spans around places; None when a match touches the edge of what was looked at, so that
+    all has to be.
+    """
+    found: list[Span] = []
+    size = len(data)
+    matcher = compile_pattern(rule.pattern)
+    seen_up_to = 0
+    for place in places:
+        if place < seen_up_to:
+            continue
+        start = max(seen_up_to, place - _BEFORE)
+        end = min(size, place + _AFTER)
+        for match in _matches(matcher, data[start:end]):
+            touches_start = match.start() == 0 and start > 0
+            touches_end = start + match.end() >= end and end < size
+            if touches_start or touches_end:
+                return None
+            first, last = match.span(1)
+            if _is_secret(rule, data[start + first : start + last]):
+                found.append(Span(start + first, start + last, rule.kind or rule.id, rule.id))
+        # what is to come may begin within reach of the end
+        seen_up_to = place + _AFTER - _BEFORE
+        if end == size:
+            seen_up_to = place + 1
+    return found
 
 
 def _matches(matcher: Matcher, data: bytes) -> Iterator[MatchLike]:
@@ -129,6 +120,9 @@ def _matches(matcher: Matcher, data: bytes) -> Iterator[MatchLike]:
 def token_detector(*, joined_only: bool = False) -> TokenDetector:
     """The detector of this process; it is never changed, and its index of keywords takes a while to
     make.
+
+    Args:
+        joined_only: only the formats that are looked for across line breaks, too.
     """
     return TokenDetector(joined_only=joined_only)
 
@@ -139,13 +133,18 @@ def find_tokens(data: bytes, lowered: bytes) -> Iterable[Span]:
 
 
 def _is_secret(rule: TokenRule, value: bytes) -> bool:
+    """Whether what has a format is a secret: no filler, no documented example, no word."""
     spend(MATCH)
-    if rule.filler and (is_filler(value) or (is_stand_in(value) and reads_like_words(value))):
+    if rule.filler and is_filler(value):
         return False
+    # "ghp_your_token_goes_here"
+    if rule.filler and is_stand_in(value) and reads_like_words(value):
+        return False
+    # AKIAIOSFODNN7EXAMPLE
     if value.endswith(b"EXAMPLE") and rule.id == "aws_access_key":
         return False
     if rule.digit and not has_digit(value) and reads_like_words(value):
         return False
-    if hashlib.sha256(value).hexdigest()[:32] in _examples():
+    if hashlib.sha256(value).hexdigest()[:_DIGEST_CHARS] in _examples():
         return False
-    return not rule.entropy or entropy(value[:1024]) >= rule.entropy
+    return not rule.entropy or entropy(value[:_MOST_ENTROPY_BYTES]) >= rule.entropy

@@ -11,10 +11,16 @@ import re
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-from agenttool_otel.redaction.patterns import LONG_PATTERNS
+from agenttool_otel.redaction.types import Path
 
-_LONG_PATTERNS: Final = LONG_PATTERNS["json_text"]
-_TOKEN = re.compile(_LONG_PATTERNS["token"], re.DOTALL)
+_STRING: Final = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_SIGNS: Final = r"(?P<open>[\[{])|(?P<close>[\]}])|(?P<comma>,)|(?P<colon>:)"
+_OTHER: Final = r"[^\s\[\]{},:\"]++"
+"""A number, ``true``, ``false`` or ``null``."""
+_TOKEN: Final = re.compile(
+    rf"\s*+(?:(?P<string>{_STRING})|{_SIGNS}|(?P<other>{_OTHER}))",
+    re.DOTALL,
+)
 
 
 class Literal(NamedTuple):
@@ -22,7 +28,7 @@ class Literal(NamedTuple):
 
     start: int
     end: int
-    path: tuple[str | int, ...]
+    path: Path
 
 
 def loads(text: str) -> Any:
@@ -39,32 +45,66 @@ def loads(text: str) -> Any:
     return value if type(value) in (dict, list) else None
 
 
-def literals(text: str, wanted: Callable[[tuple[str | int, ...]], bool]) -> list[Literal]:
-    """Positions of scalar values in a text that is known to be valid JSON."""
+class _Position:
+    """Where in the structure of a JSON text a reader is."""
+
+    def __init__(self) -> None:
+        self._steps: list[str | int | None] = []
+        self._kinds: list[str] = []
+        self.expects_key = False
+
+    @property
+    def path(self) -> Path:
+        """The keys and indexes that lead here."""
+        return tuple(step for step in self._steps if step is not None)
+
+    def open(self, bracket: str) -> None:
+        """Go into an object or an array."""
+        self._kinds.append(bracket)
+        self.expects_key = bracket == "{"
+        self._steps.append(None if self.expects_key else 0)
+
+    def close(self) -> None:
+        """Leave it."""
+        self._kinds.pop()
+        self._steps.pop()
+        self.expects_key = False
+
+    def next_member(self) -> None:
+        """Go on behind a comma."""
+        if self._kinds[-1] == "{":
+            self.expects_key = True
+            return
+        index = self._steps[-1]
+        self._steps[-1] = index + 1 if type(index) is int else 0
+
+    def set_key(self, literal: str) -> None:
+        """Take the key of the member that follows."""
+        self._steps[-1] = json.loads(literal)
+        self.expects_key = False
+
+
+def literals(text: str, wanted: Callable[[Path], bool]) -> list[Literal]:
+    """Positions of scalar values in a text.
+
+    Args:
+        text: what is known to be valid JSON.
+        wanted: whether the value at a path is asked for.
+    """
     found: list[Literal] = []
-    stack: list[str | int | None] = []
-    kinds: list[str] = []
-    expect_key = False
+    position = _Position()
     for match in _TOKEN.finditer(text):
-        what = match.lastgroup
-        if what == "open":
-            kinds.append(match.group("open"))
-            expect_key = kinds[-1] == "{"
-            stack.append(None if expect_key else 0)
-        elif what == "close":
-            kinds.pop()
-            stack.pop()
-            expect_key = False
-        elif what == "comma":
-            if kinds[-1] == "{":
-                expect_key = True
-            else:
-                stack[-1] = stack[-1] + 1 if type(stack[-1]) is int else 0
-        elif what == "string" and expect_key:
-            stack[-1] = json.loads(match.group("string"))
-            expect_key = False
-        elif what in ("string", "other"):
-            path = tuple(part for part in stack if part is not None)
+        kind = match.lastgroup
+        if kind == "open":
+            position.open(match.group("open"))
+        elif kind == "close":
+            position.close()
+        elif kind == "comma":
+            position.next_member()
+        elif kind == "string" and position.expects_key:
+            position.set_key(match.group("string"))
+        elif kind in ("string", "other"):
+            path = position.path
             if wanted(path):
-                found.append(Literal(match.start(what), match.end(what), path))
+                found.append(Literal(match.start(kind), match.end(kind), path))
     return found
