@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agenttool_otel.readers.shell import shell_fact
-from agenttool_otel.readers.shell.guard import MAX_LENGTH, read
-from agenttool_otel.readers.shell.words import Unproven
+from agenttool_otel.readers.shell.structure import read
+from agenttool_otel.readers.shell.syntax import Unproven
+from agenttool_otel.readers.shell.tokens import MAX_LENGTH
 from agenttool_otel.readers.types import ShellFact
 
 _REPO = Path(__file__).resolve().parents[2]

@@ -22,7 +22,8 @@ import pytest
 
 from agenttool_otel.facts.types import FactEnvironment
 from agenttool_otel.readers.shell import shell_fact
-from agenttool_otel.readers.shell.guard import Unproven, read
+from agenttool_otel.readers.shell.structure import read
+from agenttool_otel.readers.shell.syntax import Unproven
 from agenttool_otel.readers.shell.tables import Spec, read_only
 
 OWN = Path(__file__).parent / "corpus" / "shell.jsonl"
@@ -98,12 +99,14 @@ def run(command: list[str], folder: Path, **variables: str) -> None:
 
 def options_of(spec: Spec) -> list[str]:
     """Each option of a program, with and without a value."""
-    long = [f"--{name}" for name in sorted(spec.long)] + [
-        f"--{name}=b" for name in sorted(spec.long_value)
+    long = [f"--{name}" for name in sorted(spec.syntax.long)] + [
+        f"--{name}=b" for name in sorted(spec.syntax.long_value)
     ]
-    short = [f"-{letter}" for letter in sorted(spec.short | spec.optional)]
+    short = [f"-{letter}" for letter in sorted(spec.syntax.short | spec.syntax.optional)]
     valued = [
-        f"-{letter}{value}" for letter in sorted(spec.value) for value in (" 1", "1", "b", " b")
+        f"-{letter}{value}"
+        for letter in sorted(spec.syntax.value)
+        for value in (" 1", "1", "b", " b")
     ]
     return [*short, *valued, *long, "--", ""]
 
@@ -353,7 +356,8 @@ def turned(text: str, command: Any) -> Iterator[tuple[int, tuple[int, str]]]:
     spec = read_only().get(command.words[0].text) if command.words else None
     options = list(takewhile(lambda word: word.text.startswith("-"), command.words[1:]))
     if spec is None or not all(
-        word.text[2:] in spec.long or set(word.text[1:]) <= spec.short for word in options
+        word.text[2:] in spec.syntax.long or set(word.text[1:]) <= spec.syntax.short
+        for word in options
     ):
         return
     for word, other in zip(options, reversed(options), strict=True):

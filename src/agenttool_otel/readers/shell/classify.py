@@ -1,503 +1,479 @@
-"""The proof that one simple command only reads: every word is accounted for by the tables, or there
-is none.
+"""The proof that one simple command only reads.
+
+Every word has to be accounted for by the tables, or there is no proof.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
-from itertools import product
-from typing import cast
 
-from agenttool_otel.readers.shell import programs, tables
 from agenttool_otel.readers.shell.actions import describe
-from agenttool_otel.readers.shell.compounds import Redirect, Simple
-from agenttool_otel.readers.shell.devices import START, joined
+from agenttool_otel.readers.shell.builtins import check_printf, tested_files
+from agenttool_otel.readers.shell.devices import joined
 from agenttool_otel.readers.shell.effects import (
     MAX_WRAPPERS,
-    Refused,
-    Touch,
-    Verdict,
+    add_effects,
     base_name,
-    effects_of,
     is_harmless_assignment,
     is_harmless_variable,
-    redirect_writes,
-    refuse_if,
     script_of,
 )
-from agenttool_otel.readers.shell.listing import listed_by
-from agenttool_otel.readers.shell.operands import free_values, free_words, list_globs, prove_words
-from agenttool_otel.readers.shell.options import AMOUNT, check_file
+from agenttool_otel.readers.shell.files import add_file
+from agenttool_otel.readers.shell.find import find_words
+from agenttool_otel.readers.shell.listing import (
+    Pipeline,
+    ends_names_with_nul,
+    listed_by,
+    lists_index,
+)
+from agenttool_otel.readers.shell.operands import list_globs, prove_words
+from agenttool_otel.readers.shell.options import AMOUNT
 from agenttool_otel.readers.shell.secrets import (
     aims_at_secret,
     names_secret,
     surface_words,
     wide_root,
 )
+from agenttool_otel.readers.shell.syntax import Redirect, Simple, Word
 from agenttool_otel.readers.shell.tables import (
-    HASH,
-    NUMBER,
-    TEXT,
     Spec,
     effects,
-    ends_names_with_nul,
-    of_index,
-    prints,
+    programs,
     read_only,
     with_commands,
 )
-from agenttool_otel.readers.shell.words import Word
+from agenttool_otel.readers.shell.verdict import (
+    START,
+    FileAccess,
+    Follow,
+    Refused,
+    Tree,
+    Verdict,
+)
 
+# dir /s, type x /A:R
 _CMD_SWITCH = re.compile(r"/[A-Za-z?](?::.*)?\Z")
+# git log --format=%<(99999), which makes wide texts
 _WIDE = re.compile(r"%[-+ #_^0]*[0-9]{5}|%\(align:[^)]*[0-9]{5}")
 _DURATION = re.compile(r"[0-9]+(?:\.[0-9]+)?[smhd]?\Z")
+# %GK and --sort=signature
+_CHECKS_SIGNATURES = re.compile(r"%[-+ ]?G|(?:%|--sort[= ])\S*signature")
 _FOUND = "{}"
-_HIDDEN = re.compile(r"(?:^|[/:=,])\.(?!\.{1,2}[A-Za-z@])")  # but not ..HEAD
-_BELOW = re.compile(r"\w[\w-]*/")
-_GONE = str.maketrans("", "", NUMBER + HASH)
+"""What find and xargs replace by the name of a file."""
+
+_PATH_INDEPENDENT_BUILTINS = ("[", "test", "echo", "printf")
+"""Builtins that are also programs: ``/bin/echo``."""
+
+_NOT_WRAPPED = frozenset(
+    ("cd", "pushd", "popd", "[[", "type", "command", ":", "read", "for", "shopt")
+)
+"""What is no program, or does something else behind a wrapper."""
 
 
-def classify(command: Simple, directories: tuple[str, ...] = START) -> Verdict:
-    """Judges one command that the guard read."""
-    if directories in command.verdicts:
-        return cast("Verdict", command.verdicts[directories])
-    verdict = command.verdicts[directories] = Verdict(directories=directories)
+def classify(
+    command: Simple,
+    directories: tuple[str, ...] = START,
+    pipeline: Pipeline = (),
+) -> Verdict:
+    """Judge one command.
+
+    Args:
+        command: the command.
+        directories: the directories that it may run in, by the text of the line.
+        pipeline: the commands that feed it.
+    """
+    verdict = Verdict(directories=directories)
     try:
-        _prove(command, verdict)
+        _Proof(command, verdict, pipeline).run()
         verdict.category = "reader"
         _check_redirects(command.redirects, verdict)
         verdict.read_only = True
     except Refused as refused:
         verdict.reason = str(refused)
-    writes = next(
-        (r for r in command.redirects if redirect_writes(r.operator, r.target.text)), None
-    )
-    if verdict.category == "reader" and writes is not None:
-        verdict.category, verdict.read_only = "writer", False
-        verdict.reason = f"redirection {writes.operator}"
+    written = next((redirect for redirect in command.redirects if redirect.writes), None)
+    if verdict.category == "reader" and written is not None:
+        verdict.category = "writer"
+        verdict.read_only = False
+        verdict.reason = f"redirection {written.operator}"
     elif not verdict.read_only:
         _add_effects(command, verdict)
     _add_redirects(command.redirects, verdict)
     return verdict
 
 
-def _prove(command: Simple, verdict: Verdict) -> None:
-    refuse_if(verdict.depth > MAX_WRAPPERS, "wrappers nested too deep")
-    words = command.words
-    if any(_CMD_SWITCH.match(word.text) for word in words[1:] if not word.quoted):
-        verdict.foreign |= bool(words) and base_name(words[0].text) in effects().lists["known"]
-        raise Refused("option of the Windows command interpreter")
-    if command.local:
-        verdict.reason = "sets variables, or calls a function, of this line"
-        return
-    if command.assignments and not (words and all(map(is_harmless_assignment, command.values))):
-        raise Refused("assignment before a command" if words else "assignment")
-    refuse_if(not words, "redirection without a command")
-    first = words[0]
-    odd = (
-        first.text != base_name(first.text) or first.text in tables.programs()["shell"]["keywords"]
-    )
-    refuse_if(
-        first.glob or first.substitution or (first.quoted and odd),
-        "command name is not a plain word",
-    )
-    name = base_name(first.text)
-    if name in with_commands():
-        name, words = _command_of(name, words, verdict.depth)
-        verdict.repository = name.startswith("git ")
-        verdict.touches.extend([Touch(".", "list")] if verdict.repository else ())
-    if (spec := read_only().get(name)) is None:
-        raise Refused(f"{name[:60]!r} is not known to only read")
-    refuse_if(
-        spec.builtin and "/" in first.text and name not in ("[", "test", "echo", "printf"),
-        "builtin with a path",
-    )
-    verdict.sensitive = verdict.sensitive or spec.sensitive
-    arguments = words[1:]
-    # to diff .. is the directory above
-    ranges = name in ("git log", "git show", "git rev-list", "git shortlog")
-    others = any(_may_become_other(word, ranges=ranges) for word in arguments)
-    refuse_if(spec.program != "echo" and others, "number that may not be there")
-    refuse_if(any(_WIDE.search(word.text) for word in arguments), "width without a bound")
-    if spec.operands == "version":
-        if [word.text for word in arguments] not in (
-            ["--version"],
-            *([f"-{letter}"] for letter in spec.short),
-        ):
-            raise Refused(f"{name} is only known to tell its version")
-        verdict.reason = f"{name} tells its version"
-        return
-    if (
-        spec.builtin is False
-        and len(arguments) == 1
-        and arguments[0].text in ("--help", "--version")
-    ):
-        verdict.reason = f"{name} prints its help"
-        return
-    arguments = _without_texts(name, spec, arguments)
-    words = [*words[:1], *arguments]
-    unknown = [
-        w for w in arguments if TEXT in w.text or (HASH in w.text and spec.operands != "revisions")
-    ]
-    vanishing = [
-        word
-        for word in arguments
-        if word.empty and not word.quoted and not word.text.translate(_GONE)
-    ]
-    harmless = spec.program in ("echo", "printf", "test") or (
-        spec.operands == "text" and spec.glob_first
-    )
-    for word in unknown if name == "for" else ():
-        if word.split and not prints(word.source, "number", "numbers"):
-            _add_listed(Touch(_FOUND, "list", split=True), word.source or [], verdict, bare=True)
-    refuse_if(len(vanishing) > 2, "words that may not be there")
-    # a number that is not printed leaves no word behind
-    for gone in vanishing if not harmless else ():
-        kept = [word for word in command.words if word is not gone]
-        _prove(Simple(words=kept, input=command.input, redirects=command.redirects), verdict)
-    split = any(word.split and not word.quoted for word in unknown)
-    if unknown and (split or not harmless) and name not in ("for", "case"):
-        refuse_if(" " in name, "word that is only known when the line runs")
-        _of_names(words, unknown, verdict)
-    elif spec.operands == "special":
-        _special(name, spec, arguments, command, verdict)
-    else:
-        prove_words(spec, arguments, verdict)
-    if not verdict.reason:
-        verdict.reason = f"{name} only reads with these words"
-
-
-def _without_texts(name: str, spec: Spec, arguments: list[Word]) -> list[Word]:
-    """Puts letters for what is only known when the line runs and can be nothing but any text."""
-    if name == "git grep":  # a commit to search in, or nothing
-        behind = zip([None, *arguments], arguments, strict=False)
-        arguments = [
-            w for before, w in behind if w.text != HASH or before is None or before.text[:1] == "-"
-        ]
-    if spec.program == "awk":
-        return free_values(arguments)
-    if any(TEXT in w.text or HASH in w.text for w in arguments) and not (
-        spec.program or spec.sensitive_value
-    ):
-        return free_words(name, spec, arguments)
-    return arguments
-
-
-def _may_become_other(word: Word, *, ranges: bool) -> bool:
-    """Whether a number that may be nothing leaves an option, one that takes the next word, a hidden
-    or secret name.
-    """
-    left = word.text.translate(_GONE) if word.empty or HASH in word.text else word.text
-    if left == word.text or (ranges and word.text in (f"{HASH}..{HASH}", f"{HASH}...{HASH}")):
-        return False
-    lacks = (
-        left[:1] == "-" and left[1:2] != "-" and len(left) > 1 and word.text[-1:] in (NUMBER, HASH)
-    )
-    hidden = bool(_HIDDEN.search(left)) > bool(_HIDDEN.search(word.text)) or left.count(
-        ".."
-    ) > word.text.count("..")
-    secret = names_secret(left.rpartition("=")[2]) or aims_at_secret(left)
-    return (left[:1] == "-" and word.text[:1] != "-") or lacks or hidden or secret
-
-
-def _command_of(name: str, words: list[Word], depth: int) -> tuple[str, list[Word]]:
-    """The command of git and the like as the tables name it, and the words from its last one on."""
-    texts, start = [word.text for word in words], 1
-    refuse_if(name == "set" and depth, "builtin behind another command")
-    if name == "git":
-        start = 3 if texts[1:2] == ["-C"] and depth == 0 else 1  # Directories knows where it goes
-        named = any(word.names_files for word in words[3:])
-        refuse_if(start == 3 and named, "names of files for git elsewhere")
-        start += (
-            2 if " ".join(texts[start : start + 2]) in tables.programs()["git"]["settings"] else 0
-        )
-        start += texts[start : start + 1] in (["--no-pager"], ["-P"])
-    both = " ".join([*texts, *(text.translate(_GONE) for text in texts)])
-    refuse_if(
-        re.search(r"%[-+ ]?G|(?:%|--sort[= ])\S*signature", both) is not None,
-        "git that checks signatures",
-    )
-    two = " ".join([name, *texts[start : start + 2]])
-    if two in read_only():
-        return two, words[start + 1 :]
-    return " ".join([name, *texts[start : start + 1]]), words[start:]
-
-
 def _check_redirects(redirects: list[Redirect], verdict: Verdict) -> None:
     for redirect in redirects:
-        if (
-            redirect.operator == "<"
-            and redirect.target.unknown
-            and redirect.target.source is not None
-        ):
-            _add_listed(Touch(_FOUND, "read", split=True), redirect.target.source, verdict)
-        elif redirect.operator == "<":
-            check_file(redirect.target, verdict)
+        if redirect.operator == "<":
+            add_file(redirect.target, verdict)
         elif redirect.operator == "<&":
             raise Refused(f"redirection {redirect.operator}")
 
 
-def _special(
-    name: str, spec: Spec, arguments: list[Word], command: Simple, verdict: Verdict
-) -> None:
-    if spec.program in ("echo", "printf"):
-        refuse_if(spec.program == "printf" and programs.printf_words(arguments))
-        places = [
-            joined(base, word.text)
-            for base in verdict.directories
-            for word in arguments
-            if word.glob
-        ]
-        list_globs(arguments, verdict)
-        verdict.sensitive |= any(names_secret(place, glob=True) for place in places)
-    elif spec.program == "test":
-        refuse_if(
-            any(word.unknown and word.split for word in arguments),
-            "words that are only known when the line runs",
-        )
-        reason, files = programs.test_words(name, arguments)
-        refuse_if(reason)
-        for word in files:
-            source = word.source if word.origin is None else word.origin
-            if word.unknown and source is not None:
-                _add_listed(Touch(_FOUND, "list", split=True), source, verdict)
-            elif not (
-                word.unknown and _BELOW.match(word.text)
-            ):  # what is there tells next to nothing
-                check_file(word, verdict, contents=False)
-    elif spec.program == "find":
-        _find(arguments, verdict)
-    elif spec.program == "xargs":
-        _xargs(arguments, command, verdict)
-    elif spec.program == "command" and [word.text for word in arguments[:1] if not word.quoted] in (
-        ["-v"],
-        ["-V"],
-    ):
-        refuse_if(len(arguments) < 2 or any(word.glob for word in arguments), "glob")
-    elif spec.program in ("command", "wrapper"):
-        _wrapped(name, arguments, command, verdict)
-    else:
-        # A shell's -c: exactly one script, which the caller reads in turn.
-        if (
-            len(arguments) != 2
-            or arguments[0].text != "-c"
-            or arguments[1].glob
-            or arguments[1].substitution
-        ):
+class _Proof:
+    """The proof of one command, in the place of which another one may stand behind a wrapper."""
+
+    def __init__(self, command: Simple, verdict: Verdict, pipeline: Pipeline) -> None:
+        self._command = command
+        self._verdict = verdict
+        self._pipeline = pipeline
+
+    def run(self) -> None:
+        """Prove that the command only reads, or raise ``Refused``."""
+        command = self._command
+        if self._verdict.wrappers > MAX_WRAPPERS:
+            raise Refused("wrappers nested too deep")
+        self._refuse_cmd_switches()
+        if command.assignments:
+            if not command.words:
+                raise Refused("assignment")
+            if not all(is_harmless_assignment(one.text) for one in command.assignments):
+                raise Refused("assignment before a command")
+        if not command.words:
+            raise Refused("redirection without a command")
+        self._refuse_odd_name(command.words[0])
+        name, spec, words = self._table_row()
+        self._verdict.warnings.sensitive |= spec.sensitive
+        self._prove_words(name, spec, words[1:])
+        if not self._verdict.reason:
+            self._verdict.reason = f"{name} only reads with these words"
+
+    def _refuse_cmd_switches(self) -> None:
+        words = self._command.words
+        for word in words[1:]:
+            if not word.quoted and _CMD_SWITCH.match(word.text):
+                if base_name(words[0].text) in effects().lists["known"]:
+                    self._verdict.warnings.other_shell = True
+                raise Refused("option of the Windows command interpreter")
+
+    def _refuse_odd_name(self, first: Word) -> None:
+        is_path = first.text != base_name(first.text)
+        is_keyword = first.text in programs()["shell"]["keywords"]
+        if first.glob or (first.quoted and (is_path or is_keyword)):
+            raise Refused("command name is not a plain word")
+
+    def _table_row(self) -> tuple[str, Spec, list[Word]]:
+        """Return the command as the tables name it, its row, and its words from its name on."""
+        words, verdict = self._command.words, self._verdict
+        name = base_name(words[0].text)
+        if name == "set" and verdict.wrappers:
+            raise Refused("builtin behind another command")
+        if name in with_commands():
+            name, words = self._sub_command(name, words)
+            verdict.runs_git = name.startswith("git ")
+            if verdict.runs_git:
+                verdict.accesses.append(FileAccess(".", "list"))
+        spec = read_only().get(name)
+        if spec is None:
+            raise Refused(f"{name[:60]!r} is not known to only read")
+        has_path = "/" in self._command.words[0].text
+        if spec.builtin and has_path and name not in _PATH_INDEPENDENT_BUILTINS:
+            raise Refused("builtin with a path")
+        return name, spec, words
+
+    def _sub_command(self, name: str, words: list[Word]) -> tuple[str, list[Word]]:
+        """Return the command of git and the like, and the words from its last one on."""
+        texts = [word.text for word in words]
+        start = self._behind_git_options(words) if name == "git" else 1
+        if _CHECKS_SIGNATURES.search(" ".join(texts)):
+            raise Refused("git that checks signatures")
+        two = " ".join([name, *texts[start : start + 2]])
+        if two in read_only():
+            return two, words[start + 1 :]
+        return " ".join([name, *texts[start : start + 1]]), words[start:]
+
+    def _behind_git_options(self, words: list[Word]) -> int:
+        """Return where git's sub-command stands, behind options that change nothing."""
+        texts = [word.text for word in words]
+        start = 1
+        # git -C src log: Directories follows it there
+        if texts[1:2] == ["-C"] and self._verdict.wrappers == 0:
+            if any(word.glob for word in words[3:]):
+                raise Refused("names of files for git elsewhere")
+            start = 3
+        if " ".join(texts[start : start + 2]) in programs()["git"]["settings"]:
+            start += 2
+        if texts[start : start + 1] in (["--no-pager"], ["-P"]):
+            start += 1
+        return start
+
+    def _prove_words(self, name: str, spec: Spec, arguments: list[Word]) -> None:
+        texts = [word.text for word in arguments]
+        if any(map(_WIDE.search, texts)):
+            raise Refused("width without a bound")
+        if spec.operands == "version":
+            asks = [["--version"], *([f"-{letter}"] for letter in spec.syntax.short)]
+            if texts not in asks:
+                raise Refused(f"{name} is only known to tell its version")
+            self._verdict.reason = f"{name} tells its version"
+        elif not spec.builtin and texts in (["--help"], ["--version"]):
+            self._verdict.reason = f"{name} prints its help"
+        elif spec.operands == "special":
+            self._prove_special(name, spec, arguments)
+        else:
+            prove_words(spec, arguments, self._verdict)
+
+    def _prove_special(self, name: str, spec: Spec, arguments: list[Word]) -> None:
+        """Prove a command that reads its words in a way of its own."""
+        if spec.program in ("echo", "printf"):
+            if spec.program == "printf":
+                check_printf(arguments)
+            self._print(arguments)
+        elif spec.program == "test":
+            for word in tested_files(name, arguments):
+                # what is there tells next to nothing
+                add_file(word, self._verdict, contents=False)
+        elif spec.program == "find":
+            self._find(arguments)
+        elif spec.program == "xargs":
+            self._xargs(arguments)
+        elif spec.program == "command" and _asks_for_command(arguments):
+            if len(arguments) < 2 or any(word.glob for word in arguments):
+                raise Refused("glob")
+        elif spec.program in ("command", "wrapper"):
+            self._wrapped(name, arguments)
+        else:
+            self._script(name, arguments)
+
+    def _print(self, arguments: list[Word]) -> None:
+        list_globs(arguments, self._verdict)
+        for word in arguments:
+            for directory in self._verdict.directories if word.glob else ():
+                if names_secret(joined(directory, word.text), glob=True):
+                    self._verdict.warnings.sensitive = True
+
+    def _script(self, name: str, arguments: list[Word]) -> None:
+        """Take the one script of ``sh -c``, which the caller reads in turn."""
+        if len(arguments) != 2 or arguments[0].text != "-c" or arguments[1].glob:
             raise Refused(f"{name} runs more than a literal script")
-        verdict.script = arguments[1].text
-        verdict.reason = f"{name} runs a script that only reads"
+        self._verdict.script = arguments[1].text
+        self._verdict.reason = f"{name} runs a script that only reads"
 
-
-def _find(arguments: list[Word], verdict: Verdict) -> None:
-    found = programs.find_words(arguments)
-    refuse_if(found.reason)
-    starts = found.starts or [Word(".", 0, 0)]
-    links = not {"-L", "-follow"}.isdisjoint(word.text for word in arguments)
-    for word in starts:
-        check_file(
-            word, verdict, recursive=links, contents=False, follow=links, names=found.file_names
-        )
-    for word in found.compared:
-        check_file(word, verdict, contents=False)
-    # The names alone show that a credential is looked for; the tree of a whole system or home holds
-    # some.
-    verdict.sensitive |= any(aims_at_secret(word.text) for word in found.names)
-    places = [joined(directory, word.text) for directory in verdict.directories for word in starts]
-    unlimited = not any(word.text.strip("*?") for word in found.names)
-    verdict.sensitive |= bool(unlimited or found.commands) and any(map(wide_root, places))
-    for words in found.commands:
+    def _find(self, arguments: list[Word]) -> None:
+        verdict = self._verdict
+        found = find_words(arguments)
+        starts = found.starts or [Word(".")]
+        follows = any(word.text in ("-L", "-follow") for word in arguments)
+        tree = Tree(names=found.file_names, follow=Follow.ALL if follows else Follow.NONE)
+        for word in starts:
+            add_file(word, verdict, contents=False, recursive=follows, tree=tree)
+        for word in found.compared:
+            add_file(word, verdict, contents=False)
+        # The names alone show that a credential is looked for; the tree of a whole system or home
+        # holds some.
+        if any(aims_at_secret(word.text) for word in found.names):
+            verdict.warnings.sensitive = True
+        any_name = not any(word.text.strip("*?") for word in found.names)
+        if (any_name or found.commands) and self._starts_wide(starts):
+            verdict.warnings.sensitive = True
         # a name that begins with a directory's is no assignment for awk
-        named = not any(word.glob or "=" in word.text for word in starts)
-        for touch, word in product(_of_files(words, verdict, awk=named), starts):
-            reads = touch.operation == "read"
-            names = () if touch.recursive else found.file_names
-            follow = links or touch.recursive or "named"
-            below = Touch(word.text, touch.operation, recursive=reads, names=names, follow=follow)
-            verdict.touches.append(below)
+        for_awk = not any(word.glob or "=" in word.text for word in starts)
+        for words in found.commands:
+            for access in self._accesses_of_files(words, for_awk=for_awk):
+                for start in starts:
+                    verdict.accesses.append(_below(start, access, tree))
+
+    def _starts_wide(self, starts: list[Word]) -> bool:
+        for directory in self._verdict.directories:
+            if any(wide_root(joined(directory, word.text)) for word in starts):
+                return True
+        return False
+
+    def _xargs(self, arguments: list[Word]) -> None:
+        """Prove ``xargs COMMAND`` for commands that no file name can be a harmful option of."""
+        options = _XargsOptions(list(arguments))
+        words = options.words
+        spec = read_only().get(base_name(words[0].text) if words else "echo")
+        if spec is not None and spec.program == "echo" and not any(word.glob for word in words):
+            return
+        if spec is None or not spec.takes_files:
+            raise Refused("xargs of a command that takes options")
+        verdict = self._verdict
+        if not spec.glob_first:
+            verdict.names_may_be_options = True
+        pipeline = () if self._command.reads_redirect else self._pipeline
+        if not options.splits and not ends_names_with_nul(pipeline):
+            raise Refused("xargs -0 of lines")
+        files = [] if options.replaces else [Word(_FOUND)]
+        for access in self._accesses_of_files([*words, *files]):
+            self._add_listed(access._replace(splits_names=options.splits), pipeline)
+
+    def _add_listed(self, access: FileAccess, pipeline: Pipeline) -> None:
+        """Add the trees that a pipeline lists in the place of the names that it prints."""
+        verdict = self._verdict
+        exposed = verdict.names_may_be_options and lists_index(pipeline)
+        listed = [] if exposed else listed_by(pipeline)
+        if not listed:
+            verdict.complete = False
+        found = list(verdict.accesses)
+        if access.tree is not None:
+            # grep -r without any name reads the directory
+            found.append(access._replace(path=".", glob=False))
+        for one in listed:
+            tree = _opened_tree(one.tree or Tree(), deep=access.tree is not None)
+            found.append(
+                one._replace(
+                    operation=access.operation,
+                    tree=tree,
+                    splits_names=access.splits_names,
+                )
+            )
+        verdict.accesses = list(dict.fromkeys(found))
+
+    def _accesses_of_files(self, words: list[Word], *, for_awk: bool = False) -> list[FileAccess]:
+        """Prove a command that gets ``{}`` for the names of files.
+
+        Returns what it does to those files, and adds all else to the verdict.
+        """
+        spec = read_only().get(base_name(words[0].text))
+        if spec is None or not _takes_names(spec) or (spec.program == "awk" and not for_awk):
+            raise Refused("command for each file that is not known to only read")
+        verdict = self._verdict
+        inner = Verdict(directories=verdict.directories, wrappers=verdict.wrappers + 1)
+        _Proof(Simple(words=words), inner, ()).run()
+        files = []
+        for access in inner.accesses:
+            if access.path == _FOUND:
+                files.append(access)
+            else:
+                verdict.accesses.append(access)
+        verdict.runs_git |= inner.runs_git
+        verdict.complete &= inner.complete
+        # find . -exec sort *.py {} +, beside a file "-o.py"
+        verdict.names_may_be_options |= inner.names_may_be_options
+        verdict.warnings.sensitive |= inner.warnings.sensitive
+        # grep {} a.py takes a name for a pattern, which may be an option
+        if len(files) != sum(_FOUND in word.text for word in words) and not _only_prints(spec):
+            raise Refused("name of a file as a pattern or option")
+        return files
+
+    def _wrapped(self, name: str, arguments: list[Word]) -> None:
+        """Prove the command behind ``env``, ``timeout``, ``nice`` or ``command``."""
+        if name == "env" and not arguments:
+            self._verdict.reason = "env prints the environment"
+            self._verdict.warnings.sensitive = True
+            return
+        inner = arguments[_end_of_wrapper(name, arguments) :]
+        if not inner or inner[0].text.startswith("-") or "=" in inner[0].text:
+            raise Refused(f"{name} with options or assignments")
+        if inner[0].text in _NOT_WRAPPED:
+            raise Refused(f"{name} in front of a builtin")
+        self._verdict.wrappers += 1
+        command = Simple(words=inner, redirects=self._command.redirects)
+        _Proof(command, self._verdict, self._pipeline).run()
 
 
-def _xargs(arguments: list[Word], command: Simple, verdict: Verdict) -> None:
-    """Proves ``xargs COMMAND`` for commands that no file name can be a harmful option of."""
-    split, files = True, [Word("{}", 0, 0)]
-    words = list(arguments)
-    while words and words[0].text.startswith("-"):
-        option = words.pop(0).text
+class _XargsOptions:
+    """The options in front of the command that xargs runs."""
+
+    def __init__(self, words: list[Word]) -> None:
+        self.words = words
+        """The command."""
+        self.splits = True
+        """Names are split at blanks, for lack of ``-0``."""
+        self.replaces = False
+        """``{}`` stands among the words, for ``-I{}``."""
+        while words and words[0].text.startswith("-"):
+            self._read(words.pop(0).text)
+
+    def _read(self, option: str) -> None:
         if option in ("-0", "--null"):
-            split = False
+            self.splits = False
         elif option == "-I{}":
-            files = []
-        elif option[:2] == "-n" and AMOUNT.match(
-            option[2:] or (words.pop(0).text if words else "")
-        ):
-            continue
+            self.replaces = True
+        elif option[:2] == "-n":
+            following = self.words.pop(0).text if len(option) == 2 and self.words else ""
+            if not AMOUNT.match(option[2:] or following):
+                raise Refused("xargs with options")
         elif option not in ("-r", "--no-run-if-empty"):
             raise Refused("xargs with options")
-    pipeline = (
-        [] if any("<" in redirect.operator for redirect in command.redirects) else command.input
-    )
-    if words and words[0].text == "git" and prints(pipeline, "hashes"):
-        put = [replace(word, text=word.text.replace("{}", HASH)) for word in words]
-        _prove_within(put if not files else [*put, Word(HASH, 0, 0)], verdict)
-        return
-    spec = read_only().get(base_name(words[0].text) if words else "echo")
-    if spec is not None and spec.program == "echo" and not any(word.glob for word in words):
-        return
-    if spec is None or not spec.takes_files:
-        raise Refused("xargs of a command that takes options")
-    verdict.exposed |= not spec.glob_first
-    refuse_if(not split and not ends_names_with_nul(pipeline), "xargs -0 of lines")
-    for touch in _of_files([*words, *files], verdict):
-        _add_listed(touch._replace(split=split), pipeline, verdict)
 
 
-def _of_names(words: list[Word], unknown: list[Word], verdict: Verdict) -> None:
-    """Proves a command among whose operands are names that pipelines print."""
-    spec = read_only().get(base_name(words[0].text))
-    if (
-        spec is None
-        or not spec.takes_files
-        or spec.operands == "text"
-        or any(w.source is None for w in unknown)
-    ):
-        raise Refused("word that is only known when the line runs")
-    verdict.exposed |= not spec.glob_first
-    named = [Word(_FOUND, 0, 0) if TEXT in word.text else word for word in words]
-    for touch in _of_files(named, verdict):
-        for source in {id(word.source): word.source for word in unknown}.values():
-            _add_listed(touch._replace(split=True), source or [], verdict)
+def _asks_for_command(arguments: list[Word]) -> bool:
+    """Whether it is ``command -v NAME``."""
+    return bool(arguments) and not arguments[0].quoted and arguments[0].text in ("-v", "-V")
 
 
-def _add_listed(
-    touch: Touch, pipeline: list[Simple], verdict: Verdict, *, bare: bool = False
-) -> None:
-    """Adds the trees that a pipeline lists in the place of the names that it prints."""
-    exposed = verdict.exposed and of_index(pipeline)
-    judged = ((command, classify(command, verdict.directories)) for command in reversed(pipeline))
-    sources = [] if exposed else listed_by(judged, bare=bare)
-    verdict.complete = verdict.complete and bool(sources)
-    deep = touch.recursive
-    # without any name it reads the directory
-    verdict.touches += [touch._replace(word=".", glob=False)] * deep
+def _takes_names(spec: Spec) -> bool:
+    """Whether a program may be given the names of files that another one finds."""
+    if spec.builtin or spec.splits or spec.program == "cd":
+        return False
+    return _only_prints(spec) or spec.operands in ("paths", "pattern")
+
+
+def _only_prints(spec: Spec) -> bool:
+    """Whether names of files are no more than text to a program: ``basename {}``."""
+    return spec.operands == "text" and spec.glob_first
+
+
+def _below(start: Word, access: FileAccess, tree: Tree) -> FileAccess:
+    """Return what a command does to the files that find finds below a directory."""
+    if access.operation != "read":
+        return FileAccess(start.text, access.operation)
+    if access.tree is not None:
+        return FileAccess(start.text, "read", tree=Tree(follow=Follow.ALL))
     # who is given the name of a link opens what it leads to
-    listed = [
-        one._replace(
-            operation=touch.operation,
-            recursive=True,
-            names=() if deep else one.names,
-            follow=deep or one.follow or "named",
-            split=touch.split,
-        )
-        for one in sources
-    ]
-    verdict.touches = list(dict.fromkeys([*verdict.touches, *listed]))
+    follow = Follow.ALL if tree.follow is Follow.ALL else Follow.NAMED
+    return FileAccess(start.text, "read", tree=Tree(names=tree.names, follow=follow))
 
 
-def _of_files(words: list[Word], verdict: Verdict, *, awk: bool = False) -> list[Touch]:
-    """Proves a command that gets ``{}`` for the names of files; returns what it does to those."""
-    spec = read_only().get(base_name(words[0].text))
-    only_text = spec is not None and spec.operands == "text" and spec.glob_first
-    known = spec is not None and (only_text or spec.operands in ("paths", "pattern"))
-    if (
-        spec is None
-        or spec.builtin
-        or not known
-        or spec.splits
-        or spec.program == "cd"
-        or (spec.program == "awk" and not awk)
-    ):
-        raise Refused("command for each file that is not known to only read")
-    files = [touch for touch in _prove_within(words, verdict) if touch.word == "{}"]
-    named = len(files) == sum("{}" in word.text for word in words)
-    refuse_if(not (named or only_text), "name of a file as a pattern or option")
-    return files
+def _opened_tree(tree: Tree, *, deep: bool) -> Tree:
+    """Return how a tree is read by whoever is given the names of its files."""
+    if deep:
+        return tree._replace(names=(), follow=Follow.ALL)
+    follow = Follow.ALL if tree.follow is Follow.ALL else Follow.NAMED
+    return tree._replace(follow=follow)
 
 
-def _prove_within(words: list[Word], verdict: Verdict) -> list[Touch]:
-    """Proves a command that another one runs; returns all that it touches, and adds what is no file
-    of a list.
-    """
-    inner = Verdict(directories=verdict.directories, depth=verdict.depth + 1)
-    _prove(Simple(words=words), inner)
-    verdict.touches.extend(touch for touch in inner.touches if touch.word != "{}")
-    verdict.repository = verdict.repository or inner.repository
-    verdict.sensitive = verdict.sensitive or inner.sensitive
-    return inner.touches
-
-
-def _wrapped(name: str, arguments: list[Word], command: Simple, verdict: Verdict) -> None:
-    """Proves the command behind ``env``, ``timeout``, ``nice`` or ``command``, without options that
-    change more.
-    """
-    index = 0
+def _end_of_wrapper(name: str, arguments: list[Word]) -> int:
+    """Return where the command behind a wrapper begins."""
+    texts = [word.text for word in arguments]
     if name == "timeout":
-        refuse_if(not arguments or not _DURATION.match(arguments[0].text), "timeout with options")
-        index = 1
-    elif (
-        name == "nice"
-        and len(arguments) > 1
-        and arguments[0].text == "-n"
-        and AMOUNT.match(arguments[1].text)
-    ):
-        index = 2
-    elif name == "env" and not arguments:
-        verdict.reason, verdict.sensitive = "env prints the environment", True
-        return
-    while (
-        name == "env"
-        and index < len(arguments) - 1
-        and is_harmless_assignment(arguments[index].text)
-    ):
-        refuse_if(
-            arguments[index].glob or arguments[index].unknown, "env with options or assignments"
-        )
-        index += 1
-    inner = arguments[index:]
-    if (
-        not inner
-        or inner[0].text.startswith("-")
-        or "=" in inner[0].text
-        or any(w.substitution for w in inner)
-    ):
-        raise Refused(f"{name} with options or assignments")
-    moving = ("cd", "pushd", "popd", "[[", "type", "command", ":", "read", "for", "shopt")
-    refuse_if(inner[0].text in moving, f"{name} in front of a builtin")
-    verdict.depth += 1
-    _prove(Simple(words=inner, input=command.input, redirects=command.redirects), verdict)
+        if not texts or not _DURATION.match(texts[0]):
+            raise Refused("timeout with options")
+        return 1
+    if name == "nice" and texts[:1] == ["-n"] and len(texts) > 1 and AMOUNT.match(texts[1]):
+        return 2
+    index = 0
+    if name == "env":
+        while index < len(texts) - 1 and is_harmless_assignment(texts[index]):
+            if arguments[index].glob:
+                raise Refused("env with options or assignments")
+            index += 1
+    return index
 
 
 def _add_effects(command: Simple, verdict: Verdict) -> None:
-    words = [word.text for word in command.words]
-    verdict.script = script_of(words)
-    verdict.touches = []
-    effects_of(words, verdict)
-    assigned = command.assignments
-    if len(command.values) == len(assigned):  # CI=1 CI=./x assigns twice
-        pairs = zip(assigned, command.values, strict=True)
-        assigned = [name for name, text in pairs if not is_harmless_assignment(text)]
+    """Add what is known of a command that is not proven to only read."""
+    warnings = verdict.warnings
+    verdict.script = script_of(command.texts)
+    verdict.accesses = []
+    add_effects(command.texts, warnings)
+    # CI=1 CI=./x assigns twice
+    assigned = [one.name for one in command.assignments if not is_harmless_assignment(one.text)]
     describe(command.words, assigned, verdict)
     # PATH, LD_PRELOAD, PAGER and the like name what is run
-    verdict.executes |= not all(map(is_harmless_variable, assigned))
-    verdict.sensitive = verdict.sensitive or any(
-        map(names_secret, surface_words(" ".join(command.values)))
-    )
+    if not all(map(is_harmless_variable, assigned)):
+        warnings.executes = True
+    values = " ".join(one.text for one in command.assignments)
+    if any(map(names_secret, surface_words(values))):
+        warnings.sensitive = True
     for word in command.words[1:]:
         value = word.text.partition("=")[2] if word.text.startswith("-") else word.text
-        verdict.sensitive |= (
-            bool(value) and not word.substitution and names_secret(value, glob=word.glob)
-        )
+        if value and names_secret(value, glob=word.glob):
+            warnings.sensitive = True
 
 
 def _add_redirects(redirects: list[Redirect], verdict: Verdict) -> None:
+    warnings = verdict.warnings
     for redirect in redirects:
         target = redirect.target.text
         if redirect.operator == "<" and not verdict.read_only:
-            verdict.touches.append(Touch(target, "read"))
-        if redirect_writes(redirect.operator, target):
-            append = redirect.operator in (">>", "&>>")
-            verdict.touches.append(Touch(target, "append" if append else "overwrite"))
-            verdict.destructive |= redirect.operator in (">", ">|", "&>", ">&")
-            verdict.sensitive |= names_secret(target)
-        if target.startswith(("/dev/tcp/", "/dev/udp/")):
-            verdict.network = verdict.sensitive = True
+            verdict.accesses.append(FileAccess(target, "read"))
+        if redirect.writes:
+            operation = "append" if redirect.appends else "overwrite"
+            verdict.accesses.append(FileAccess(target, operation))
+            warnings.destructive |= redirect.truncates
+            warnings.sensitive |= names_secret(target)
+        if redirect.connects:
+            warnings.network = True
+            warnings.sensitive = True

@@ -6,9 +6,6 @@ import posixpath
 import re
 from fnmatch import fnmatchcase
 
-START = ("",)
-"""The directories of a line before its first ``cd``: where it was started, which nobody knows."""
-
 MAX_DIRECTORIES = 64
 """More places than this are not followed; the caller ends the proof."""
 

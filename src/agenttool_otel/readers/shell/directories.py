@@ -12,63 +12,65 @@ from typing import NamedTuple
 
 from agenttool_otel.readers.paths.resolve import resolve
 from agenttool_otel.readers.paths.text import normalize_path
-from agenttool_otel.readers.shell.compounds import Simple
-from agenttool_otel.readers.shell.words import Word
+from agenttool_otel.readers.shell.syntax import Simple, Word
 from agenttool_otel.readers.types import Surroundings
 
 _MAX_DIRECTORIES = 16
 _MOVING = frozenset({"cd", "pushd", "popd", "source", ".", "eval"})
 
 
-class Where(NamedTuple):
+class WorkingDirectory(NamedTuple):
     """The directories that a command may run in."""
 
-    paths: tuple[str, ...]  # absolute and normalised
-    known: bool = True  # whether it can run in no other one
+    paths: tuple[str, ...]
+    """Absolute and normalised."""
+    known: bool = True
+    """It can run in no other one."""
 
-    def __or__(self, other: Where) -> Where:
+    def __or__(self, other: WorkingDirectory) -> WorkingDirectory:
         paths = tuple(dict.fromkeys((*self.paths, *other.paths)))
-        return Where(
-            paths[:_MAX_DIRECTORIES], self.known and other.known and len(paths) <= _MAX_DIRECTORIES
-        )
+        fits = len(paths) <= _MAX_DIRECTORIES
+        known = self.known and other.known and fits
+        return WorkingDirectory(paths[:_MAX_DIRECTORIES], known)
 
 
-def start_of(env: Surroundings) -> Where:
-    """The directory that a line is started in."""
-    if (cwd := env.cwd) is None:
+UNKNOWN = WorkingDirectory((), known=False)
+"""Any directory."""
+
+
+def home_of(env: Surroundings) -> str:
+    """Return the directory that ``~`` stands for."""
+    return env.home if env.home is not None else os.path.expanduser("~")
+
+
+def start_of(env: Surroundings) -> WorkingDirectory:
+    """Return the directory that a line is started in."""
+    cwd = env.cwd
+    if cwd is None:
         try:
             cwd = os.getcwd()
         except OSError:
-            return Where((), known=False)
-    return (
-        Where((normalize_path([], start=cwd),)) if cwd.startswith("/") else Where((), known=False)
-    )
-
-
-def _is_plain(word: Word) -> bool:
-    """Whether a word names one directory, as far as its text tells."""
-    doubtful = (
-        word.glob
-        or word.substitution
-        or word.unknown
-        or word.text == "-"
-        or "$" in word.text
-        or "`" in word.text
-    )
-    return not doubtful and not (word.quoted and word.text.startswith("~"))
+            return UNKNOWN
+    if not cwd.startswith("/"):
+        return UNKNOWN
+    return WorkingDirectory((normalize_path([], start=cwd),))
 
 
 @dataclass(slots=True)
 class _Shell:
     """The directories of one shell or subshell."""
 
-    now: Where  # of the command at hand
-    later: Where  # of a command that runs whatever happened before
-    pipeline: Where  # of the first command of the pipeline at hand
-    piped: bool = False  # the command at hand is fed by another one
+    now: WorkingDirectory
+    """Of the command at hand."""
+    later: WorkingDirectory
+    """Of a command that runs whatever happened before."""
+    pipeline: WorkingDirectory
+    """Of the first command of the pipeline at hand."""
+    piped: bool = False
+    """The command at hand is fed by another one."""
 
     def step(self, joint: str) -> None:
-        """Goes on to the next command."""
+        """Go on to the next command."""
         self.piped = joint == "|"
         if self.piped:
             self.now = self.pipeline  # its own subshell
@@ -81,84 +83,97 @@ class _Shell:
 class Directories:
     """Follows a line from command to command."""
 
-    def __init__(self, start: Where, env: Surroundings) -> None:
+    def __init__(self, start: WorkingDirectory, env: Surroundings) -> None:
         self._env = env
-        self._shells: dict[tuple[int, ...], _Shell] = {(): _Shell(start, start, start)}
-        self._current = self._shells[()]
+        self._current = _Shell(start, start, start)
+        self._shells: dict[tuple[int, ...], _Shell] = {(): self._current}
 
-    def enter(self, command: Simple) -> Where:
-        """Where the next command of the line runs."""
-        here, words = self._entered(command), command.words
-        goes = (
-            len(words) > 2 and words[1].text == "-C" and words[0].text.rpartition("/")[2] == "git"
-        )
-        return self._target(words[2:3], here) if goes else here
+    def enter(self, command: Simple) -> WorkingDirectory:
+        """Return where the next command of the line runs."""
+        here = self._enter_shell(command)
+        texts = command.texts
+        if len(texts) > 2 and texts[1] == "-C" and texts[0].rpartition("/")[2] == "git":
+            return self._target(command.words[2:3], here)
+        return here
 
-    def _entered(self, command: Simple) -> Where:
-        first = next(
-            (n for n in range(len(command.group) + 1) if command.group[:n] not in self._shells),
-            None,
-        )
-        if first is None:
-            self._current = self._shells[command.group]
-            self._current.step(command.joint)
-            return self._current.now
-        outer = self._shells[command.group[: first - 1]]
-        if command.joint != "<(":
-            outer.step(command.joint)
-        for size in range(first, len(command.group) + 1):
-            self._shells[command.group[:size]] = _Shell(outer.now, outer.now, outer.now)
-        self._current = self._shells[command.group]
-        return self._current.now
+    def _enter_shell(self, command: Simple) -> WorkingDirectory:
+        """Find the subshell of a command, and make those that begin with it."""
+        group = command.group
+        depth = 0
+        while depth < len(group) and group[: depth + 1] in self._shells:
+            depth += 1
+        self._current = self._shells[group[:depth]]
+        self._current.step(command.joint)
+        start = self._current.now
+        for size in range(depth + 1, len(group) + 1):
+            self._current = _Shell(start, start, start)
+            self._shells[group[:size]] = self._current
+        return start
 
     def changed(self, command: Simple) -> None:
-        """Takes in what a command does to its shell's directory."""
-        texts = [word.text for word in command.words]
+        """Take in what a command does to its shell's directory."""
+        texts = command.texts
         name = texts[0] if texts else ""
         if name == "cd" or (name == "pushd" and len(texts) == 2):
-            words = command.words[1:]
-            while words and words[0].text.startswith("-") and words[0].text != "-":
-                option = words.pop(0).text
-                if option == "--":
-                    break
-            self._move(self._target(words, self._current.now))
+            self._move(self._target(_without_options(command.words[1:]), self._current.now))
         elif name in _MOVING or (name in ("command", "builtin") and _MOVING & set(texts[1:])):
-            self._move(Where((), known=False))
+            self._move(UNKNOWN)
 
-    def _move(self, target: Where) -> None:
+    def _move(self, target: WorkingDirectory) -> None:
         shell = self._current
         # Whether the last command of a pipeline runs in the shell itself is not the same in all
         # shells.
         shell.now = shell.now | target if shell.piped else target
         shell.later = shell.later | target
 
-    def _target(self, words: list[Word], here: Where) -> Where:
-        if len(words) > 1 or not all(map(_is_plain, words)):
-            return Where((), known=False)
-        word = words[0].text if words else "~"
-        if word == "~" or word.startswith("~/"):
-            home = self._env.home if self._env.home is not None else os.path.expanduser("~")
-            return Where((normalize_path(word.split("/")[1:], start=home),), home.startswith("/"))
-        parts = [part for part in word.split("/") if part not in ("", ".")]
-        if word.startswith("/"):
-            return Where(self._readings("/", parts))
-        # A relative name is looked for in the directories of CDPATH first.
-        elsewhere = (
-            bool(os.environ.get("CDPATH"))
-            and not word.startswith(("./", "../"))
-            and word not in (".", "..")
-        )
-        found = Where((), known=here.known and not elsewhere)
+    def _target(self, words: list[Word], here: WorkingDirectory) -> WorkingDirectory:
+        if len(words) > 1 or not all(map(_names_one_directory, words)):
+            return UNKNOWN
+        text = words[0].text if words else "~"
+        if text == "~" or text.startswith("~/"):
+            home = home_of(self._env)
+            path = normalize_path(text.split("/")[1:], start=home)
+            return WorkingDirectory((path,), known=home.startswith("/"))
+        parts = [part for part in text.split("/") if part not in ("", ".")]
+        if text.startswith("/"):
+            return WorkingDirectory(self._readings("/", parts))
+        found = WorkingDirectory((), known=here.known and not _is_looked_for(text))
         for directory in here.paths:
-            found = found | Where(self._readings(directory, parts))
+            found = found | WorkingDirectory(self._readings(directory, parts))
         return found
 
     def _readings(self, start: str, parts: list[str]) -> tuple[str, ...]:
-        """Where a ``cd`` leads: by the text, as shells go, and where ``..`` behind a link leads in
-        the file system.
+        """Return where a ``cd`` leads.
+
+        That is by the text, as shells go, and where ``..`` behind a link leads in the file system.
         """
         by_text = normalize_path(parts, start=start)
         if ".." not in parts or not self._env.touch_file_system:
             return (by_text,)
         real = resolve(parts, start=start).path
-        return tuple(dict.fromkeys((by_text, real))) if real is not None else (by_text,)
+        if real is None:
+            return (by_text,)
+        return tuple(dict.fromkeys((by_text, real)))
+
+
+def _without_options(words: list[Word]) -> list[Word]:
+    """Return the words behind the options of ``cd``."""
+    rest = list(words)
+    while rest and rest[0].text.startswith("-") and rest[0].text != "-":
+        if rest.pop(0).text == "--":
+            break
+    return rest
+
+
+def _names_one_directory(word: Word) -> bool:
+    """Whether a word names one directory, as far as its text shows."""
+    if word.glob or word.text == "-" or "$" in word.text or "`" in word.text:
+        return False
+    return not (word.quoted and word.text.startswith("~"))
+
+
+def _is_looked_for(text: str) -> bool:
+    """Whether a relative name is looked for in the directories of CDPATH first."""
+    if text in (".", "..") or text.startswith(("./", "../")):
+        return False
+    return bool(os.environ.get("CDPATH"))

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 
 from agenttool_otel.readers.shell.effects import unwrapped
-from agenttool_otel.readers.shell.grammar import Found
+from agenttool_otel.readers.shell.survey import Found
 from agenttool_otel.readers.shell.tables import effects
 
 _OUTPUT_OPTIONS = ("-o", "-O", "--output", "--output-document")

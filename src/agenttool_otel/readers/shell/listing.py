@@ -3,132 +3,193 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from itertools import takewhile
+from collections.abc import Sequence
 
-from agenttool_otel.readers.shell.compounds import Simple
-from agenttool_otel.readers.shell.effects import Touch, Verdict, base_name
-from agenttool_otel.readers.shell.programs import find_words
+from agenttool_otel.readers.shell.effects import base_name
+from agenttool_otel.readers.shell.find import find_words
+from agenttool_otel.readers.shell.syntax import Simple
+from agenttool_otel.readers.shell.verdict import FileAccess, Tree, Verdict
 
-_LISTS_FILES = re.compile(r"-[EFGPiyvwxcqsbHhnoTUzRraIZ]*[lL]|--files-with(?:out)?-match")
+Pipeline = Sequence[tuple[Simple, Verdict]]
+"""The commands that feed a command, in their order, with what is known of them."""
+
+# what leaves out names, or sorts them, and the options with which it does no more than that
+_CUTS = r"(?:head|tail)(?: -n?[0-9]*)*"
+_SORTS = r"(?:sort|uniq)(?: -[ufrnz]+)*"
+_GREPS = r"[ef]?grep(?: -[viEFwxez]+)*"
+_FILTERS = re.compile(f"{_CUTS}|{_SORTS}|{_GREPS}")
+
+_GREP_LISTS = re.compile(r"-[EFGPiyvwxcqsbHhnoTUzRraIZ]*[lL]|--files-with(?:out)?-match")
 _RG_LISTS = re.compile(r"-[SiwFnsvu0]*l[lSiwFnsvu0]*|--files(?:-with(?:out)?-match(?:es)?)?")
-_RG_CHOOSES = re.compile(
-    r"-[SiwFnsvu0]+|-[gt]\S*|--(?:hidden|no-ignore|null|i?glob(?:=.*)?|type(?:=.*)?|sort=\w+)"
-)
+_RG_LONG = r"--(?:hidden|no-ignore|null|i?glob(?:=.*)?|type(?:=.*)?|sort=\w+)"
+_RG_CHOOSES = re.compile(rf"-[SiwFnsvu0]+|-[gt]\S*|{_RG_LONG}")
+_LS_SORTS = re.compile("-[1trdS]+")
+
+# git grep -il x -- '*.py' src
+_GIT_GREP_OPTIONS = r"-[iwEFPn]+"
+_GIT_GREP_LISTS = r"(?:-[iwEFPn]*l[iwEFPn]*|--files-with-matches|--name-only)"
+_GIT_GREP_PATHS = r"(?: --(?: [\w*][\w*/-]*(?:\.[\w*/-]+)*)+)?"
 _GIT_GREP = re.compile(
-    r"(?:-[iwEFPn]+ )*(?:-[iwEFPn]*l[iwEFPn]*|--files-with-matches|--name-only)(?: -[iwEFPn]+)* [^- ][^ ]*"
-    r"(?: --(?: [\w*][\w*/-]*(?:\.[\w*/-]+)*)+)?"
+    rf"(?:{_GIT_GREP_OPTIONS} )*{_GIT_GREP_LISTS}(?: {_GIT_GREP_OPTIONS})* [^- ][^ ]*"
+    rf"{_GIT_GREP_PATHS}"
 )
-_LS_FILES = {
-    "-c",
-    "-m",
-    "-o",
-    "-z",
-    "--cached",
-    "--modified",
-    "--others",
-    "--exclude-standard",
-    "--",
+_LS_FILES_OPTIONS = frozenset(
+    ("-c", "-m", "-o", "-z", "--cached", "--modified", "--others", "--exclude-standard", "--")
+)
+_FOLDER = r"\w[\w-]*(?:/\w[\w-]*)*"
+# src/*.py, *.py, src/
+_TRACKED = re.compile(rf"(?:(?P<folder>{_FOLDER})/)?(?P<kind>\*\.\w+)|(?P<all>{_FOLDER})/?")
+
+_ENDS_WITH_NUL = {
+    "find": re.compile("-print0"),
+    "git": re.compile("-z"),
+    "rg": re.compile("-[a-zA-Z]*0|--null"),
 }
-_TRACKED = re.compile(
-    r"(?:(?P<folder>\w[\w-]*(?:/\w[\w-]*)*)/)?(?P<kind>\*\.\w+)|(?P<all>\w[\w-]*(?:/\w[\w-]*)*)/?"
-)
-_SORTS = re.compile("-[1trdS]+")
-_FILTERS = re.compile(
-    r"(?:head|tail)(?: -n?[0-9]*)*|(?:sort|uniq)(?: -[ufrnz]+)*|[ef]?grep(?: -[viEFwxez]+)*"
-)
-"""What leaves out names, or sorts them, and the options with which it does no more than that."""
+_GREP_ENDS_WITH_NUL = re.compile("-[a-zA-Z]*Z[a-zA-Z]*|--null")
 
 
-def listed_by(judged: Iterable[tuple[Simple, Verdict]], *, bare: bool) -> list[Touch]:
-    """The trees whose file names a pipeline prints, or none where it may print anything; names
-    alone may be bare.
-
-    Its commands come with what is known of them, the last one first.
-    """
-    for command, verdict in judged:
-        words = [word.text for word in command.words]
-        name, options = (
-            base_name("".join(words[:1])),
-            [word for word in words[1:] if word.startswith("-")],
-        )
-        if (
-            not words
-            or not verdict.read_only
-            or any("<" in redirect.operator for redirect in command.redirects)
-        ):
-            break
-        if _FILTERS.fullmatch(" ".join([name, *options])):
-            if any(touch.operation == "read" for touch in verdict.touches):
-                break
-            continue
-        listed = _lists_files(words)
-        reads = [touch for touch in verdict.touches if touch.operation == "read"]
-        if name == "find" and not {"-printf", "-ls"} & set(words):
-            if "-exec" not in words:
-                names = find_words(command.words[1:]).file_names
-                return [
-                    touch._replace(names=names)
-                    for touch in verdict.touches
-                    if touch.operation == "list"
-                ]
-            return (
-                reads
-                if words.count("-exec") == 1 and _lists_files(words[words.index("-exec") + 1 :])
-                else []
-            )
-        if name == "ls" and bare:
-            return verdict.touches
-        if name == "ls" and all(map(_SORTS.fullmatch, options)):
-            flat = all(touch.glob for touch in verdict.touches)
-            return (
-                [touch._replace(operation="read", flat=True) for touch in verdict.touches]
-                if flat
-                else []
-            )
-        if name == "rg":
-            rest = [option for option in options if not _RG_LISTS.fullmatch(option)]
-            plain = len(rest) < len(options) and all(map(_RG_CHOOSES.fullmatch, rest))
-            return [touch._replace(bare=True) for touch in verdict.touches] if plain else []
-        if listed:
-            return [touch._replace(bare=True) for touch in reads]
-        if words[:2] == ["git", "grep"] and _GIT_GREP.fullmatch(
-            " ".join(w.replace(" ", "_") for w in words[2:])
-        ):
-            return [Touch(".", "read", bare=True, tracked=True)]
-        # what a commit names need not be there, and may then be taken apart at its blanks
-        changed = (
-            words[:2] == ["git", "diff"]
-            and "--name-only" in words
-            and (bare or words[2:] == ["--name-only"])
-        )
-        tracked = words[:2] == ["git", "ls-files"] and set(options) <= _LS_FILES
-        if (tracked or changed) and not any(
-            word[:1] in (":", "/") or ".." in word for word in words
-        ):
-            chosen = [_TRACKED.fullmatch(word) for word in words[2:] if not word.startswith("-")]
-            of_git = Touch(
-                ".", "read", bare=True, tracked=tracked and {"-o", "--others"}.isdisjoint(options)
-            )
-            if not tracked or not chosen or None in chosen:
-                return [of_git]
-            kinds = [one.groupdict() for one in chosen if one]
-            return [
-                of_git._replace(
-                    word=k["folder"] or k["all"] or ".", names=tuple(filter(None, [k["kind"]]))
-                )
-                for k in kinds
-            ]
-        break
+def listed_by(pipeline: Pipeline) -> list[FileAccess]:
+    """Return the trees whose file names a pipeline prints; none where it may print anything."""
+    for command, verdict in reversed(pipeline):
+        if not command.words or not verdict.read_only or command.reads_redirect:
+            return []
+        if not _filters(command):
+            return _listed(command, verdict)
+        if any(access.operation == "read" for access in verdict.accesses):
+            return []  # sort a.txt prints what is in the file
     return []
 
 
-def _lists_files(words: list[str]) -> bool:
+def lists_index(pipeline: Pipeline) -> bool:
+    """Whether git lists names for a pipeline.
+
+    They need not be on the disk, and may be options when taken apart.
+    """
+    return any(command.texts[:1] == ["git"] for command, _ in pipeline)
+
+
+def ends_names_with_nul(pipeline: Pipeline) -> bool:
+    """Whether a pipeline is one command that ends each name that it prints with a NUL."""
+    if len(pipeline) != 1:
+        return False
+    words = pipeline[0][0].texts
+    option = _ENDS_WITH_NUL.get(words[0] if words else "", _GREP_ENDS_WITH_NUL)
+    return any(option.fullmatch(word) for word in words[1:])
+
+
+def _options(words: list[str]) -> list[str]:
+    return [word for word in words[1:] if word.startswith("-")]
+
+
+def _filters(command: Simple) -> bool:
+    words = command.texts
+    shown = " ".join([base_name(words[0]), *_options(words)])
+    return _FILTERS.fullmatch(shown) is not None
+
+
+def _listed(command: Simple, verdict: Verdict) -> list[FileAccess]:
+    """Return the trees whose file names one command prints."""
+    words = command.texts
+    name = base_name(words[0])
+    if name == "find":
+        return _listed_by_find(command, verdict)
+    if name == "ls":
+        return _listed_by_ls(words, verdict)
+    if name == "rg":
+        return _listed_by_rg(words, verdict)
+    if words[0] == "git":
+        return _listed_by_git(words)
+    if _grep_lists(words):
+        return [_with_bare_names(access) for access in verdict.accesses if _is_read(access)]
+    return []
+
+
+def _is_read(access: FileAccess) -> bool:
+    return access.operation == "read"
+
+
+def _with_bare_names(access: FileAccess) -> FileAccess:
+    tree = access.tree or Tree()
+    return access._replace(tree=tree._replace(bare_names=True))
+
+
+def _listed_by_find(command: Simple, verdict: Verdict) -> list[FileAccess]:
+    words = command.texts
+    if "-printf" in words or "-ls" in words:
+        return []
+    if "-exec" in words:
+        # find . -exec grep -l x {} +
+        lists = words.count("-exec") == 1 and _grep_lists(words[words.index("-exec") + 1 :])
+        return list(filter(_is_read, verdict.accesses)) if lists else []
+    names = find_words(command.words[1:]).file_names
+    found = []
+    for access in verdict.accesses:
+        if access.operation == "list":
+            tree = access.tree or Tree()
+            found.append(access._replace(tree=tree._replace(names=names)))
+    return found
+
+
+def _listed_by_ls(words: list[str], verdict: Verdict) -> list[FileAccess]:
+    """Read ``ls *.py``; the names in a folder are printed without the folder."""
+    if not all(map(_LS_SORTS.fullmatch, _options(words))):
+        return []
+    if not all(access.glob for access in verdict.accesses):
+        return []
+    return [access._replace(operation="read", only_files=True) for access in verdict.accesses]
+
+
+def _listed_by_rg(words: list[str], verdict: Verdict) -> list[FileAccess]:
+    options = _options(words)
+    others = [option for option in options if not _RG_LISTS.fullmatch(option)]
+    if len(others) == len(options) or not all(map(_RG_CHOOSES.fullmatch, others)):
+        return []
+    return [_with_bare_names(access) for access in verdict.accesses]
+
+
+def _listed_by_git(words: list[str]) -> list[FileAccess]:
+    if words[1:2] == ["grep"]:
+        shown = " ".join(word.replace(" ", "_") for word in words[2:])
+        return [_tracked_files()] if _GIT_GREP.fullmatch(shown) else []
+    if any(word[:1] in (":", "/") or ".." in word for word in words):
+        return []
+    if words[1:] == ["diff", "--name-only"]:
+        # what a commit names need not be there, and may then be taken apart at its blanks
+        return [_tracked_files(tracked=False)]
+    if words[1:2] == ["ls-files"] and set(_options(words)) <= _LS_FILES_OPTIONS:
+        return _listed_by_ls_files(words)
+    return []
+
+
+def _listed_by_ls_files(words: list[str]) -> list[FileAccess]:
+    files = _tracked_files(tracked="-o" not in words and "--others" not in words)
+    found = []
+    for word in words[2:]:
+        if word.startswith("-"):
+            continue
+        match = _TRACKED.fullmatch(word)
+        if match is None:
+            return [files]
+        names = (match["kind"],) if match["kind"] else ()
+        tree = (files.tree or Tree())._replace(names=names)
+        found.append(files._replace(path=match["folder"] or match["all"] or ".", tree=tree))
+    return found or [files]
+
+
+def _tracked_files(*, tracked: bool = True) -> FileAccess:
+    return FileAccess(".", "read", tree=Tree(tracked=tracked, bare_names=True))
+
+
+def _grep_lists(words: list[str]) -> bool:
     """Whether a call of grep prints nothing but the names of files."""
-    options = list(takewhile(lambda word: word not in ("--", ";", "+"), words))[1:]
-    named = words[:1] in (["grep"], ["egrep"], ["fgrep"]) and "-" not in words
-    return (
-        named
-        and any(map(_LISTS_FILES.match, options))
-        and not any(word.startswith("--la") for word in options)
-    )
+    if words[:1] not in (["grep"], ["egrep"], ["fgrep"]) or "-" in words:
+        return False
+    options = []
+    for word in words[1:]:
+        if word in ("--", ";", "+"):
+            break
+        options.append(word)
+    # --label=/etc/shadow names what comes from the input
+    if any(word.startswith("--la") for word in options):
+        return False
+    return any(map(_GREP_LISTS.match, options))

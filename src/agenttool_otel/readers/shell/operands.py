@@ -1,298 +1,275 @@
-"""The words of a command that the tables describe: options, files, patterns, programs; the unknown
-ends the proof.
-"""
+"""The words of a command that the tables describe: options, files, patterns and programs."""
 
 from __future__ import annotations
 
-import re
-from dataclasses import replace
-from itertools import takewhile
+from collections.abc import Callable
 from typing import Final
 
-from agenttool_otel.readers.shell import programs, tables
-from agenttool_otel.readers.shell.effects import Refused, Touch, Verdict, refuse_if
-from agenttool_otel.readers.shell.options import SIGNED, check_file, read_words
+from agenttool_otel.readers.shell.awk import awk_program
+from agenttool_otel.readers.shell.braces import alternatives
+from agenttool_otel.readers.shell.files import add_file
+from agenttool_otel.readers.shell.find import narrowing
+from agenttool_otel.readers.shell.jq import jq_program
+from agenttool_otel.readers.shell.options import BEHIND_OPERAND, Option, read_words
 from agenttool_otel.readers.shell.secrets import (
-    BRACE,
     aims_at_secret,
     asks_for_secret,
     names_secret,
     searches_secret,
 )
-from agenttool_otel.readers.shell.tables import HASH, NUMBER, TEXT, Spec
-from agenttool_otel.readers.shell.words import Word, alternatives
+from agenttool_otel.readers.shell.sed import sed_program
+from agenttool_otel.readers.shell.syntax import Word
+from agenttool_otel.readers.shell.tables import Spec, programs
+from agenttool_otel.readers.shell.verdict import FileAccess, Follow, Refused, Tree, Verdict
 
-_LETTERS: Final = str.maketrans({TEXT: "x", HASH: "x", NUMBER: "1"})
-_MAY_BE_AT: Final = frozenset({"@", "*", "?", "[", "{", TEXT, HASH})
+PROGRAM_CHECKS: Final[dict[str, Callable[[str], str]]] = {
+    "sed": sed_program,
+    "awk": awk_program,
+    "jq": jq_program,
+}
+"""The check of each small language."""
+
+_MAY_NAME_RESPONSE_FILE: Final = frozenset("@*?[{")
 _MAX_DIGITS: Final = 8
-_SMALL_N: Final = re.compile(r"n=[0-9]{1,4}")
-# loops may count up to n
-_VALUE: Final = re.compile(rf"(?!n=)[a-z]\w*=[{TEXT}{NUMBER}{HASH}\w/.*?\[\]-]*", re.ASCII)
-_Words = list[Word]
+# a name in git's pathspecs is outside of the directory, or may be
+_REVISION_SIGNS: Final = ("~", "^", ":", "@", "..")
 
 
 def prove_words(spec: Spec, arguments: list[Word], verdict: Verdict) -> None:
-    """Accounts for every word behind a command's name."""
-    files: list[Word] = []
-    patterns: list[Word] = []
-    names: list[str] = []
-    refuse_if(
-        spec.response_files and any(w.text[:1] in _MAY_BE_AT for w in arguments),
-        "file of further words",
-    )
-    found, operands = read_words(spec, arguments)
-    options = {option for option, _ in found}
-    verdict.exposed |= not spec.glob_first and any(word.glob_first for word in arguments)
-    for option, value in found:
-        if value is None:
-            continue
-        wide = (
-            spec.operands != "revisions"
-            and value.text.lstrip("+-").isdigit()
-            and len(value.text) > _MAX_DIGITS
-        )
-        refuse_if(
-            wide or (option == "diff-merges" and value.text[:1] == "r"),
-            "width, or merges made again",
-        )
-        refuse_if(
-            HASH in value.text and option in {*SIGNED, *spec.path_options},
-            "commit as a format or file",
-        )
-        options.update(
-            row for row in spec.recursive if f"{option}={value.text}".startswith(row) and "=" in row
-        )
-        # that only leaves out
-        if option in spec.name_options and not (spec.skips_hidden and value.text[:1] == "!"):
-            names += alternatives(value.text, BRACE) if option != "iglob" else ["**"]
-        if spec.skips_hidden and (option in spec.name_options or option in ("t", "type")):
-            # what is asked for by its name is looked at where it is hidden, too
-            code = option in ("t", "type") and value.text in tables.programs()["rg"]["code"]
-            options.update(["hidden"] * (not code and value.text[:1] != "!"))
-            names += [f"*.{value.text}"] * code
-        verdict.sensitive |= _asks_for_secret(spec, option, value.text)
-        verdict.sensitive |= (
-            spec.operands == "revisions" and option in ("S", "G") and searches_secret(value.text)
-        )
-        if spec.operands == "revisions" and option in spec.path_options and option != "L":
-            check_file(value, verdict)
-        elif option in spec.path_options or not option:
-            files.append(value)
-        elif option in spec.pattern_options:
-            patterns.append(value)
-        elif spec.program == "awk":
-            refuse_if(
-                value.text.startswith("n=") and not _SMALL_N.fullmatch(value.text),
-                "awk loop without a bound",
-            )
-            refuse_if(programs.CHECKS["awk"](value.text.replace("|", "")))
-    if spec.operands == "revisions":
-        searches = "--" not in [word.text for word in arguments] and any(
-            w.text[:2] == ":/" for w in operands
-        )
-        refuse_if(searches, "commit that is looked for by its message")
-        # what git takes lines of stands behind the last colon: /def main/,+9:src/a.py
-        _check_revisions(
-            [*operands, *(replace(w, text=w.text.rpartition(":")[2]) for w in files)], verdict
-        )
-        files.clear()
-    else:
-        _roles(spec, operands, files, patterns, options, verdict)
-    files = [
-        w for w in files if w.glob or spec.narrows is None or not spec.narrows.fullmatch(w.text)
-    ]
-    _check_files(spec, files, options, names, verdict)
+    """Account for every word behind a command's name.
 
-
-def free_words(name: str, spec: Spec, words: list[Word]) -> list[Word]:
-    """Gives a letter for each text that is only known when the line runs, where it can be nothing
-    but any text.
-
-    That is the value in ``--option=value`` in front of all operands, and what is searched for, and
-    operands that are no files, where they can't be an option.
+    Raises:
+        Refused: the table does not account for a word.
     """
-    options, operands = read_words(spec, words)
-    deep = {row.partition("=")[0] for row in spec.recursive}
-    bound = {
-        *spec.path_options,
-        *spec.name_options,
-        *spec.suffix_options,
-        *spec.pattern_options,
-        *SIGNED,
-        *deep,
-    }
-    lead = sum(
-        1
-        for _ in takewhile(
-            lambda w: w.text[:1] == "-" and w.text not in ("-", "--") and not w.glob, words
-        )
-    )
-    given = {option for option, _ in options}
-    sought = operands if spec.operands == "text" and spec.operand_pattern is None else []
-    if (
-        spec.operands == "pattern"
-        and not given & {*deep, *spec.pattern_options}
-        and name != "git grep"
-    ):
-        sought = [] if "always" in deep else operands[:1]
-    behind = [word.text for word in words[-2:-1]] == ["--"]
-    if behind and name in ("git log", "git diff", "git show", "git rev-list"):
-        sought = operands[-1:]  # it only leaves out files
-    found = []
-    for index, word in enumerate(words):
-        option, equals, _ = word.text[2:].partition("=")
-        valued = (
-            index < lead
-            and word.text[:2] == "--"
-            and equals
-            and option in spec.long_value.keys() - bound
-        )
-        ended = words[index - 1].text == "--" and index in (lead + 1, len(words) - 1)
-        begins = word.text[:1] not in (TEXT, HASH, NUMBER) or ended
-        free = (
-            word.quoted
-            and not word.split
-            and (valued or (begins and any(word is one for one in sought)))
-        )
-        found.append(replace(word, text=word.text.translate(_LETTERS)) if free else word)
-    return found
-
-
-def free_values(words: list[Word]) -> list[Word]:
-    """Gives a letter for each text that is only known when the line runs and that awk gets as a
-    variable's value.
-    """
-    return [
-        replace(word, text=word.text.translate(_LETTERS), glob=word.glob and not word.one)
-        if before.text == "-v"
-        and not word.split
-        and (word.quoted or HASH not in word.text)
-        and _VALUE.fullmatch(word.text)
-        else word
-        for before, word in zip([*words[:1], *words], words, strict=False)
-    ]
-
-
-def _check_revisions(operands: list[Word], verdict: Verdict) -> None:
-    """Accounts for words that git takes for a revision, a file, or a file of a revision."""
-    for word in operands:
-        text = word.text
-        verdict.sensitive |= names_secret(text.rpartition(":")[2])
-        refuse_if(HASH in text.partition(":")[2], "file named as a commit is")
-        outside = text.startswith(("/", "~", "..")) or "/.." in text
-        if (
-            outside
-            or word.glob
-            or ("/" in text and not any(sign in text for sign in ("~", "^", ":", "@", "..")))
-        ):
-            check_file(word, verdict)
-
-
-def _asks_for_secret(spec: Spec, option: str, value: str) -> bool:
-    """Whether an option's value chooses files or fields that hold credentials or the
-    environment.
-    """
-    return (
-        (option in spec.name_options and aims_at_secret(value))
-        or (option in spec.suffix_options and names_secret(f"x.{value}"))
-        or (spec.sensitive_value is not None and spec.sensitive_value.search(value) is not None)
-    )
-
-
-def _check_files(
-    spec: Spec, files: list[Word], options: set[str], names: list[str], verdict: Verdict
-) -> None:
-    """Accounts for the files that a command reads, and for the current directory where it takes
-    that by itself.
-    """
-    recursive = "always" in spec.recursive or bool(options & spec.recursive)
-    enters, follows = spec.program == "cd", bool(options & spec.follows)
-    # where the line came from, nobody knows
-    verdict.complete &= not (enters and any(word.text == "-" for word in files))
-    if not files and (recursive or spec.lists_current):
-        files = [Word(".", 0, 0)]
-    for word in files:
-        check_file(
-            replace(word, split=True) if spec.splits else word,
-            verdict,
-            recursive=recursive,
-            contents=not spec.describes and not enters,
-            # GNU grep reads what matches neither where --exclude comes first
-            names=()
-            if "exclude" in options or (spec.skips_hidden and follows)
-            else programs.narrowing(names),
-            hidden=not spec.skips_hidden or bool(options & spec.skips_hidden) or follows,
-            follow=follows,
-        )
-    verdict.sensitive |= spec.opens and any(
-        names_secret(word.text, glob=word.glob) for word in files
-    )
-    if enters:
-        verdict.touches = [touch._replace(operation="enter") for touch in verdict.touches]
-        if not files:
-            verdict.touches.append(Touch("~/", "enter"))
-
-
-def _roles(
-    spec: Spec,
-    operands: _Words,
-    files: _Words,
-    patterns: _Words,
-    options: set[str],
-    verdict: Verdict,
-) -> None:
-    """Says which operands are files, and checks patterns and programs."""
-    if spec.operand_pattern is not None and not all(
-        spec.operand_pattern.fullmatch(w.text) for w in operands
-    ):
-        raise Refused("operand")
-    most, many = spec.max_operands, any(word.glob and not word.one for word in operands)
-    refuse_if(most is not None and (len(operands) > most or (most == 1 and many)), "more operands")
-    refuse_if(spec.operands == "none" and operands, "an operand")
-    if spec.operands == "text":
-        verdict.sensitive |= any(names_secret(word.text) for word in operands)
-        list_globs(operands, verdict)
-    elif spec.operands == "paths":
-        files.extend(operands)
-    elif spec.operands == "pattern":
-        if not options & spec.pattern_options:
-            refuse_if(not (operands or spec.pattern_optional), "no program or pattern")
-            if not operands:
-                return
-            patterns.append(operands[0])
-            if operands[0].glob:
-                refuse_if(spec.program, "glob as a program")
-                verdict.touches.append(Touch(operands[0].text, "list", glob=True))
-            operands = operands[1:]
-        files.extend(operands)
-        _check_patterns(spec, patterns, verdict)
-        if spec.program == "awk" and any("=" in word.text for word in files):
-            raise Refused("assignment among the operands of awk")
+    if spec.response_files and any(w.text[:1] in _MAY_NAME_RESPONSE_FILE for w in arguments):
+        raise Refused("file of further words")
+    if not spec.glob_first and any(word.glob_first for word in arguments):
+        verdict.names_may_be_options = True
+    _WordsProof(spec, arguments, verdict).run()
 
 
 def list_globs(words: list[Word], verdict: Verdict) -> None:
-    listed = [
-        word for word in words if ((word.glob and not word.one) or word.split) and not word.unknown
-    ]
-    verdict.touches.extend(
-        Touch(word.text, "list", glob=word.glob, split=word.split) for word in listed
-    )
+    """Add the names that globs among words without files match."""
+    for word in words:
+        if word.glob:
+            verdict.accesses.append(FileAccess(word.text, "list", glob=True))
 
 
-def _check_patterns(spec: Spec, patterns: list[Word], verdict: Verdict) -> None:
-    for word in patterns:
+class _WordsProof:
+    """Accounts for the words of one command."""
+
+    def __init__(self, spec: Spec, arguments: list[Word], verdict: Verdict) -> None:
+        self._spec = spec
+        self._arguments = arguments
+        self._verdict = verdict
+        found, self._operands = read_words(spec, arguments)
+        self._found = found
+        self._options = {option.name for option in found}
+        self._files: list[Word] = []
+        self._patterns: list[Word] = []
+        self._names: list[str] = []
+        """Patterns of the names that are looked at."""
+
+    def run(self) -> None:
+        for option in self._found:
+            if option.value is not None:
+                self._option(option, option.value)
+        if self._spec.operands == "revisions":
+            self._check_revisions()
+        else:
+            self._sort_operands()
+            self._check_files()
+
+    def _option(self, option: Option, value: Word) -> None:
+        self._refuse_wide(option.name, value.text)
+        self._note_recursion(option.name, value.text)
+        self._note_names(option.name, value.text)
+        self._note_secret(option.name, value.text)
+        self._use_value(option.name, value)
+
+    def _refuse_wide(self, option: str, value: str) -> None:
+        is_wide = value.lstrip("+-").isdigit() and len(value) > _MAX_DIGITS
+        if is_wide and self._spec.operands != "revisions":
+            raise Refused("width, or merges made again")
+        # --diff-merges=remerge writes objects
+        if option == "diff-merges" and value[:1] == "r":
+            raise Refused("width, or merges made again")
+
+    def _note_recursion(self, option: str, value: str) -> None:
+        # grep --directories=recurse
+        for row in self._spec.recursive:
+            if "=" in row and f"{option}={value}".startswith(row):
+                self._options.add(row)
+
+    def _note_names(self, option: str, value: str) -> None:
+        spec = self._spec
+        excludes = value[:1] == "!"  # rg -g '!docs' only leaves out
+        if option in spec.name_options and not (spec.skips_hidden and excludes):
+            # --iglob matches in any case, which "narrowing" does not
+            self._names += ["**"] if option == "iglob" else alternatives(value)
+        if not spec.skips_hidden:
+            return
+        is_type = option in ("t", "type")
+        if is_type and value in programs()["rg"]["code"]:
+            self._names.append(f"*.{value}")
+        elif (is_type or option in spec.name_options) and not excludes:
+            # what is asked for by its name is looked at where it is hidden, too
+            self._options.add("hidden")
+
+    def _note_secret(self, option: str, value: str) -> None:
+        """Note a value that chooses files or fields that hold credentials or the environment."""
+        spec = self._spec
+        searches = spec.operands == "revisions" and option in ("S", "G")
+        if (
+            (option in spec.name_options and aims_at_secret(value))
+            or (option in spec.suffix_options and names_secret(f"x.{value}"))
+            or (spec.sensitive_value is not None and spec.sensitive_value.search(value))
+            or (searches and searches_secret(value))
+        ):
+            self._verdict.warnings.sensitive = True
+
+    def _use_value(self, option: str, value: Word) -> None:
+        spec = self._spec
+        if spec.operands == "revisions" and option in spec.path_options and option != "L":
+            add_file(value, self._verdict)
+        elif option in spec.path_options or option == BEHIND_OPERAND:
+            self._files.append(value)
+        elif option in spec.pattern_options:
+            self._patterns.append(value)
+        elif spec.program == "awk":
+            # -F '|' and -v sep='|': no program, but some versions read escapes in it
+            _refuse(awk_program(value.text.replace("|", "")))
+
+    def _check_revisions(self) -> None:
+        """Account for words that git takes for a revision, a file, or a file of a revision."""
+        ends = any(word.text == "--" for word in self._arguments)
+        if not ends and any(word.text[:2] == ":/" for word in self._operands):
+            raise Refused("commit that is looked for by its message")
+        for word in self._operands:
+            self._check_revision(word)
+        for word in self._files:
+            # git log -L '/def main/,+9:src/a.py'
+            name = word.text.rpartition(":")[2]
+            self._check_revision(Word(name, quoted=word.quoted, glob=word.glob))
+
+    def _check_revision(self, word: Word) -> None:
         text = word.text
-        refuse_if(word.substitution or word.split, "program from a substitution")
-        reason = ""
-        if spec.program in programs.CHECKS:
-            check = programs.CHECKS[spec.program]
-            vanishes = word.empty and (spec.program != "sed" or programs.SED_ACTING & set(text))
-            reason = check(text.replace(NUMBER, "1")) or (
-                check(text.replace(NUMBER, "")) if vanishes else ""
+        if names_secret(text.rpartition(":")[2]):
+            self._verdict.warnings.sensitive = True
+        outside = text.startswith(("/", "~", "..")) or "/.." in text
+        has_sign = any(sign in text for sign in _REVISION_SIGNS)
+        if outside or word.glob or ("/" in text and not has_sign):
+            add_file(word, self._verdict)
+
+    def _sort_operands(self) -> None:
+        """Find out which operands are files, and check patterns and programs."""
+        spec, operands = self._spec, self._operands
+        self._check_operands()
+        if spec.operands == "text":
+            if any(names_secret(word.text) for word in operands):
+                self._verdict.warnings.sensitive = True
+            list_globs(operands, self._verdict)
+        elif spec.operands == "paths":
+            self._files.extend(operands)
+        elif spec.operands == "pattern":
+            self._sort_pattern()
+
+    def _check_operands(self) -> None:
+        spec, operands = self._spec, self._operands
+        pattern = spec.operand_pattern
+        if pattern is not None and not all(pattern.fullmatch(word.text) for word in operands):
+            raise Refused("operand")
+        if spec.operands == "none" and operands:
+            raise Refused("an operand")
+        most = spec.max_operands
+        if most is None:
+            return
+        # "uniq *" may be "uniq a b", which writes b
+        has_glob = any(word.glob for word in operands)
+        if len(operands) > most or (most == 1 and has_glob):
+            raise Refused("more operands")
+
+    def _sort_pattern(self) -> None:
+        """Take the first operand for the pattern, unless an option gave it."""
+        spec, operands = self._spec, self._operands
+        if not self._options & spec.pattern_options:
+            if not operands and spec.pattern_optional:
+                return
+            if not operands:
+                raise Refused("no program or pattern")
+            self._patterns.append(operands[0])
+            if operands[0].glob:
+                self._note_globbed_pattern(operands[0])
+            operands = operands[1:]
+        self._files.extend(operands)
+        for word in self._patterns:
+            self._check_pattern(word.text)
+        if spec.program == "awk" and any("=" in word.text for word in self._files):
+            raise Refused("assignment among the operands of awk")
+
+    def _note_globbed_pattern(self, word: Word) -> None:
+        if self._spec.program:
+            raise Refused("glob as a program")
+        self._verdict.accesses.append(FileAccess(word.text, "list", glob=True))
+
+    def _check_pattern(self, text: str) -> None:
+        spec, warnings = self._spec, self._verdict.warnings
+        if spec.program not in PROGRAM_CHECKS and spec.suffix_options and aims_at_secret(text):
+            warnings.sensitive = True
+        if searches_secret(text) or (spec.program == "jq" and asks_for_secret(text)):
+            warnings.sensitive = True
+        if spec.program in PROGRAM_CHECKS:
+            _refuse(PROGRAM_CHECKS[spec.program](text))
+
+    def _check_files(self) -> None:
+        """Account for the files that are read, and for the current directory by itself."""
+        spec, verdict = self._spec, self._verdict
+        files = [word for word in self._files if not self._only_leaves_out(word)]
+        recursive = spec.always_recursive or bool(self._options & spec.recursive)
+        if not files and (recursive or spec.lists_current):
+            files = [Word(".")]
+        enters = spec.program == "cd"
+        for word in files:
+            add_file(
+                word,
+                verdict,
+                contents=not spec.describes and not enters,
+                recursive=recursive,
+                tree=self._tree(),
+                splits_names=spec.splits,
             )
-        elif spec.suffix_options and aims_at_secret(text):
-            verdict.sensitive = True
-        verdict.sensitive |= searches_secret(text) or (
-            spec.program == "jq" and asks_for_secret(text)
+            if spec.opens and names_secret(word.text, glob=word.glob):
+                verdict.warnings.sensitive = True
+        if enters:
+            self._enter(files)
+
+    def _only_leaves_out(self, word: Word) -> bool:
+        narrows = self._spec.narrows
+        return narrows is not None and not word.glob and narrows.fullmatch(word.text) is not None
+
+    def _tree(self) -> Tree:
+        """What is read below a directory."""
+        spec, options = self._spec, self._options
+        follows = bool(options & spec.follows)
+        # GNU grep reads what matches neither where --exclude comes first; a link that is followed
+        # may have any name
+        any_name = "exclude" in options or (bool(spec.skips_hidden) and follows)
+        return Tree(
+            names=() if any_name else narrowing(self._names),
+            hidden=not spec.skips_hidden or bool(options & spec.skips_hidden) or follows,
+            follow=Follow.ALL if follows else Follow.NONE,
         )
-        refuse_if(reason)
+
+    def _enter(self, files: list[Word]) -> None:
+        """Turn what ``cd`` names into a directory that is entered."""
+        verdict = self._verdict
+        if any(word.text == "-" for word in files):
+            verdict.complete = False  # where the line came from is unknown
+        verdict.accesses = [a._replace(operation="enter") for a in verdict.accesses]
+        if not files:
+            verdict.accesses.append(FileAccess("~/", "enter"))
+
+
+def _refuse(reason: str) -> None:
+    if reason:
+        raise Refused(reason)

@@ -7,9 +7,9 @@ import re
 from functools import lru_cache
 
 from agenttool_otel.readers.paths.sensitive import is_harmless_name, sensitive_class
+from agenttool_otel.readers.shell.braces import alternatives
 from agenttool_otel.readers.shell.devices import absolute_readings, may_match
 from agenttool_otel.readers.shell.tables import sensitive
-from agenttool_otel.readers.shell.words import alternatives
 from agenttool_otel.readers.vocabulary import PathClass
 
 _GLOB = re.compile(r"[*?\[]")
@@ -25,7 +25,6 @@ _ESCAPE = re.compile(
     r"\\(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|([0-7]{1,3}))"
 )
 _HOME_VARIABLE = re.compile(r"\$HOME\b|\$\{HOME\}|\$env:USERPROFILE|\$\{HOME[:%#/-][^}]{0,40}\}")
-BRACE = re.compile(r"\{([^{}]*,[^{}]*)\}")
 _QUOTES = str.maketrans("", "", "'\"\\")
 _HOME = re.compile(r"/(?:home|users)/[^/]+|/(?:var/)?root", re.IGNORECASE)
 
@@ -165,7 +164,7 @@ def surface_words(text: str) -> list[str]:
     text = _HOME_VARIABLE.sub("~", text.translate(_QUOTES)).replace("$~", "~")
     words: list[str] = []
     for match in _SURFACE_WORD.finditer(text):
-        words.extend(alternatives(match[0].lstrip("$"), BRACE))
+        words.extend(alternatives(match[0].lstrip("$")))
         if len(words) >= _MAX_SURFACE_WORDS:
             break
     return [part for word in words for part in (word, word.partition("=")[2]) if len(part) > 1]

@@ -15,7 +15,7 @@ from functools import cache
 from typing import NamedTuple
 
 from agenttool_otel.readers.shell.effects import MAX_WRAPPERS, base_name, is_harmless_assignment
-from agenttool_otel.readers.shell.grammar import survey
+from agenttool_otel.readers.shell.survey import survey
 from agenttool_otel.readers.shell.tables import effects, read_only, with_commands
 from agenttool_otel.values.tables import load_table, row_of
 

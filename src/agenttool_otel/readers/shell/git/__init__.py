@@ -4,9 +4,8 @@ parts lie.
 
 from agenttool_otel.readers.shell.git.repository import (
     compares_files,
-    is_top,
     names_of_repository,
     unsafe_repository,
 )
 
-__all__ = ["compares_files", "is_top", "names_of_repository", "unsafe_repository"]
+__all__ = ["compares_files", "names_of_repository", "unsafe_repository"]

@@ -13,11 +13,10 @@ import os
 import re
 from pathlib import Path
 
-from agenttool_otel.readers.shell.directories import Where
+from agenttool_otel.readers.shell.directories import WorkingDirectory
 from agenttool_otel.readers.shell.git.config import judge_config
 from agenttool_otel.readers.shell.git.layout import MAX_BYTES, Layout, Odd, content_of, layout_of
-from agenttool_otel.readers.shell.tables import TEXT
-from agenttool_otel.readers.shell.words import Word
+from agenttool_otel.readers.shell.syntax import Word
 
 _MODE = b"\0\0\xe0\0"  # of an entry of the index that is a repository
 _GITLINK = re.compile(b"(?=" + re.escape(_MODE) + b")")
@@ -26,37 +25,18 @@ _MAX_INNER = 3  # submodules within each other
 _HEAD = re.compile(rb"(?:ref: refs/(?!(?:\S*/)?-)[^\s{(\\]+|[0-9a-f]{40}|[0-9a-f]{64})\n?")
 """What a reference leads to: a plain name of another one, or an object."""
 
-_PACKED = re.compile(rb"#.*|\^[0-9a-f]+|[0-9a-f]{40,64} refs/(?!(?:\S*/)?-)[^\s{(\\]+|")
 _NAMING = frozenset(("-C", "--git-dir", "--work-tree", "--namespace", "--super-prefix"))
 _NOT_WALKED = {"objects", "refs", "hooks", "logs", "lfs"}
 
 
-def unsafe_repository(where: Where, named: bool, category: str = "") -> str:
-    """Why git may do more than read in the repository of these directories, or be given odd names
-    by it, or ``""``.
-    """
+def unsafe_repository(where: WorkingDirectory, category: str = "") -> str:
+    """Why git may do more than read in the repository of these directories, or ``""``."""
     if not where.known:
         return "repository that is not known"
     if any(name in os.environ for name in ("GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE")):
         return "repository that the environment names"
     found = list(filter(None, (_repository(Path(directory)) for directory in where.paths)))
-    if named and any(map(_has_odd_references, found)):
-        return "repository with odd references"
     return next(filter(None, (_judge(repository, category) for repository in found)), "")
-
-
-def is_top(where: Where) -> bool:
-    """Whether the one directory is the top of its repository, so that going there leads nowhere,
-    even if git fails.
-    """
-    top = (
-        where.known and len(where.paths) == 1 and os.path.realpath(where.paths[0]) == where.paths[0]
-    )
-    return (
-        top
-        and os.path.isdir(f"{where.paths[0]}/.git")
-        and not unsafe_repository(where, named=False)
-    )
 
 
 def names_of_repository(words: list[str]) -> list[str]:
@@ -73,51 +53,14 @@ def names_of_repository(words: list[str]) -> list[str]:
     return found
 
 
-def _has_odd_references(repository: Path) -> bool:
-    """Whether there may be references whose names a program, or a shell, takes for more
-    than names.
-    """
-    try:
-        layout = layout_of(repository)
-    except (Odd, OSError):
-        return True
-    return any(map(_are_odd_in, dict.fromkeys((layout.private, layout.common))))
-
-
-def _are_odd_in(repository: Path) -> bool:
-    listed = repository / "packed-refs"
-    if os.path.lexists(listed) and not listed.is_file():
-        return True
-    try:
-        packed = listed.read_bytes() if listed.exists() else b""
-        walked = os.walk(repository / "refs")
-        loose = [
-            Path(folder, name) for folder, folders, files in walked for name in (*folders, *files)
-        ]
-        if any(file.is_symlink() or not (file.is_dir() or file.is_file()) for file in loose):
-            return True
-        aims = [file.read_bytes() for file in loose if file.is_file()]
-        # FOO, as HEAD is
-        aims += [text for text in map(content_of, repository.iterdir()) if text[:4] == b"ref:"]
-    except OSError:
-        return True
-    odd = any(file.name[0] == "-" or {"{", "("} & {*file.name} for file in loose)
-    plain = all(map(_HEAD.fullmatch, aims)) and all(map(_PACKED.fullmatch, packed.split(b"\n")))
-    return odd or not plain
-
-
-def compares_files(where: Where, words: list[Word]) -> bool:
+def compares_files(where: WorkingDirectory, words: list[Word]) -> bool:
     """Whether ``git diff`` takes its two operands for files or directories, as it does where there
     is no repository.
     """
     names = [word for word in words if word.text[:1] != "-"]
     return any(
         _repository(Path(place)) is None
-        and sum(
-            2 * n.glob or TEXT in n.text or os.path.lexists(os.path.join(place, n.text))
-            for n in names
-        )
-        > 1
+        and sum(2 * n.glob or os.path.lexists(os.path.join(place, n.text)) for n in names) > 1
         for place in where.paths
     )
 

@@ -1,0 +1,175 @@
+"""The commands of a line that is not proven, wherever they stand: for the facts that warn."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from agenttool_otel.readers.shell.braces import BRACE, alternatives
+from agenttool_otel.readers.shell.grammar import LITERAL_KINDS, REDIRECT_KINDS, parse, walk
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_MAX_FOUND = 200
+_MAX_SURVEY = 4096  # error recovery takes quadratic time on hostile text
+
+_COMMAND_KINDS = frozenset({"command", "test_command", "declaration_command", "unset_command"})
+_SUBSTITUTION_KINDS = frozenset({"command_substitution", "process_substitution"})
+_LITERAL_PARTS = LITERAL_KINDS | {"string_content"}
+
+_SINGLE_QUOTED = r"'([^']*)'?"
+_DOUBLE_QUOTED = r"\"((?:[^\"\\]|\\.)*)\"?"
+_ESCAPED = r"\\(.)"
+_QUOTED = re.compile(f"{_SINGLE_QUOTED}|{_DOUBLE_QUOTED}|{_ESCAPED}", re.DOTALL)
+_ESCAPED_IN_DOUBLE_QUOTES = re.compile(r'\\(["\\$`])')
+
+
+@dataclass(slots=True)
+class Found:
+    """One command of a line that is not proven."""
+
+    words: list[str] = field(default_factory=list)
+    literal: list[bool] = field(default_factory=list)
+    """Whether each word holds nothing to expand."""
+    assignments: list[str] = field(default_factory=list)
+    """Names of the variables that it sets."""
+    redirects: list[tuple[str, str]] = field(default_factory=list)
+    """Operators and targets."""
+    input: list[int] = field(default_factory=list)
+    """Positions of the commands in front of it in its pipeline."""
+    text: list[int] = field(default_factory=list)
+    """Positions of the commands whose output is among its words."""
+
+
+def survey(text: str, limit: int = _MAX_SURVEY) -> list[Found]:
+    """List the commands of a line, also those inside other constructs.
+
+    Args:
+        text: the line.
+        limit: so many characters are read.
+    """
+    surveyor = _Surveyor(text[:limit])
+    surveyor.run()
+    return surveyor.found
+
+
+class _Surveyor:
+    """Lists the commands of one line."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self.found: list[Found] = []
+        self._placed: list[tuple[Node, int]] = []
+        """The nodes of commands, and their positions in ``found``."""
+
+    def run(self) -> None:
+        for node in walk(parse(self._text)):
+            if len(self.found) >= _MAX_FOUND:
+                break
+            if node.type in _COMMAND_KINDS:
+                self._add_command(node)
+            elif node.type == "file_redirect":
+                self._add_redirect(node)
+            elif node.type == "variable_assignment" and not _is_of_command(node):
+                self.found.append(Found(assignments=[self._name(node)]))
+        for node, position in self._placed:
+            self._connect(node, position)
+
+    def _slice(self, node: Node) -> str:
+        return self._text[node.start_byte : node.end_byte]
+
+    def _name(self, assignment: Node) -> str:
+        return self._slice(assignment).partition("=")[0]
+
+    def _add_command(self, node: Node) -> None:
+        command = self._command(node)
+        if command.words or command.assignments:
+            self._placed.append((node, len(self.found)))
+            self.found.append(command)
+
+    def _add_redirect(self, node: Node) -> None:
+        redirect = self._redirect(node)
+        if not self.found:
+            self.found.append(Found(redirects=[redirect]))
+            return
+        owner = len(self.found) - 1
+        for other, position in self._placed:
+            if other.start_byte <= node.start_byte:
+                owner = position
+        self.found[owner].redirects.append(redirect)
+
+    def _redirect(self, node: Node) -> tuple[str, str]:
+        operator = next((child.type for child in node.children if not child.is_named), ">")
+        target = node.child_by_field_name("destination")
+        return operator, "" if target is None else _unquote(self._slice(target))
+
+    def _command(self, node: Node) -> Found:
+        if node.type != "command":
+            return Found(words=[self._slice(node).split(None, 1)[0]], literal=[True])
+        command = Found()
+        for child in node.named_children:
+            if child.type == "variable_assignment":
+                command.assignments.append(self._name(child))
+            elif child.type not in REDIRECT_KINDS and child.type != "comment":
+                text, literal = self._word(child)
+                # find . {-delete,-print}
+                for one in alternatives(text) if self._has_braces(child) else [text]:
+                    command.words.append(one)
+                    command.literal.append(literal)
+        return command
+
+    def _has_braces(self, node: Node) -> bool:
+        """Whether bash makes several words of one; what is quoted is not looked into."""
+        raw = self._slice(node)
+        return BRACE.search(raw) is not None and not set("'\"\\$`") & set(raw)
+
+    def _word(self, node: Node) -> tuple[str, bool]:
+        inner = node
+        if node.type == "command_name" and node.named_children:
+            inner = node.named_children[0]
+        if inner.type not in LITERAL_KINDS:
+            return self._slice(node), False
+        if any(part.type not in _LITERAL_PARTS for part in walk(inner)):
+            return self._slice(node), False
+        return _unquote(self._slice(node)), True
+
+    def _connect(self, node: Node, position: int) -> None:
+        """Note whose output a command gets, and whose words its own output is among."""
+        above = node.parent
+        while above is not None:
+            if above.type == "pipeline":
+                for other, fed_by in self._placed:
+                    in_front = other.end_byte <= node.start_byte
+                    if in_front and above.start_byte <= other.start_byte:
+                        self.found[position].input.append(fed_by)
+            if above.type in _SUBSTITUTION_KINDS:
+                owner = _command_around(above)
+                for other, reader in self._placed:
+                    if other == owner:
+                        self.found[reader].text.append(position)
+            above = above.parent
+
+
+def _is_of_command(assignment: Node) -> bool:
+    return assignment.parent is not None and assignment.parent.type == "command"
+
+
+def _command_around(node: Node) -> Node | None:
+    above = node.parent
+    while above is not None and above.type != "command":
+        above = above.parent
+    return above
+
+
+def _unquote(raw: str) -> str:
+    """Remove the quotes of a word without expansions."""
+    return _QUOTED.sub(_plain, raw.replace("\\\n", ""))
+
+
+def _plain(match: re.Match[str]) -> str:
+    single, double, escaped = match.groups()
+    if double is not None:
+        return _ESCAPED_IN_DOUBLE_QUOTES.sub(r"\1", double)
+    return single or escaped or ""
