@@ -232,14 +232,6 @@ def test_a_worktree_of_another_owner_is_in_doubt(worktree: Path) -> None:
     assert doubts_of("git status", worktree)
 
 
-def test_odd_references_of_a_worktree_end_the_proof(worktree: Path) -> None:
-    line = 'git log --all "$(git rev-parse --abbrev-ref FOO)"'
-    (_private(worktree) / "FOO").write_text("ref: refs/heads/main\n")
-    assert fact_of(line, worktree)["read_only"]
-    (_private(worktree) / "FOO").write_text("ref: --output=pwned\n")
-    assert not fact_of(line, worktree)["read_only"]
-
-
 SUBMODULE_CHANGES: dict[str, Callable[[Path, Path], object]] = {
     "a program": lambda inner, _: git(inner, "config", "core.fsmonitor", "touch ran"),
     "a filter": lambda inner, _: git(inner, "config", "filter.x.smudge", "touch ran"),

@@ -323,7 +323,7 @@ def siblings(text: str) -> Iterator[str]:
         commands = read(text)
     except Unproven:
         return
-    spans = [word for command in commands for word in command.words if not word.substitution]
+    spans = [word for command in commands for word in command.words]
     # not /O, which is an option to another system's shell as long as nothing quotes it
     plain = [
         word

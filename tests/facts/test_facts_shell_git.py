@@ -235,13 +235,6 @@ def test_a_head_that_is_none_ends_the_proof(head: str, repository: Path) -> None
     ]
 
 
-def test_a_reference_behind_another_may_be_an_option(repository: Path) -> None:
-    line = 'git log --all "$(git branch --show-current)"'
-    assert fact_of(line, repository)["read_only"]
-    (repository / ".git" / "refs" / "heads" / "other").write_text("ref: refs/heads/--output=x\n")
-    assert not fact_of(line, repository)["read_only"]
-
-
 def test_names_behind_a_link_that_was_a_folder_are_elsewhere(repository: Path) -> None:
     (repository / "a").mkdir()
     (repository / "a" / "x.py").write_text("x\n")
@@ -258,7 +251,6 @@ def test_names_behind_a_link_that_was_a_folder_are_elsewhere(repository: Path) -
 def test_any_ordinary_branch_is_read(branch: str, repository: Path) -> None:
     _git(repository, "checkout", "-q", "-b", branch)
     assert fact_of("git status", repository)["read_only"]
-    assert fact_of('git log --all "$(git branch --show-current)"', repository)["read_only"]
 
 
 @pytest.mark.parametrize("name", ["objects/pack", "objects/ab", "info/exclude", "index"])
@@ -270,29 +262,6 @@ def test_links_within_a_repository_end_the_proof(
         place.rename(away)
     place.symlink_to(away)
     assert not fact_of("git status", repository)["read_only"]
-
-
-@pytest.mark.parametrize(
-    "line", ["{hash}\trefs/tags/--output=pwn", "{hash} refs/tags/-x", "{hash} refs/tags/a(b"]
-)
-def test_packed_references_are_read_as_git_reads_them(line: str, repository: Path) -> None:
-    command = 'git log -1 "$(git tag -l)"'
-    packed = repository / ".git" / "packed-refs"
-    packed.write_text(
-        f"# pack-refs with: peeled fully-peeled sorted \n{_git(repository, 'rev-parse', 'HEAD')} refs/tags/v1\n"
-    )
-    assert fact_of(command, repository)["read_only"]
-    packed.write_text(line.format(hash=_git(repository, "rev-parse", "HEAD")) + "\n")
-    assert not fact_of(command, repository)["read_only"]
-
-
-def test_references_behind_a_linked_folder_are_odd(
-    repository: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    tags, away = repository / ".git" / "refs" / "tags", tmp_path_factory.mktemp("tags") / "x"
-    tags.rename(away)
-    tags.symlink_to(away)
-    assert not fact_of('git log -1 "$(git tag -l)"', repository)["read_only"]
 
 
 def test_what_is_tracked_is_asked_by_the_name_that_git_has(repository: Path) -> None:
@@ -337,6 +306,8 @@ def test_a_pipe_within_a_repository_is_not_waited_for(name: str, repository: Pat
     (repository / ".git" / name).unlink(missing_ok=True)
     os.mkfifo(repository / ".git" / name)
     assert not fact_of('git log -1 "$(git branch --show-current)"', repository)["read_only"]
+    if not name.startswith("refs/"):
+        assert not fact_of("git status", repository)["read_only"]
 
 
 def test_an_alias_of_a_command_that_git_may_drop_ends_the_proof(repository: Path) -> None:
@@ -424,67 +395,19 @@ def test_proven_git_commands_change_nothing(line: str, repository: Path) -> None
     assert state() == before
 
 
-OF_REFERENCES = r"""
-for t in $(git tag -l); do echo "$t $(git log -1 --format=%cs "$t")"; done
-for t in $(git tag -l 'v2.*' --sort=v:refname | tail -6); do git ls-tree -r --name-only "$t" | wc -l; done
-for b in $(git for-each-ref --format='%(refname:short)' refs/heads); do git rev-list --count "$b"; done
-git tag --sort=-v:refname | head -5 | while read -r t; do git log -1 --format=%cs "$t"; done
-git log --oneline "$(git tag --sort=-v:refname | head -1)..HEAD" | wc -l
-git log --format='%h|%an|%s' -20 | while IFS='|' read -r h a s; do echo "$a: $s"; git show --stat --format= "$h"; done
-while read -r h s; do n=$(git show --format= --name-only "$h" | wc -l); echo "$n $s"; done < <(git log --format='%h %s')
-prev=""; for t in $(git tag -l 'v*'); do [ -n "$prev" ] && echo "$(git rev-list --count "$prev..$t")"; prev=$t; done
-""".strip().splitlines()
-
-
-@pytest.mark.parametrize("packed", [False, True])
-@pytest.mark.parametrize(
-    "name",
-    [
-        "refs/tags/--output=pwned",
-        "refs/heads/-x",
-        "refs/--output=pwned/x",
-        "refs/tags/{a,-b}",
-        "refs/tags/!(x)",
-    ],
-)
-@pytest.mark.parametrize("line", OF_REFERENCES)
-def test_names_of_references_are_revisions_but_no_options(
-    line: str, name: str, packed: bool, repository: Path
-) -> None:
-    subprocess.run(["git", "tag", "v2.0"], cwd=repository, env=_ENVIRONMENT, check=True)
-    fact = fact_of(line, repository)
-    assert (fact["read_only"], fact["complete"]) == (True, True)
-    subprocess.run(
-        ["git", "update-ref", name, "HEAD"], cwd=repository, env=_ENVIRONMENT, check=True
-    )
-    if packed:
-        subprocess.run(["git", "pack-refs", "--all"], cwd=repository, env=_ENVIRONMENT, check=True)
-    assert not fact_of(line, repository)["read_only"]
-
-
-def test_going_to_the_top_leads_nowhere_from_there(repository: Path) -> None:
-    (repository / "sub").mkdir()
+def test_going_to_the_top_by_a_substitution_is_not_proven(repository: Path) -> None:
     for line in (
         'cd "$(git rev-parse --show-toplevel)" && cat a.txt',
-        'cd "$(git rev-parse --show-toplevel)"; ls',
+        "cd $(git rev-parse --show-toplevel); ls",
     ):
-        assert fact_of(line, repository)["read_only"]
-        assert not fact_of(line, repository / "sub")["read_only"]
-    # goes home where git fails
-    assert not fact_of("cd $(git rev-parse --show-toplevel); ls", repository)["read_only"]
-    subprocess.run(
-        ["git", "config", "core.worktree", "/"], cwd=repository, env=_ENVIRONMENT, check=True
-    )
-    assert not fact_of('cd "$(git rev-parse --show-toplevel)" && cat a.txt', repository)[
-        "read_only"
-    ]
+        assert not fact_of(line, repository)["read_only"]
 
 
 @pytest.mark.parametrize("name", [".env", "config/credentials.json", "outside.txt"])
 def test_only_what_git_tracks_is_among_the_names_that_it_lists(name: str, repository: Path) -> None:
     lines = [
         "git ls-files | xargs cat",
-        'git ls-files | while read -r f; do head -1 "$f"; done',
+        "git ls-files | head -5 | xargs cat",
         "git grep -l x | xargs cat",
     ]
     path = repository / name
@@ -496,7 +419,7 @@ def test_only_what_git_tracks_is_among_the_names_that_it_lists(name: str, reposi
     for line in lines:
         assert _clear(line, repository), line
     assert not _clear("git ls-files -o | xargs cat", repository)
-    assert not _clear("cat $(find . -type f -o -type l)", repository)
+    assert not _clear("find . -type f -o -type l | xargs cat", repository)
     _git(repository, "add", "-f", name)
     for line in lines:
         assert not _clear(line, repository), line
@@ -547,19 +470,10 @@ def test_what_a_tag_says_that_it_is_called_is_no_revision(repository: Path) -> N
     assert not fact_of(line, repository)["read_only"]
 
 
-def test_the_branch_of_an_empty_head_may_be_an_option(repository: Path) -> None:
-    line = 'git log --all "$(git branch --show-current)"'
-    assert fact_of(line, repository)["read_only"]
-    (repository / ".git" / "HEAD").write_text("ref: refs/heads/--output=pwned\n")
-    assert not fact_of(line, repository)["read_only"]
-
-
 @pytest.mark.parametrize(
     "line", ["awk -v t={} '{{print t}}' a.txt", 't={}; awk -v t=$t "{{print t}}" a.txt', "echo {}"]
 )
 def test_names_of_references_may_be_words_of_any_program(line: str, repository: Path) -> None:
-    quoted = fact_of(line.format('"$(git tag)"'), repository)
-    assert quoted["read_only"] or "$t" in line
     _git(repository, "tag", 'BEGIN{system("id>pwned")}')
     assert not fact_of(line.format("$(git tag)"), repository)["read_only"]
 
@@ -623,11 +537,3 @@ def test_what_git_prints_of_its_own_folder_is_no_link(name: str, repository: Pat
     (repository / ".git" / name).parent.mkdir(parents=True, exist_ok=True)
     (repository / ".git" / name).symlink_to("/etc/hostname")
     assert not fact_of("git status", repository)["read_only"]
-
-
-def test_a_reference_beside_the_head_is_one(repository: Path) -> None:
-    line = 'git log "$(git rev-parse --abbrev-ref FOO)"'
-    (repository / ".git" / "FOO").write_text("ref: refs/heads/main\n")
-    assert fact_of(line, repository)["read_only"]
-    (repository / ".git" / "FOO").write_text("ref: --output=pwned\n")
-    assert not fact_of(line, repository)["read_only"]
