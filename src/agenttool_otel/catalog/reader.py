@@ -47,7 +47,8 @@ class CallReader:
     __slots__ = ("_validator", "by_name")
 
     def __init__(self, validator: Any, *, by_name: bool) -> None:
-        self._validator, self.by_name = validator, by_name
+        self._validator = validator
+        self.by_name = by_name
 
     def read(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> _Call:
         """Return the arguments as the function gets them.
@@ -61,7 +62,8 @@ class CallReader:
         """
         from pydantic_core import ArgsKwargs
 
-        return cast(_Call, self._validator.validate_python(ArgsKwargs(args, dict(kwargs))))
+        given = ArgsKwargs(args, dict(kwargs))
+        return cast(_Call, self._validator.validate_python(given))
 
     def read_json(self, arguments: Mapping[str, Any]) -> _Call:
         """Return a model's arguments as the function gets them; a strict reader, too, takes a date
@@ -73,7 +75,8 @@ class CallReader:
         Raises:
             pydantic.ValidationError: they are refused.
         """
-        return cast(_Call, self._validator.validate_json(json.dumps(dict(arguments))))
+        text = json.dumps(dict(arguments))
+        return cast(_Call, self._validator.validate_json(text))
 
 
 def call_reader(function: Any, *, drop_first: bool) -> CallReader | None:
@@ -83,27 +86,32 @@ def call_reader(function: Any, *, drop_first: bool) -> CallReader | None:
         function: the callable.
         drop_first: its first parameter is an instance or class, which no caller gives.
     """
-    if (found := _validated(function)) is None:
+    validated = _validated(function)
+    if validated is None:
         return None
+    parameters = list(inspect.signature(validated.function).parameters.values())
+    if drop_first or validated.is_bound:
+        parameters = parameters[1:]
+    return _reader(validated, parameters)
 
-    signature = inspect.signature(found.function)
-    parameters = list(signature.parameters.values())[1 if drop_first or found.is_bound else 0 :]
-    return _reader(found, parameters)
 
-
-def _reader(found: _Validated, parameters: Sequence[inspect.Parameter]) -> CallReader | None:
+def _reader(validated: _Validated, parameters: Sequence[inspect.Parameter]) -> CallReader | None:
     """Return what reads some parameters of a function."""
 
-    def taken(*args: Any, **kwargs: Any) -> _Call:
+    def return_arguments(*args: Any, **kwargs: Any) -> _Call:
         return args, kwargs
 
-    under = found.function.func if isinstance(found.function, functools.partial) else found.function
-    functools.update_wrapper(taken, under)
-    del taken.__dict__["__wrapped__"]
-    taken.__dict__["__signature__"] = inspect.Signature(parameters)
-    checker = copy.copy(found.checker)
+    function = validated.function
+    if isinstance(function, functools.partial):
+        function = function.func
+    # pydantic takes its hints, and would look through __wrapped__ for the signature
+    functools.update_wrapper(return_arguments, function)
+    del return_arguments.__dict__["__wrapped__"]
+    return_arguments.__dict__["__signature__"] = inspect.Signature(parameters)
+    checker = copy.copy(validated.checker)
     try:
-        checker.function, checker.validate_return = taken, False
+        checker.function = return_arguments
+        checker.validate_return = False
         checker._create_validators()
         validator = checker.__pydantic_validator__
     except Exception:
@@ -119,12 +127,13 @@ def below_reader(function: Any) -> Callable[..., Any]:
     Args:
         function: the callable, bound to its instance.
     """
-    if (found := _validated(function)) is None:
+    validated = _validated(function)
+    if validated is None:
         return cast(Callable[..., Any], function)
-    body = found.function
-    if found.is_bound:
-        body = functools.partial(body, found.instance)
-    check = found.checker.__return_pydantic_validator__
+    body = validated.function
+    if validated.is_bound:
+        body = functools.partial(body, validated.instance)
+    check = validated.checker.__return_pydantic_validator__
     if check is None:
         return body
 
@@ -142,19 +151,20 @@ def _validated(function: Any) -> _Validated | None:
         if function not in _partials:
             _partials[function] = _partly(function)
         return _partials[function]
-    instance, is_bound = None, False
+    instance = None
+    is_bound = False
     if not inspect.isroutine(function):
         function = getattr(function, "__call__", None)  # noqa: B004
     if inspect.ismethod(function):
-        instance, is_bound, function = function.__self__, True, function.__func__
+        instance = function.__self__
+        is_bound = True
+        function = function.__func__
+    # what validate_call returns is a function with ``raw_function``
     if not inspect.isfunction(function) or not hasattr(function, "raw_function"):
         return None
     from pydantic._internal._validate_call import ValidateCallWrapper
 
-    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-    checker = (
-        getattr(cells["wrapper"].cell_contents, "__self__", None) if "wrapper" in cells else None
-    )
+    checker = _closed_over(function, "wrapper")
     if not isinstance(checker, ValidateCallWrapper):
         return None
     if not checker.__pydantic_complete__:
@@ -162,27 +172,47 @@ def _validated(function: Any) -> _Validated | None:
     return _Validated(checker.function, checker, instance, is_bound)
 
 
+def _closed_over(function: Any, name: str) -> Any:
+    """Return whose method a function has in a variable of its closure; ``None`` where it has no
+    such variable.
+    """
+    variables = function.__code__.co_freevars
+    if name not in variables:
+        return None
+    cell = function.__closure__[variables.index(name)]
+    return getattr(cell.cell_contents, "__self__", None)
+
+
 def _partly(function: functools.partial[Any]) -> _Validated | None:
     """Return a partial of a validated function as a validated partial, whose own arguments are read
     once, here.
     """
-    if (found := _validated(function.func)) is None:
+    validated = _validated(function.func)
+    if validated is None:
         return None
-    below = functools.partial(found.function, found.instance) if found.is_bound else found.function
+    below = validated.function
+    if validated.is_bound:
+        below = functools.partial(below, validated.instance)
     try:
         signature = inspect.signature(below)
         given = signature.bind_partial(*function.args, **function.keywords).arguments
-        parameters = [one for name, one in signature.parameters.items() if name in given]
-        if any(one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD) for one in parameters):
-            return None
-        reader = _reader(found, [one.replace(kind=one.KEYWORD_ONLY) for one in parameters])
-        read = reader.read((), given)[1] if reader is not None else {}
+        parameters = []
+        for name, parameter in signature.parameters.items():
+            if name not in given:
+                continue
+            if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+                return None
+            parameters.append(parameter.replace(kind=parameter.KEYWORD_ONLY))
+        reader = _reader(validated, parameters)
+        read: dict[str, Any] = {}
+        if reader is not None:
+            _, read = reader.read((), given)
     except (TypeError, ValueError):  # it can't be called: whoever does gets pydantic's error
         return None
     if read.keys() != given.keys():
         return None
-    by_position = [read[name] for name in list(given)[: len(function.args)]]
+    names = list(given)[: len(function.args)]
+    by_position = [read[name] for name in names]
     by_name = {name: read[name] for name in function.keywords}
-    return found._replace(
-        function=functools.partial(below, *by_position, **by_name), instance=None, is_bound=False
-    )
+    body = functools.partial(below, *by_position, **by_name)
+    return validated._replace(function=body, instance=None, is_bound=False)

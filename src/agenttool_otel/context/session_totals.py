@@ -109,7 +109,7 @@ class Sealed:
         self._key = digest(key, ("totals", session))
 
     def seal(self, totals: Totals) -> bytes:
-        """Return totals as a store keeps them."""
+        """Return totals as a store keeps them: their MAC, then JSON."""
         body = orjson.dumps([*totals])
         return self._mac(body) + body
 
@@ -117,10 +117,12 @@ class Sealed:
         """Return the totals of a stored value, ``None`` where it is not as one of these processes
         wrote it.
         """
+        mac = stored[:_MAC_BYTES]
         body = stored[_MAC_BYTES:]
-        if not hmac.compare_digest(self._mac(body), stored[:_MAC_BYTES]):
+        if not hmac.compare_digest(self._mac(body), mac):
             return None
-        return Totals(*orjson.loads(body))
+        epoch, number, counts, writers = orjson.loads(body)
+        return Totals(epoch, number, counts, writers)
 
     def _mac(self, body: bytes) -> bytes:
         return hashlib.blake2b(body, digest_size=_MAC_BYTES, key=self._key).digest()
@@ -150,27 +152,37 @@ def changed(sealed: Sealed, stored: Stored, change: Change, seen: Seen | None) -
         change: what is to be added.
         seen: the latest totals that this process has seen.
     """
-    found = sealed.open(stored.value) if stored.value is not None else None
-    lost = _is_lost(found, stored, change, seen)
-    totals = found or Totals(secrets.token_hex(8), 0, {}, {})
-    if lost:
+    totals = None
+    if stored.value is not None:
+        totals = sealed.open(stored.value)
+    is_lost = _is_lost(totals, stored, change, seen)
+    if totals is None:
+        totals = Totals(epoch=secrets.token_hex(8), number=0, counts={}, writers={})
+    if is_lost:
         totals.counts[LOST] = 1
-    added = totals.writers.get(change.writer, 0) < change.number
-    if added:
+    last_of_writer = totals.writers.get(change.writer, 0)
+    is_new = last_of_writer < change.number
+    if is_new:
         _add(totals, change)
-    if not added and not lost:
+    elif not is_lost:
         return Changed(totals, added=False, written=False)
-    last = max(totals.number, seen.number if seen is not None else 0)
-    return Changed(totals._replace(number=last + 1), added, written=True)
+    last = totals.number
+    if seen is not None:
+        last = max(last, seen.number)
+    return Changed(totals._replace(number=last + 1), added=is_new, written=True)
 
 
 def _is_lost(found: Totals | None, stored: Stored, change: Change, seen: Seen | None) -> bool:
+    """Return whether the store forgot something of the session."""
     if found is None:
+        # edited, emptied in part, or emptied as a whole
         return stored.value is not None or stored.remains or seen is not None
     if seen is None:
         return False
-    if found.epoch != seen.epoch or found.number < seen.number:
-        return True
+    if found.epoch != seen.epoch:
+        return True  # begun anew by another process
+    if found.number < seen.number:
+        return True  # an old copy was put back
     last = found.writers.get(change.writer)
     if last is None:
         return change.number > 1 and len(found.writers) < _MAX_WRITERS
@@ -178,26 +190,38 @@ def _is_lost(found: Totals | None, stored: Stored, change: Change, seen: Seen | 
 
 
 def _add(totals: Totals, change: Change) -> None:
-    # of a writer that is not known any more the change may be there already: then it only counts up
-    known = (
-        change.number == 1 or change.writer in totals.writers or len(totals.writers) < _MAX_WRITERS
-    )
-    for name, n in change.items():
-        totals.counts[name] = totals.counts.get(name, 0) + (n if known else max(n, 0))
+    known = _knows_writer(totals, change)
+    for name, added in change.items():
+        # of a writer that is not known any more the change may be there already: then it only
+        # counts up
+        if known or added > 0:
+            totals.counts[name] = totals.counts.get(name, 0) + added
+        else:
+            totals.counts.setdefault(name, 0)
+    # whoever wrote last stands at the end
     totals.writers.pop(change.writer, None)
     totals.writers[change.writer] = change.number
     if len(totals.writers) > _MAX_WRITERS:
-        del totals.writers[next(iter(totals.writers))]
+        oldest = next(iter(totals.writers))
+        del totals.writers[oldest]
+
+
+def _knows_writer(totals: Totals, change: Change) -> bool:
+    """Return whether a change that the store has already would be noticed."""
+    if change.number == 1 or change.writer in totals.writers:
+        return True
+    return len(totals.writers) < _MAX_WRITERS
 
 
 def counters(totals: Totals, change: Change) -> dict[str, int]:
     """Return the counters that a change names, with those that every process reads."""
-    return {name: totals.counts.get(name, 0) for name in {*change, "told", LOST}}
+    names = {*change, "told", LOST}
+    return {name: totals.counts.get(name, 0) for name in names}
 
 
 def digest(key: bytes, parts: tuple[str, ...]) -> bytes:
     """Return a keyed digest of some texts."""
+    # lengths, so that ("a", "b") is no ("a\0b",)
     text = "\0".join(f"{len(part)}:{part}" for part in parts)
-    return hashlib.blake2b(
-        text.encode("utf-8", "surrogatepass"), digest_size=32, key=key, person=b"session"
-    ).digest()
+    data = text.encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(data, digest_size=32, key=key, person=b"session").digest()
