@@ -115,19 +115,24 @@ class TextAccounting:
         if not self._commands:
             return []
         properties = self._schema.get("properties")
-        properties = properties if isinstance(properties, Mapping) else {}
-        words = {
-            name for tokens in self._commands for name in words_of_command(properties, tokens[-1])
-        }
-        return [
-            name
-            for name, node in properties.items()
-            if name not in words
-            and (name,) not in self._closed
-            and (name, "*") not in self._closed
-            and not any(known[0] in (name, "*") for known in self._known if known)
-            and _may_carry_text(node, self._schema, 0)
-        ]
+        if not isinstance(properties, Mapping):
+            return []
+        words: set[str] = set()
+        for tokens in self._commands:
+            words.update(words_of_command(properties, tokens[-1]))
+        unread: list[str] = []
+        for name, node in properties.items():
+            if name in words or self._is_accounted(name):
+                continue
+            if _may_carry_text(node, self._schema, 0):
+                unread.append(name)
+        return unread
+
+    def _is_accounted(self, name: str) -> bool:
+        """Return whether an argument is known as a whole, or takes listed words alone."""
+        if (name,) in self._closed or (name, "*") in self._closed:
+            return True
+        return any(known[0] in (name, "*") for known in self._known if known)
 
     def is_listed_word(self, pointer: str, value: Any) -> bool:
         """Return whether a value is one of the words that the schema lists there: the developer
@@ -135,16 +140,18 @@ class TextAccounting:
         """
         if not self._closed or not isinstance(value, str):
             return False
-        tokens = _tokens(pointer)
-        return any(
-            value in words for pattern, words in self._closed.items() if _is(pattern, tokens)
-        )
+        return self._is_closed_word(_tokens(pointer), value)
+
+    def _is_closed_word(self, tokens: _Tokens, value: str) -> bool:
+        patterns = [pattern for pattern, words in self._closed.items() if value in words]
+        return any(_is(pattern, tokens) for pattern in patterns)
 
     def is_inert(self, pointer: str) -> bool:
         """Return whether the declaration says that a value decides nothing."""
-        return bool(self._inert) and any(
-            _covers(pattern, _tokens(pointer)) for pattern in self._inert
-        )
+        if not self._inert:
+            return False
+        tokens = _tokens(pointer)
+        return any(_covers(pattern, tokens) for pattern in self._inert)
 
     def role(self, pointer: str, name: str) -> ArgumentRole:
         """Return what a value does in a call, as the declaration or else its name tells."""
@@ -171,21 +178,21 @@ class TextAccounting:
         if not commands or not self._has_unread(arguments, commands):
             return
         for fact in commands:
-            fact["parsed"], fact["unparsed"] = False, "other_arguments"
+            fact["parsed"] = False
+            fact["unparsed"] = "other_arguments"
             fact["read_only"] = fact["complete"] = False
             fact["writes"] = fact["executes"] = fact["network"] = True
 
     def _has_unread(self, arguments: Mapping[str, Any], commands: Sequence[ShellFact]) -> bool:
         # words that are given beside a command are read as part of it: its fact names them
-        known = [
-            *self._known,
-            *(_tokens(fact["argument"]) for fact in commands if fact["argument"]),
-        ]
+        known = list(self._known)
+        known += [_tokens(fact["argument"]) for fact in commands if fact["argument"]]
         stack: list[tuple[_Tokens, Any]] = [((), arguments)]
         while stack:
             tokens, value = stack.pop()
-            textless = value is None or isinstance(value, (bool, int, float)) or value == ""
-            if textless or (tokens and any(_covers(pattern, tokens) for pattern in known)):
+            if _is_textless(value):
+                continue
+            if tokens and any(_covers(pattern, tokens) for pattern in known):
                 continue
             if isinstance(value, Mapping):
                 children = [((*tokens, str(key)), child) for key, child in value.items()]
@@ -194,17 +201,18 @@ class TextAccounting:
                 stack += children
             elif isinstance(value, (list, tuple)):
                 stack += [((*tokens, str(index)), child) for index, child in enumerate(value)]
-            elif not (
-                isinstance(value, str)
-                and any(value in w for p, w in self._closed.items() if _is(p, tokens))
-            ):
+            elif not isinstance(value, str) or not self._is_closed_word(tokens, value):
                 return True
         return False
 
     def _is_listed(self, place: _Tokens, known: Sequence[_Tokens]) -> bool:
-        return any(_is(name, place) for name in self._names) or any(
-            _covers(pattern, place) for pattern in known
-        )
+        if any(_is(name, place) for name in self._names):
+            return True
+        return any(_covers(pattern, place) for pattern in known)
+
+
+def _is_textless(value: Any) -> bool:
+    return value is None or value == "" or isinstance(value, (bool, int, float))
 
 
 def _tokens(pointer: str) -> _Tokens:
@@ -223,9 +231,11 @@ def _covers(pattern: _Tokens, tokens: _Tokens) -> bool:
 
 
 def _is(pattern: _Tokens, tokens: _Tokens) -> bool:
-    return len(pattern) == len(tokens) and all(
-        p in ("*", t) for p, t in zip(pattern, tokens, strict=True)
-    )
+    """Return whether a place is just what a pattern names."""
+    if len(pattern) != len(tokens):
+        return False
+    pairs = zip(pattern, tokens, strict=True)
+    return all(wanted in ("*", token) for wanted, token in pairs)
 
 
 def _forms(node: Any, schema: Mapping[str, Any], depth: int) -> list[Mapping[str, Any]]:
@@ -246,24 +256,18 @@ def _forms(node: Any, schema: Mapping[str, Any], depth: int) -> list[Mapping[str
 
 def _words(form: Mapping[str, Any]) -> list[Any] | None:
     """Return the values that a form lists, if it lists them all."""
-    return (
-        form["enum"]
-        if isinstance(form.get("enum"), list)
-        else [form["const"]]
-        if "const" in form
-        else None
-    )
+    if isinstance(form.get("enum"), list):
+        values: list[Any] = form["enum"]
+        return values
+    if "const" in form:
+        return [form["const"]]
+    return None
 
 
 def _may_carry_text(node: Any, schema: Mapping[str, Any], depth: int) -> bool:
     for form in _forms(node, schema, depth):
         kinds = types_of(form)
-        if (
-            kinds == {"array"}
-            and "items" in form
-            and "prefixItems" not in form
-            and depth < _MAX_SCHEMA_DEPTH
-        ):
+        if kinds == {"array"} and _has_items(form) and depth < _MAX_SCHEMA_DEPTH:
             if _may_carry_text(form["items"], schema, depth + 1):
                 return True
         elif _words(form) is None and not (kinds and kinds <= _TEXTLESS):
@@ -271,27 +275,40 @@ def _may_carry_text(node: Any, schema: Mapping[str, Any], depth: int) -> bool:
     return False
 
 
+def _has_items(form: Mapping[str, Any]) -> bool:
+    """Return whether one schema stands for every element of a list."""
+    return "items" in form and "prefixItems" not in form
+
+
 def _listed_arguments(
     node: Any, schema: Mapping[str, Any], tokens: _Tokens, depth: int
 ) -> Iterator[tuple[_Tokens, frozenset[str] | None]]:
     """Find the arguments that a schema lists, each with its words where it may have these alone."""
-    forms = [
-        form
-        for form in _forms(node, schema, depth)
-        if not types_of(form) or types_of(form) - _TEXTLESS
-    ]
-    listed = [_words(form) for form in forms]
-    if forms and None not in listed:
-        yield (
-            tokens,
-            frozenset(word for words in listed for word in words or () if isinstance(word, str)),
-        )
-        return
-    yield tokens, None
-    if len(forms) != 1 or depth > _MAX_SCHEMA_DEPTH:
+    forms: list[Mapping[str, Any]] = []
+    for form in _forms(node, schema, depth):
+        if types_of(form) and types_of(form) <= _TEXTLESS:
+            continue  # a number carries no text
+        forms.append(form)
+    words = _words_of_all(forms)
+    yield tokens, words
+    if words is not None or len(forms) != 1 or depth > _MAX_SCHEMA_DEPTH:
         return
     properties = forms[0].get("properties")
-    for name, child in properties.items() if isinstance(properties, Mapping) else ():
-        yield from _listed_arguments(child, schema, (*tokens, name), depth + 1)
-    if "items" in forms[0] and "prefixItems" not in forms[0]:
+    if isinstance(properties, Mapping):
+        for name, child in properties.items():
+            yield from _listed_arguments(child, schema, (*tokens, name), depth + 1)
+    if _has_items(forms[0]):
         yield from _listed_arguments(forms[0]["items"], schema, (*tokens, "*"), depth + 1)
+
+
+def _words_of_all(forms: Sequence[Mapping[str, Any]]) -> frozenset[str] | None:
+    """Return the words of several forms, ``None`` where one of them may have others."""
+    if not forms:
+        return None
+    found: set[str] = set()
+    for form in forms:
+        words = _words(form)
+        if words is None:
+            return None
+        found.update(word for word in words if isinstance(word, str))
+    return frozenset(found)

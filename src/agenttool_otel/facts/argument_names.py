@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 from typing import Any, Final, NamedTuple
 
 from agenttool_otel.names import AccessKind, ArgumentRole, PathAccess, WriteEffect
-from agenttool_otel.values.tables import load_table, row_of
+from agenttool_otel.values.tables import load_table
 
 
 class FactKind(StrEnum):
@@ -26,9 +26,8 @@ class FactKind(StrEnum):
 
 
 _HUMPS: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_SQL_WORD: Final = re.compile(
-    r"\bSQL\b|\b(?:postgres|postgresql|mysql|sqlite|mariadb|duckdb|snowflake|bigquery)\b", re.I
-)
+_DATABASES: Final = "postgres|postgresql|mysql|sqlite|mariadb|duckdb|snowflake|bigquery"
+_SQL_WORD: Final = re.compile(rf"\b(?:SQL|{_DATABASES})\b", re.I)
 _MAX_NAME: Final = 128
 
 
@@ -42,18 +41,24 @@ class _Names(NamedTuple):
 @cache
 def _names() -> _Names:
     data = load_table("agenttool_otel.facts", "data/argument_names.json")
-    suffixes = tuple(_by_entry(data["suffixes"]).items())
-    kinds = {
-        "formats": _by_entry(data["formats"]),
-        "names": _by_entry(data["names"]),
-        "suffixes": suffixes,
-    }
-    words = {name: entries for name, entries in data.items() if isinstance(entries, list)}
-    return row_of(_Names, {**kinds, "words": words})
+    words: dict[str, frozenset[str]] = {}
+    for name, entries in data.items():
+        if isinstance(entries, list):
+            words[name] = frozenset(entries)
+    return _Names(
+        formats=_by_entry(data["formats"]),
+        names=_by_entry(data["names"]),
+        suffixes=tuple(_by_entry(data["suffixes"]).items()),
+        words=words,
+    )
 
 
 def _by_entry(groups: Mapping[str, list[str]]) -> dict[str, FactKind]:
-    return {entry: FactKind(kind) for kind, entries in groups.items() for entry in entries}
+    found: dict[str, FactKind] = {}
+    for kind, entries in groups.items():
+        for entry in entries:
+            found[entry] = FactKind(kind)
+    return found
 
 
 @lru_cache(maxsize=4096)
@@ -61,41 +66,50 @@ def snake(name: str) -> str:
     """Return an argument's name in snake case, without trailing digits: ``sourceFile2`` as
     ``source_file``.
     """
-    text = (
-        _HUMPS.sub("_", name[:_MAX_NAME])
-        .replace("-", "_")
-        .replace(" ", "_")
-        .replace(".", "_")
-        .lower()
-    )
+    humps = _HUMPS.sub("_", name[:_MAX_NAME])
+    text = humps.translate(_SEPARATORS).lower()
     return text.rstrip("0123456789_").lstrip("_")
+
+
+_SEPARATORS: Final = str.maketrans("- .", "___")
+
+
+def _last_word(name: str) -> str:
+    """Return the word of a name that tells most: ``id`` of ``file_id``."""
+    return snake(name).split("_")[-1]
 
 
 def kind_of_format(schema: Mapping[str, Any]) -> FactKind | None:
     """Return what a schema's ``format`` says."""
     found = schema.get("format")
-    return _names().formats.get(found.lower().replace("_", "-")) if isinstance(found, str) else None
+    if not isinstance(found, str):
+        return None
+    return _names().formats.get(found.lower().replace("_", "-"))
 
 
 def is_content(schema: Mapping[str, Any]) -> bool:
     """Return whether a schema says that its text is encoded content rather than a name of
     something.
     """
+    if "contentEncoding" in schema:
+        return True
     found = schema.get("format")
-    return "contentEncoding" in schema or (
-        isinstance(found, str) and found.lower() in _names().words["content_formats"]
-    )
+    return isinstance(found, str) and found.lower() in _names().words["content_formats"]
 
 
 def kind_of_name(name: str, *, sql: bool) -> FactKind | None:
     """Return what an argument's name says."""
     names = _names()
     folded = snake(name)
-    if (kind := names.names.get(folded)) is not None:
+    kind = names.names.get(folded)
+    if kind is not None:
         return kind
     if sql and folded in names.words["sql_with_hints"]:
         return FactKind.SQL
-    return next((kind for suffix, kind in names.suffixes if folded.endswith(suffix)), None)
+    for suffix, suffix_kind in names.suffixes:
+        if folded.endswith(suffix):
+            return suffix_kind
+    return None
 
 
 @lru_cache(maxsize=4096)
@@ -103,8 +117,7 @@ def names_content(name: str) -> bool:
     """Return whether an argument's name says that its text is content and names nothing: ``body``,
     ``new_text``.
     """
-    words = snake(name).split("_")
-    return words[-1] in _names().words["content_names"]
+    return _last_word(name) in _names().words["content_names"]
 
 
 @lru_cache(maxsize=4096)
@@ -112,10 +125,13 @@ def role_of_name(name: str) -> ArgumentRole:
     """Return what a value of this name does in a call: it decides what is reached, unless its name
     is known not to.
     """
-    word = snake(name).split("_")[-1]
-    if names_content(name) or word in _names().words["shown_names"]:
+    word = _last_word(name)
+    words = _names().words
+    if names_content(name) or word in words["shown_names"]:
         return ArgumentRole.CONTENT
-    return ArgumentRole.BOUNDED if word in _names().words["bounded_names"] else ArgumentRole.TARGET
+    if word in words["bounded_names"]:
+        return ArgumentRole.BOUNDED
+    return ArgumentRole.TARGET
 
 
 @lru_cache(maxsize=4096)
@@ -125,15 +141,13 @@ def tier_of_name(name: str) -> int:
 
     A title names what is meant before a date or an amount does, and these before a text.
     """
-    word = snake(name).split("_")[-1]
+    word = _last_word(name)
     words = _names().words
     if word in words["naming_names"]:
         return 0
-    return (
-        1
-        if word in words["shown_names"] or word in words["bounded_names"] or not names_content(name)
-        else 2
-    )
+    if word in words["shown_names"] or word in words["bounded_names"]:
+        return 1
+    return 2 if names_content(name) else 1
 
 
 def is_paging(name: str, value: Any) -> bool:
@@ -143,7 +157,7 @@ def is_paging(name: str, value: Any) -> bool:
     if isinstance(value, bool) or not isinstance(value, int) or abs(value) > 99:
         return False
     words = _names().words
-    word = snake(name).split("_")[-1]
+    word = _last_word(name)
     return word in words["bounded_names"] or word in words["paging_names"]
 
 
@@ -152,11 +166,11 @@ def is_one_line(name: str) -> bool:
     """Return whether an argument's name says that its text is one line: a title, an address, a
     path, an id, a time.
     """
-    folded = snake(name)
+    word = _last_word(name)
     words = _names().words
-    lists = ("line_names", "shown_names", "identity_names")
-    if any(folded.split("_")[-1] in words[list_name] for list_name in lists):
-        return True
+    for list_name in ("line_names", "shown_names", "identity_names"):
+        if word in words[list_name]:
+            return True
     return kind_of_name(name, sql=False) in (FactKind.PATH, FactKind.URL)
 
 
@@ -177,31 +191,32 @@ def names_identity(name: str) -> bool:
 def speaks_of_sql(schema: Mapping[str, Any]) -> bool:
     """Return whether the texts or the other arguments of a schema say that SQL is about."""
     properties = schema.get("properties")
-    properties = properties if isinstance(properties, Mapping) else {}
+    if not isinstance(properties, Mapping):
+        properties = {}
     texts = [schema.get("title"), schema.get("description")]
-    texts += [
-        entry.get("description") for entry in properties.values() if isinstance(entry, Mapping)
-    ]
-    if any(_SQL_WORD.search(text) for text in texts if isinstance(text, str)):
-        return True
+    for entry in properties.values():
+        if isinstance(entry, Mapping):
+            texts.append(entry.get("description"))
+    for text in texts:
+        if isinstance(text, str) and _SQL_WORD.search(text):
+            return True
     folded = {snake(name) for name in properties if isinstance(name, str)}
-    return bool(folded & _names().words["sql_hints"]) or any(
-        name == "sql" or name.endswith("_sql") for name in folded
-    )
+    if folded & _names().words["sql_hints"]:
+        return True
+    return any(name == "sql" or name.endswith("_sql") for name in folded)
 
 
 def path_access(
     name: str, *, write_effects: tuple[str, ...], access_kinds: tuple[str, ...], read_only: bool
 ) -> PathAccess:
     """Return what a tool does with a path argument, the worse of what could be meant."""
-    writes = AccessKind.FILE_WRITE in access_kinds or any(
-        effect != WriteEffect.NONE for effect in write_effects
-    )
+    changes = any(effect != WriteEffect.NONE for effect in write_effects)
+    writes = changes or AccessKind.FILE_WRITE in access_kinds
     reads = AccessKind.FILE_READ in access_kinds
     if not writes:
         return PathAccess.READ if read_only or reads else PathAccess.UNKNOWN
     words = set(snake(name).split("_"))
-    names = _names()
-    if reads and words & names.words["read_names"] and not words & names.words["write_names"]:
+    named = _names().words
+    if reads and words & named["read_names"] and not words & named["write_names"]:
         return PathAccess.READ
     return PathAccess.WRITE

@@ -55,12 +55,13 @@ def kind_of_value(
         return None
     if _URL.match(text):
         return (FactKind.URL, text) if _one_line(text) else None
-    if network:
-        if _NO_SCHEME.match(text) and _one_line(text) and not files:
-            return FactKind.URL, text
-        if _is_inner_host(text):
-            return FactKind.URL, _as_url(text)
-    return (FactKind.PATH, text) if files and _is_path(text, env) else None
+    if network and not files and _NO_SCHEME.match(text) and _one_line(text):
+        return FactKind.URL, text
+    if network and _is_inner_host(text):
+        return FactKind.URL, _as_url(text)
+    if files and _is_path(text, env):
+        return FactKind.PATH, text
+    return None
 
 
 def starts_like_path(text: str) -> bool:
@@ -73,7 +74,8 @@ def _one_line(text: str) -> bool:
 
 
 def _is_path(text: str, env: FactEnvironment) -> bool:
-    if not (lines := text.strip().splitlines()):
+    lines = text.strip().splitlines()
+    if not lines:
         return False
     # A list of paths, one on each line, is one thing; a program or a letter that begins with a
     # slash is another.
@@ -83,7 +85,9 @@ def _is_path(text: str, env: FactEnvironment) -> bool:
         return False
     if _PATH_WITHIN.fullmatch(text.strip()):
         return True
-    return len(text) <= _MAX_NAME and (_is_sensitive(text) or _is_there(text, env))
+    if len(text) > _MAX_NAME:
+        return False
+    return _is_sensitive(text) or _is_there(text, env)
 
 
 def _is_sensitive(name: str) -> bool:

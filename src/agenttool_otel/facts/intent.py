@@ -14,23 +14,22 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, lru_cache
-from importlib.resources import files
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 from agenttool_otel.facts.tokens import normalize_text
 from agenttool_otel.facts.types import IntentFact, ToolWords
+from agenttool_otel.values.tables import load_table
 
 _KEY: Final = secrets.token_bytes(32)
 """Of this process, where nobody gives another."""
 
 _MAX_CHARS: Final = 200_000
 _MAX_STEMS: Final = 8_192
-_MAX_TOLD: Final = 16
-_LISTS: Final = ("openers", "determiners", "objects", "refusals", "kept", "handing", "handed")
+_MAX_SHOWN: Final = 16
+_MAX_WORD: Final = 40
 _DELEGATED: Final = "\0delegated"
 _NEAR: Final = 3
 """Words before a noun among which a light verb makes it an action."""
@@ -62,15 +61,15 @@ class Said:
     @property
     def digests(self) -> tuple[list[str], list[str]]:
         """Return what it remembers, for the same session in another process."""
-        return [one.hex() for one in self._asked], [one.hex() for one in self._named]
+        asked = [digest.hex() for digest in self._asked]
+        named = [digest.hex() for digest in self._named]
+        return asked, named
 
     def with_more(self, asked: Iterable[str], named: Iterable[str]) -> Said:
         """Return another of the same words and more; what has no room is left out."""
-        more = Said(
-            self._key,
-            self._asked | set(map(bytes.fromhex, asked)),
-            self._named | set(map(bytes.fromhex, named)),
-        )
+        all_asked = self._asked.union(map(bytes.fromhex, asked))
+        all_named = self._named.union(map(bytes.fromhex, named))
+        more = Said(self._key, all_asked, all_named)
         return more if len(more) <= _MAX_STEMS else self
 
     def add(self, text: str) -> None:
@@ -90,8 +89,8 @@ class Said:
         named = sorted({objects[digest] for digest in objects.keys() & self._named})
         return {
             "called_for": bool(matched),
-            "matched": matched[:_MAX_TOLD],
-            "named": named[:_MAX_TOLD],
+            "matched": matched[:_MAX_SHOWN],
+            "named": named[:_MAX_SHOWN],
             "delegated": _digest(self._key, _DELEGATED) in self._asked,
         }
 
@@ -99,16 +98,14 @@ class Said:
 @lru_cache(maxsize=4096)
 def _keyed(tool: ToolWords, key: bytes) -> tuple[dict[bytes, str], dict[bytes, str]]:
     actions, objects = _words_of(tool)
-    return (
-        {_digest(key, stem): word for stem, word in actions.items()},
-        {_digest(key, stem): word for stem, word in objects.items()},
-    )
+    keyed_actions = {_digest(key, stem): word for stem, word in actions.items()}
+    keyed_objects = {_digest(key, stem): word for stem, word in objects.items()}
+    return keyed_actions, keyed_objects
 
 
 def _digest(key: bytes, stem: str) -> bytes:
-    return hashlib.blake2b(
-        stem.encode("utf-8", "surrogatepass"), digest_size=12, key=key, person=b"intent"
-    ).digest()
+    data = stem.encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(data, digest_size=12, key=key, person=b"intent").digest()
 
 
 def _words_of(tool: ToolWords) -> tuple[dict[str, str], dict[str, str]]:
@@ -116,49 +113,76 @@ def _words_of(tool: ToolWords) -> tuple[dict[str, str], dict[str, str]]:
     does it with.
     """
     table = _table()
-    named = [*_tokens(_HUMP.sub(" ", tool.name).replace("_", " ")), *_tokens(tool.hints)]
+    named = [*_words_of_name(tool.name), *_tokens(tool.hints)]
     words = {_stem(word): word for word in reversed(named)}
     known = [stem for stem in words if stem in table.actions]
+    # of "post_comment" both are verbs as well: none counts more than the other
     verbs = [stem for stem in known if stem not in table.nouns] or known
-    stated = {_stem(word): word for text in tool.verbs for word in _tokens(text)}
+    stated: dict[str, str] = {}
+    for text in tool.verbs:
+        for word in _tokens(text):
+            stated[_stem(word)] = word
     objects = {stem: word for stem, word in words.items() if stem not in verbs}
     # a tool without a word for what it does is asked for by any of its words
     actions = dict(stated) if verbs or stated else dict(words)
     for stem in (*verbs, *stated):
         actions.setdefault(stem, words.get(stem) or stated[stem])
-        entries = table.actions.get(stem, ())
-        special = [entry for entry in entries if entry.nouns & (words.keys() - {stem})]
-        for entry in special or [entry for entry in entries if not entry.nouns]:
+        for entry in _entries(stem, words):
             actions = {**entry.said, **actions}
     return actions, objects
 
 
+def _entries(stem: str, words: Mapping[str, str]) -> list[_Action]:
+    """Return the rows for a verb: those for one of the tool's nouns, or else those for any."""
+    entries = _table().actions.get(stem, ())
+    others = words.keys() - {stem}
+    special = [entry for entry in entries if entry.nouns & others]
+    return special or [entry for entry in entries if not entry.nouns]
+
+
+def _words_of_name(name: str) -> list[str]:
+    return _tokens(_HUMP.sub(" ", name).replace("_", " "))
+
+
 def _stems(text: str) -> Iterator[tuple[str, bool]]:
     """Return the stems of a text, each with whether it is used as something to be done."""
-    table, refused = _table(), False
+    table = _table()
+    refused = False
     before: list[str] = [""]  # of this clause
     for word, following in pairwise([*_tokens(text), ""]):
         if not word.isalpha():
-            before, refused = [""], False
+            before = [""]
+            refused = False
             continue
         if word == "s" and before[-1] == "let":
             continue
+        # "don't delete" refuses; "don't forget to delete" asks
         refused = word in table.refusals or (refused and word not in table.kept)
-        stem, said = _stem(word), before[-1]
-        named = said in table.determiners
-        if stem in table.nouns:
-            named = named or not (said == "" or said in table.openers or following in table.objects)
         near = before[-_NEAR:]
-        if (
-            word in table.handed
-            and not refused
-            and table.handing.intersection(near)
-            and "following" not in near
-        ):
+        if not refused and word in table.handed and _hands_over(near):
             yield _DELEGATED, True
-        named = named and table.light.isdisjoint(map(_stem, before[-_NEAR:]))
-        yield stem, not (refused or named)
+        stem = _stem(word)
+        yield stem, not refused and _asks(stem, near, following)
         before.append(word)
+
+
+def _hands_over(near: list[str]) -> bool:
+    """Return whether the words before "instructions" say to do them: not "the following tasks"."""
+    return not _table().handing.isdisjoint(near) and "following" not in near
+
+
+def _asks(stem: str, near: list[str], following: str) -> bool:
+    """Return whether a word is used as something to be done, by the words around it."""
+    table = _table()
+    # make a payment, place an order
+    if not table.light.isdisjoint(map(_stem, near)):
+        return True
+    last = near[-1]
+    if last in table.determiners:
+        return False
+    if stem not in table.nouns:
+        return True
+    return last == "" or last in table.openers or following in table.objects
 
 
 def verbs_in(sentence: str) -> Iterator[tuple[str, str]]:
@@ -177,15 +201,16 @@ def verbs_in(sentence: str) -> Iterator[tuple[str, str]]:
         if not word.isalpha():
             before = [""]
             continue
-        said, near = before[-1], before[-_NEAR:]
+        last = before[-1]
+        near = before[-_NEAR:]
         before.append(word)
-        relative = said in _RELATIVE and word.endswith("s")  # a tool that deletes
         if word.endswith("ed") and _PASSIVE.isdisjoint(near):
             continue
-        if said in table.determiners and not relative:
+        relative = last in _RELATIVE and word.endswith("s")  # a tool that deletes
+        if last in table.determiners and not relative:
             continue
         stem = _stem(word)
-        starts = said == "" or said in table.openers or following in table.objects
+        starts = last == "" or last in table.openers or following in table.objects
         if relative or starts or stem not in table.nouns:
             yield stem, word
 
@@ -196,16 +221,15 @@ _PASSIVE: Final = frozenset({"are", "be", "being", "gets", "is"})
 
 def objects_of(name: str) -> list[str]:
     """Return the stems of what a tool's name says that it works on: ``note`` of ``save_note``."""
-    words = _tokens(_HUMP.sub(" ", name).replace("_", " "))
+    words = _words_of_name(name)
     if len(words) < 2:
         return []  # remember, recall
     table = _table()
-    stems = [_stem(word) for word in words]
-    return [
-        stem
-        for at, stem in enumerate(stems)
-        if stem not in table.actions or (at and stem in table.nouns)
-    ]
+    objects: list[str] = []
+    for at, stem in enumerate(map(_stem, words)):
+        if stem not in table.actions or (at and stem in table.nouns):
+            objects.append(stem)
+    return objects
 
 
 def is_action(word: str) -> bool:
@@ -229,7 +253,9 @@ def _tokens(text: str) -> list[str]:
 
 @lru_cache(maxsize=8192)
 def _stem(word: str) -> str:
-    return str(_stemmer().stemWord(word)) if len(word) < 40 else word
+    if len(word) >= _MAX_WORD:
+        return word
+    return str(_stemmer().stemWord(word))
 
 
 @cache
@@ -241,11 +267,15 @@ def _stemmer() -> Any:
 
 
 class _Action(NamedTuple):
+    """A row of the table: words of users for words of tools."""
+
     said: Mapping[str, str]  # words by stem
     nouns: frozenset[str]  # stems with which it counts; empty: with any
 
 
 class _Table(NamedTuple):
+    """The words of ``data/intent.toml``."""
+
     actions: Mapping[str, list[_Action]]  # by stem of a tool's word
     nouns: frozenset[str]
     openers: frozenset[str]
@@ -260,15 +290,26 @@ class _Table(NamedTuple):
 
 @cache
 def _table() -> _Table:
-    data = tomllib.loads(
-        files("agenttool_otel.facts").joinpath("data/intent.toml").read_text("utf-8")
-    )
+    data = load_table("agenttool_otel.facts", "data/intent.toml")
     actions: dict[str, list[_Action]] = {}
     for entry in data["action"]:
-        nouns = frozenset(map(_stem, entry.get("with", ())))
-        action = _Action({_stem(word): word for word in reversed(entry["said"])}, nouns)
+        said = {_stem(word): word for word in reversed(entry["said"])}
+        action = _Action(said, _stems_of(entry.get("with", ())))
         for word in entry["tool"]:
             actions.setdefault(_stem(word), []).append(action)
-    words = {name: frozenset(data[name]) for name in _LISTS}
-    stems = {name: frozenset(map(_stem, data[name])) for name in ("nouns", "light")}
-    return _Table(actions=actions, **words, **stems)
+    return _Table(
+        actions=actions,
+        nouns=_stems_of(data["nouns"]),
+        openers=frozenset(data["openers"]),
+        determiners=frozenset(data["determiners"]),
+        objects=frozenset(data["objects"]),
+        refusals=frozenset(data["refusals"]),
+        kept=frozenset(data["kept"]),
+        light=_stems_of(data["light"]),
+        handing=frozenset(data["handing"]),
+        handed=frozenset(data["handed"]),
+    )
+
+
+def _stems_of(words: Iterable[str]) -> frozenset[str]:
+    return frozenset(map(_stem, words))

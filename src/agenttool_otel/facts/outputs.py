@@ -1,4 +1,4 @@
-"""What a tool's output says, read whatever it is, each field with the trust that its source has there.
+"""The texts of a tool's output, read whatever it is, each field with the trust that its source has there.
 
 Read are JSON values, text, dataclasses, pydantic and attrs objects (so also content blocks and MCP
 results), named tuples, enumerations and the plain values of the standard library; of anything else
@@ -20,10 +20,13 @@ from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.facts.argument_names import names_identity, snake
 from agenttool_otel.facts.tokens import text_of, texts_of
 from agenttool_otel.names import Trust
+from agenttool_otel.values.pointers import unescape_token
 
 _MAX_NODES: Final = 20_000
 _FIELDS: Final = ("__dataclass_fields__", "__pydantic_fields__", "__attrs_attrs__")
 _MAX_RECORD: Final = 200
+_MAX_IDENTITY: Final = 128
+_MAX_ID: Final = 64
 _MAX_JSON: Final = 200_000
 _MIN_ENCODED: Final = 8
 _ENCODED: Final = re.compile(r"[\w+/-]{8,8192}={0,2}", re.ASCII)
@@ -85,21 +88,17 @@ class OutputTrust:
         self.private = private
         self.infer = infer and open_world and stated is None
         words = {"": stated} if isinstance(stated, str) else dict(stated or {})
+        patterns: list[tuple[tuple[str, ...], Trust]] = []
         for pointer, word in words.items():
             if word not in _STATED or (pointer and not pointer.startswith("/")):
                 raise ConfigurationError(
-                    f"result_trust: {pointer!r}: {word!r} has to be a JSON pointer with one of {', '.join(_STATED)}"
+                    f"result_trust: {pointer!r}: {word!r} has to be a JSON pointer with one of "
+                    f"{', '.join(_STATED)}"
                 )
-        self._patterns: _Patterns = tuple(
-            (
-                tuple(
-                    part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]
-                ),
-                Trust(word),
-            )
-            for pointer, word in words.items()
-        )
-        self.is_trusted = self.default is Trust.TRUSTED and not self._patterns  # all of it
+            tokens = tuple(map(unescape_token, pointer.split("/")[1:]))
+            patterns.append((tokens, Trust(word)))
+        self._patterns: _Patterns = tuple(patterns)
+        self.is_trusted = self.default is Trust.TRUSTED and not patterns  # all of it
 
     def read(self, value: Any) -> Reading:
         """Return the texts of an output by the trust they have."""
@@ -117,26 +116,15 @@ class OutputTrust:
     def _take(self, value: Any, patterns: _Patterns | None, reading: Reading) -> None:
         for place, name, leaf, typed in _leaves(value, patterns, reading):
             trust = self._trust(place)
-            if (
-                trust is Trust.RECORD
-                and leaf is not value
-                and ("\n" in leaf.strip() or len(leaf) > _MAX_RECORD)
-            ):
+            if trust is Trust.RECORD and leaf is not value and _is_prose(leaf):
                 trust = Trust.FREE_TEXT  # whoever fills the field wrote prose into it
-            if (
-                trust is Trust.FREE_TEXT
-                and self.infer
-                and typed
-                and names_identity(name)
-                and _is_identity(leaf)
-            ):
+            if trust is Trust.FREE_TEXT and self.infer and typed and _identifies(name, leaf):
                 trust = Trust.INFERRED
             reading.texts.setdefault(trust, []).append(leaf)
-            if (
-                trust is not Trust.FREE_TEXT
-                and (kinds := id_kinds(name, self.family))
-                and len(leaf) < 64
-            ):
+            if trust is Trust.FREE_TEXT or len(leaf) >= _MAX_ID:
+                continue
+            kinds = id_kinds(name, self.family)
+            if kinds:
                 reading.ids.append((kinds[0], leaf, trust))
 
     def _trust(self, place: _Patterns | None) -> Trust:
@@ -184,7 +172,8 @@ def _leaves(value: Any, patterns: _Patterns | None, reading: Reading) -> Iterato
         if not stack:
             return
         item, place, name, typed = stack.pop()
-        if (text := text_of(item)) is not None:
+        text = text_of(item)
+        if text is not None:
             if text:
                 yield place, name, text, typed
             continue
@@ -196,15 +185,12 @@ def _leaves(value: Any, patterns: _Patterns | None, reading: Reading) -> Iterato
             reading.complete = False
             continue
         for key, child in fields:
-            stack.append(
-                (
-                    child,
-                    _below(place, key),
-                    name if isinstance(key, int) else str(key),
-                    is_typed or typed,
-                )
-            )
-            if isinstance(key, str) and not is_typed:
+            below = _below(place, key)
+            if isinstance(key, int):
+                stack.append((child, below, name, is_typed or typed))
+                continue
+            stack.append((child, below, key, is_typed or typed))
+            if not is_typed:
                 yield place, name, key, False
     reading.complete = reading.complete and not stack
 
@@ -212,10 +198,12 @@ def _leaves(value: Any, patterns: _Patterns | None, reading: Reading) -> Iterato
 def _below(place: _Patterns | None, key: Any) -> _Patterns | None:
     if place is None:
         return None
-    told = [(rest, trust) for rest, trust in place if not rest]
-    return tuple(
-        told + [(rest[1:], trust) for rest, trust in place if rest and rest[0] in ("*", str(key))]
-    )
+    here = [(rest, trust) for rest, trust in place if not rest]
+    wanted = ("*", str(key))
+    for rest, trust in place:
+        if rest and rest[0] in wanted:
+            here.append((rest[1:], trust))
+    return tuple(here)
 
 
 @lru_cache(maxsize=4096)
@@ -224,38 +212,51 @@ def id_kinds(name: str, family: str) -> tuple[str, ...]:
     within their kind.
     """
     folded = snake(name).rstrip("_")
-    folded = folded[:-1] if folded.endswith("ids") else folded
+    if folded.endswith("ids"):
+        folded = folded.removesuffix("s")
     own = f"{family}\0id"
-    return (own,) if folded == "id" else (folded, own) if folded.endswith("_id") else ()
+    if folded == "id":
+        return (own,)
+    if folded.endswith("_id"):
+        return (folded, own)
+    return ()
 
 
 def fields_of(item: Any) -> tuple[list[tuple[str | int, Any]] | None, bool]:
     """Return keys and values of a container, and whether its class says which fields it has."""
     if isinstance(item, dict):
-        return [
-            (key if isinstance(key, str) else str(text_of(key)), child)
-            for key, child in dict.items(item)
-        ], False
-    if isinstance(item, tuple) and isinstance(names := getattr(type(item), "_fields", None), tuple):
-        return list(zip(map(str, names), tuple.__iter__(item), strict=False)), True
-    if isinstance(item, (list, tuple, set, frozenset)):
-        builtin: Any = next(
-            kind for kind in (list, tuple, set, frozenset) if isinstance(item, kind)
-        )
-        return list(enumerate(builtin.__iter__(item))), False
+        members: list[tuple[str | int, Any]] = []
+        for key, child in dict.items(item):
+            members.append((key if isinstance(key, str) else str(text_of(key)), child))
+        return members, False
+    if isinstance(item, tuple):
+        names = getattr(type(item), "_fields", None)  # of a named tuple
+        if isinstance(names, tuple):
+            return list(zip(map(str, names), tuple.__iter__(item), strict=False)), True
+    for builtin in (list, tuple, set, frozenset):
+        if isinstance(item, builtin):
+            elements: Any = builtin.__iter__
+            return list(enumerate(elements(item))), False
     if not any(mark in base.__dict__ for base in type(item).__mro__ for mark in _FIELDS):
         return None, False
-    try:
-        held = dict(object.__getattribute__(item, "__dict__"))
-    except (AttributeError, TypeError):  # slots
-        held = {}
-        for base in type(item).__mro__:
-            slots = base.__dict__.get("__slots__", ())
-            held.update(
-                (name, base.__dict__[name].__get__(item)) for name in slots if name in base.__dict__
-            )
+    held = _attributes_of(item)
     extra = held.pop("__pydantic_extra__", None)
-    return [(str(name), child) for name, child in {**held, **(extra or {})}.items()], True
+    held.update(extra or {})
+    return [(str(name), child) for name, child in held.items()], True
+
+
+def _attributes_of(item: Any) -> dict[str, Any]:
+    """Return what an object holds, without running any code of its class."""
+    try:
+        return dict(object.__getattribute__(item, "__dict__"))
+    except (AttributeError, TypeError):
+        pass
+    held: dict[str, Any] = {}
+    for base in type(item).__mro__:
+        for name in base.__dict__.get("__slots__", ()):
+            if name in base.__dict__:
+                held[name] = base.__dict__[name].__get__(item)
+    return held
 
 
 def _structured(value: Any) -> Any:
@@ -263,43 +264,56 @@ def _structured(value: Any) -> Any:
     JSON what it says.
     """
     if isinstance(value, (str, bytes)):
-        if len(value) <= _MAX_JSON and value[:1] in ("{", "[", b"{", b"["):
-            try:
-                return json.loads(value)
-            except (ValueError, RecursionError):
-                return value
-        return value
-    fields = dict(fields_of(value)[0] or ()) if not isinstance(value, list) else {"content": value}
+        if len(value) > _MAX_JSON or value[:1] not in ("{", "[", b"{", b"["):
+            return value
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    fields: dict[str | int, Any] = {"content": value}
+    if not isinstance(value, list):
+        fields = dict(fields_of(value)[0] or ())
     inner = fields.get("structuredContent") or fields.get("structured_content")
     if inner is not None:
         return inner
     blocks = fields.get("content")
-    block = (
-        dict(fields_of(blocks[0])[0] or ()) if isinstance(blocks, list) and len(blocks) == 1 else {}
-    )
-    told = (
-        _structured(block["text"])
-        if block.get("type") == "text" and isinstance(block.get("text"), str)
-        else value
-    )
-    return value if isinstance(told, str) else told
+    if not isinstance(blocks, list) or len(blocks) != 1:
+        return value
+    block = dict(fields_of(blocks[0])[0] or ())
+    if block.get("type") != "text" or not isinstance(block.get("text"), str):
+        return value
+    data = _structured(block["text"])
+    return value if isinstance(data, str) else data
+
+
+def _is_prose(text: str) -> bool:
+    return len(text) > _MAX_RECORD or "\n" in text.strip()
+
+
+def _identifies(name: str, text: str) -> bool:
+    """Return whether a field is called as what identifies, and its text could: ``sender``."""
+    return names_identity(name) and _is_identity(text)
 
 
 def _is_identity(text: str) -> bool:
-    return len(text) <= 128 and not any(char.isspace() for char in text) and "://" not in text
+    if len(text) > _MAX_IDENTITY or "://" in text:
+        return False
+    return not any(char.isspace() for char in text)
 
 
 def decoded(text: str) -> list[str]:
-    """Return what a text says in the encodings that a model undoes unasked."""
-    words = () if text.islower() else _mixed(text)
-    found = [_unarmoured(piece) for word in words for piece in _ENCODED.findall(word)]
+    """Return what a text holds in the encodings that a model undoes unasked."""
+    found: list[str] = []
+    if not text.islower():
+        for word in _mixed(text):
+            found += map(_unarmoured, _ENCODED.findall(word))
     for mark, undo in _UNDONE:
-        if mark in text:
-            found += [
-                plain
-                for line in text.splitlines()
-                if mark in line and (plain := undo(line)) != line
-            ]
+        if mark not in text:
+            continue
+        for line in text.splitlines():
+            plain = undo(line) if mark in line else line
+            if plain != line:
+                found.append(plain)
     return list(filter(None, found))
 
 
@@ -314,10 +328,12 @@ def _mixed(text: str) -> set[str]:
     """Return the words whose capitals stand as in text that is encoded; in time of the
     text's length.
     """
-    words, end = set(), 0
+    words: set[str] = set()
     shape = text.encode("ascii", "replace").translate(_SHAPE) + b" "
+    end = 0
     while (found := _MIXED.search(shape, end)) is not None:
-        start, end = shape.rfind(b" ", end, found.start()) + 1, shape.index(b" ", found.end())
+        start = shape.rfind(b" ", end, found.start()) + 1
+        end = shape.index(b" ", found.end())
         word = text[start:end]
         if len(word) >= _MIN_ENCODED and not (word.isupper() or word.istitle()):
             words.add(word)

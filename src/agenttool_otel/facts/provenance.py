@@ -20,7 +20,7 @@ import os
 import re
 import secrets
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial, reduce
 from itertools import islice
@@ -91,15 +91,11 @@ class ProvenanceLedger:
             raise ValueError("a ledger remembers at least one token")
         self._max_tokens = max_tokens
         self._max_user_tokens = max_user_tokens
-        # the only form in which a token is kept; Python's own digests of text are keyed, unless the
-        # key was stated
-        own = (
-            sys.flags.hash_randomization and os.environ.get("PYTHONHASHSEED", "random") == "random"
-        )
-        self._digest = hash if own and not key else partial(_keyed, key or secrets.token_bytes(32))
+        self._digest = _digester(key)
         self._tell = tell
         self.behind = False  # whether another process may know what this ledger does not, yet
         self._lock = new_lock()
+        # the sources of each token, as bits
         self._user: dict[Any, int] = {}
         self._tools: dict[Any, int] = {}
         self._given: dict[Any, int] = {}
@@ -113,18 +109,30 @@ class ProvenanceLedger:
         self._plain: dict[tuple[int, ArgumentRole], ProvenanceFact] = {}
         self._bits_of_tools: dict[str, int] = {}
         self._labelled = 0  # the sources that have a label
-        self._private = 0
+        self._private = 0  # the confidential sources
         self._complete = True
 
     def copy(self) -> ProvenanceLedger:
-        """Return another one that knows the same, and tells nobody what it is told."""
-        other = ProvenanceLedger(max_tokens=self._max_tokens, max_user_tokens=self._max_user_tokens)
+        """Return another one with the same entries, whose changes are reported to nobody."""
+        other = ProvenanceLedger(
+            max_tokens=self._max_tokens,
+            max_user_tokens=self._max_user_tokens,
+        )
         with self._lock:
-            for name, value in vars(self).items():
-                setattr(
-                    other, name, value.copy() if isinstance(value, (dict, list, set)) else value
-                )
-        other._tell, other._lock = None, new_lock()
+            other._digest = self._digest
+            other.behind = self.behind
+            other._user = dict(self._user)
+            other._tools = dict(self._tools)
+            other._given = dict(self._given)
+            other._fed = set(self._fed)
+            other._sources = list(self._sources)
+            other._bits = dict(self._bits)
+            other._masks = list(self._masks)
+            other._plain = dict(self._plain)
+            other._bits_of_tools = dict(self._bits_of_tools)
+            other._labelled = self._labelled
+            other._private = self._private
+            other._complete = self._complete
         return other
 
     def __len__(self) -> int:
@@ -142,15 +150,15 @@ class ProvenanceLedger:
         return bool(self._user or self._masks[_FREE] or not self._complete or self.behind)
 
     def record_user(self, text: Any) -> None:
-        """Remember the tokens of what the user said."""
+        """Remember the tokens of what the user wrote."""
         from agenttool_otel.facts.mentions import tokens_of_mentions
 
         texts, complete = texts_of(text, keys=True)
-        said = "\n".join(texts)
-        tokens = {*_exact(said), *tokens_of_mentions(said)}
+        whole = "\n".join(texts)
+        tokens = {*_exact(whole), *tokens_of_mentions(whole)}
         with self._lock:
             self._keep(_USERS, False, self._digests(tokens))
-            self._read(complete and len(said) <= MAX_TEXT_CHARS)
+            self._read(complete and len(whole) <= MAX_TEXT_CHARS)
 
     def take(self, tool_id: str, trust: str, private: bool, digests: list[int]) -> None:
         """Remember what the ledger of another process was told."""
@@ -184,26 +192,39 @@ class ProvenanceLedger:
                 cap = cap or Trust.UNKNOWN
             complete = reading.complete
             for level, texts in reading.texts.items():
-                capped = cap if cap and level is Trust.TRUSTED and not trust.is_lookup else level
+                capped = level
+                if cap and level is Trust.TRUSTED and not trust.is_lookup:
+                    capped = cap
                 tokens, read = _of_output(capped, texts, claims=bool(self._user))
                 complete = complete and read
-                if capped is Trust.FREE_TEXT:
-                    digests = self._digests(self._new(tokens, own, trust, texts))
-                elif capped is Trust.UNKNOWN:
+                if capped is Trust.UNKNOWN:
                     self._note_given(_marks_of(texts))
                     continue
+                if capped is Trust.FREE_TEXT:
+                    digests = self._digests(self._new(tokens, own, trust, texts))
                 else:
-                    digests = [
-                        digest for digest in self._digests(tokens) if digest not in self._given
-                    ]
-                    ids = (_typed_id(*one) for one in reading.ids if one[2] is level)
-                    digests += self._digests(
-                        typed for typed, word in ids if self._digest(word) not in self._given
-                    )
+                    digests = self._vouched(tokens, reading.ids, level)
                 if trust.private:
-                    digests += self._digests(_PRIVATE + normalize_text(token) for token in tokens)
+                    folded = (_PRIVATE + normalize_text(token) for token in tokens)
+                    digests += self._digests(folded)
                 self._keep((tool_id, capped, label), trust.private, digests)
             self._read(complete)
+
+    def _vouched(
+        self,
+        tokens: set[str],
+        ids: list[tuple[str, str, Trust]],
+        level: Trust,
+    ) -> list[int]:
+        """Return the tokens and ids of an output that it vouches for: those that were not given."""
+        digests = [digest for digest in self._digests(tokens) if digest not in self._given]
+        for kind, text, trust in ids:
+            if trust is not level:
+                continue
+            typed, word = _typed_id(kind, text)
+            if self._digest(word) not in self._given:
+                digests.append(self._digest(typed))
+        return digests
 
     def _level_of_inputs(self, given: Any, trust: OutputTrust) -> Trust | None:
         """Return how little the arguments of a call are trusted, where it is too little to trust
@@ -218,20 +239,26 @@ class ProvenanceLedger:
                 return worst
             name, value = stack.pop()
             if isinstance(value, dict):
-                stack += [(str(key), child) for key, child in value.items()] + [
-                    (name, str(key)) for key in value
-                ]
+                stack += [(str(key), child) for key, child in value.items()]
+                stack += [(name, str(key)) for key in value]
             elif isinstance(value, (list, tuple, set, frozenset)):
                 stack += [(name, child) for child in value]
-            elif value in (None, "") or isinstance(value, bool) or is_paging(name, value):
-                continue
-            else:
-                fact = self.lookup(value, name=name, role=ArgumentRole.CONTENT)
-                if fact["untrusted"]:
-                    return Trust.FREE_TEXT
-                if fact["trust"] == Trust.UNKNOWN:
-                    worst = Trust.UNKNOWN
+            elif value not in (None, "") and not isinstance(value, bool):
+                level = self._level_of_input(name, value)
+                if level is Trust.FREE_TEXT:
+                    return level
+                worst = level or worst
         return Trust.UNKNOWN
+
+    def _level_of_input(self, name: str, value: Any) -> Trust | None:
+        if is_paging(name, value):
+            return None  # limit=20 decides nothing
+        fact = self.lookup(value, name=name, role=ArgumentRole.CONTENT)
+        if fact["untrusted"]:
+            return Trust.FREE_TEXT
+        if fact["trust"] == Trust.UNKNOWN:
+            return Trust.UNKNOWN
+        return None
 
     def _new(
         self, tokens: set[str], own: set[str], trust: OutputTrust, texts: list[str]
@@ -243,11 +270,12 @@ class ProvenanceLedger:
         as a number.
         """
         short = trust.confirms and sum(map(len, texts)) <= _MAX_CONFIRMATION
-        return {
-            token
-            for token in tokens
-            if token not in own or not (short or self._level(self._mask(token)) < _FREE)
-        }
+        new: set[str] = set()
+        for token in tokens:
+            if token in own and (short or self._level(self._mask(token)) < _FREE):
+                continue
+            new.add(token)
+        return new
 
     def _feed(self, trust: OutputTrust) -> None:
         """Remember that something that nobody vouches for was written where a tool's store
@@ -261,18 +289,21 @@ class ProvenanceLedger:
         """Remember what the ledger of another process was told of a store, by the tool that wrote
         to it.
         """
-        self._fed.add((family, tool) if len(self._fed) < _MAX_SOURCES else _ANY_STORE)
+        if len(self._fed) < _MAX_SOURCES:
+            self._fed.add((family, tool))
+        else:
+            self._fed.add(_ANY_STORE)
 
     def _is_fed(self, trust: OutputTrust) -> bool:
         if not self._fed:
             return False
-        names = {
-            store
-            for family, tool in self._fed
-            if family == trust.family
-            for store in stores_of(family, tool)
-        }
-        return _ANY_STORE in self._fed or not names.isdisjoint(stores_of(trust.family, trust.tool))
+        if _ANY_STORE in self._fed:
+            return True
+        read = stores_of(trust.family, trust.tool)
+        for family, tool in self._fed:
+            if family == trust.family and not set(read).isdisjoint(stores_of(family, tool)):
+                return True
+        return False
 
     def lookup(
         self,
@@ -292,20 +323,19 @@ class ProvenanceLedger:
         """
         try:
             kinds = id_kinds(name, family)
-            if (
-                not kinds
-                and role is not ArgumentRole.CONTENT
-                and isinstance(value, str)
-                and _PLACE.fullmatch(value)
-            ):
+            if not kinds and role is not ArgumentRole.CONTENT and _is_place(value):
                 with self._lock:
                     if mask := self._mask(value):
                         return self._seen_whole(mask, role)
-            texts, readable = ([value], True) if type(value) is str else texts_of(value, keys=False)
-            judged = _Judged(not readable, [])
+            if type(value) is str:
+                texts, readable = [value], True
+            else:
+                texts, readable = texts_of(value, keys=False)
+            judged = _Judged(unknown=not readable)
+            argument = _Argument(name, tool)
             with self._lock:
                 for text in texts:
-                    self._judge(text, kinds, role, judged, _Argument(name, tool))
+                    self._judge(text, kinds, role, judged, argument)
                 return self._fact(judged, role, readable)
         except Exception:  # a fact that fails must look dangerous, not stop the decision
             return dict(UNREADABLE)  # type: ignore[return-value]
@@ -314,67 +344,81 @@ class ProvenanceLedger:
         return list(map(self._digest, tokens))
 
     def _keep(self, source: _Source, private: bool, digests: list[int]) -> None:
-        """Remember tokens, and tell of them."""
+        """Remember tokens, and report them."""
         self._remember(source, private, digests)
-        if self._tell is not None:
-            for at in range(0, len(digests), _TOLD_AT_ONCE):
-                self._tell(
-                    "kept", source[0], source[1].value, private, digests[at : at + _TOLD_AT_ONCE]
-                )
+        if self._tell is None:
+            return
+        tool_id, trust, _ = source
+        for start in range(0, len(digests), _TOLD_AT_ONCE):
+            part = digests[start : start + _TOLD_AT_ONCE]
+            self._tell("kept", tool_id, trust.value, private, part)
 
     def _read(self, complete: bool) -> None:
         """Note whether all of something was read."""
-        if not complete and self._complete and self._tell is not None:
+        if complete:
+            return
+        if self._complete and self._tell is not None:
             self._tell("unread")
-        self._complete &= complete
+        self._complete = False
 
     def _remember(self, source: _Source, private: bool, digests: Collection[int]) -> None:
-        """Add tokens to a memory; whether something had to be forgotten for it is
-        remembered, too.
-        """
-        memory, limit, bit = self._tools, self._max_tokens, 1
-        if source[1] in (Trust.USER, Trust.UNKNOWN):
-            memory, limit = (self._user if source == _USERS else self._given), self._max_user_tokens
-        elif digests:
-            bit = self._bit(source, private)
+        """Add tokens to a memory; that something had to be forgotten for it is remembered, too."""
+        trust = source[1]
+        limit = self._max_user_tokens
+        bit = 1
+        if source == _USERS:
+            memory = self._user
+        elif trust in (Trust.USER, Trust.UNKNOWN):
+            memory = self._given
+        else:
+            memory = self._tools
+            limit = self._max_tokens
+            if digests:
+                bit = self._bit(source, private)
         for digest in digests:
-            if (known := memory.get(digest)) is None:
-                memory[digest] = bit
-            elif not known & bit:
+            known = memory.get(digest, 0)
+            if not known & bit:
                 memory[digest] = known | bit
         excess = len(memory) - limit
-        if excess > 0:
-            for digest in list(islice(memory, excess)):
-                del memory[digest]
-            self._complete &= memory is self._given
+        if excess <= 0:
+            return
+        for digest in list(islice(memory, excess)):
+            del memory[digest]
+        if memory is not self._given:
+            self._complete = False
 
     def _note_given(self, tokens: Iterable[str]) -> None:
         """Remember the arguments of a call for which nobody has vouched: a tool that repeats them
         does not, either.
         """
-        self._keep(
-            _GIVEN,
-            False,
-            self._digests(one for one in tokens if self._level(self._mask(one)) >= _FREE),
-        )
+        free = [token for token in tokens if self._level(self._mask(token)) >= _FREE]
+        self._keep(_GIVEN, False, self._digests(free))
 
-    def _bit(self, key: _Source, private: bool) -> int:
-        if key not in self._bits:
+    def _bit(self, source: _Source, private: bool) -> int:
+        """Return the bit of a source; from a number on, sources share one."""
+        if source not in self._bits:
+            tool_id, trust, _ = source
             known = len(self._sources)
-            if known >= _MAX_LABELED:
-                key = (key[0] if known < _MAX_SOURCES else _OTHER_TOOLS, key[1], "")
-            if key not in self._bits:
-                self._sources.append(key)
-                # Bit 0 is the user's.
-                self._bits[key] = 1 << len(self._sources)
-                self._masks[_LEVELS.index(key[1])] |= self._bits[key]
-                name = key[0] if key[0] == _OTHER_TOOLS else f"tool:{key[0]}"
-                self._bits_of_tools[name] = self._bits_of_tools.get(name, 0) | self._bits[key]
-                if key[2]:
-                    self._labelled |= self._bits[key]
-                if private:
-                    self._private |= self._bits[key]
-        return self._bits[key]
+            if known >= _MAX_SOURCES:
+                source = (_OTHER_TOOLS, trust, "")
+            elif known >= _MAX_LABELED:
+                source = (tool_id, trust, "")
+        if source not in self._bits:
+            self._add_source(source, private)
+        return self._bits[source]
+
+    def _add_source(self, source: _Source, private: bool) -> None:
+        tool_id, trust, label = source
+        self._sources.append(source)
+        bit = 1 << len(self._sources)  # bit 0 is the user's
+        self._bits[source] = bit
+        self._masks[_LEVELS.index(trust)] |= bit
+        name = tool_id if tool_id == _OTHER_TOOLS else f"tool:{tool_id}"
+        self._bits_of_tools[name] = self._bits_of_tools.get(name, 0) | bit
+        if label:
+            self._labelled |= bit
+        if private:
+            self._private |= bit
 
     def _mask(self, token: str, exact: Mapping[str, list[str]] | None = None) -> int:
         """Return the sources of a token: of free text those of the folded token, all others of its
@@ -384,38 +428,47 @@ class ProvenanceLedger:
         known = self._user.get(digest, 0) | self._tools.get(digest, 0)
         if exact is None:
             return known
+        # a token accuses in any spelling, and vouches only where all exact forms of it do
+        accusing = known
+        vouching = 0
         masks = [self._mask(form) for form in exact.get(token, ())]
+        if masks:
+            accusing |= reduce(or_, masks)
+            vouching = reduce(and_, masks)
         free = self._masks[_FREE]
-        vouching = reduce(and_, masks) if masks else 0
-        return (known | reduce(or_, masks, 0)) & free | vouching & ~free
+        return accusing & free | vouching & ~free
 
     def _seen_whole(self, mask: int, role: ArgumentRole) -> ProvenanceFact:
-        if (fact := self._plain.get((mask, role))) is None:
-            if len(self._plain) > _MAX_SOURCES:
-                self._plain.clear()
-            judged = _Judged(
-                unknown=False, masks=[mask], private=0 if mask & 1 else mask & self._private
-            )
-            fact = self._plain[mask, role] = self._fact(judged, role, True)
+        known = self._plain.get((mask, role))
+        if known is not None:
+            return known
+        if len(self._plain) > _MAX_SOURCES:
+            self._plain.clear()
+        by_user = mask & 1
+        private = 0 if by_user else mask & self._private
+        judged = _Judged(unknown=False, masks=[mask], private=private)
+        fact = self._fact(judged, role, True)
+        self._plain[mask, role] = fact
         return fact
 
     def _fact(self, judged: _Judged, role: ArgumentRole, readable: bool) -> ProvenanceFact:
         union = reduce(or_, judged.masks, 0)
-        certain = readable and ((self._complete and not self.behind) or not judged.unknown)
+        knows_all = self._complete and not self.behind
+        certain = readable and (knows_all or not judged.unknown)
         nowhere = certain and not (union or judged.joined or judged.made_up_id)
-        if nowhere and (known := self._plain.get((0, role))) is not None:
-            return known
-        levels = set(map(self._level, judged.masks))
-        untrusted = judged.joined or _FREE in levels
-        level = (
-            _FREE if untrusted else _NOWHERE if judged.unknown else max(levels, default=_NOWHERE)
-        )
-        sources = ([_USER] if union & 1 else []) + self._tools_of(union)
+        if nowhere:
+            known = self._plain.get((0, role))
+            if known is not None:
+                return known
+        level = self._worst_level(judged)
+        sources = self._tools_of(union)
+        if union & 1:
+            sources.insert(0, _USER)
         if judged.unknown or not sources:
             sources.append(_UNKNOWN)
         fact: ProvenanceFact = {
             "sources": sources,
-            "untrusted": untrusted,
+            "untrusted": level == _FREE,
             "certain": certain,
             "trust": _LEVELS[level],
             "role": str(role),
@@ -430,24 +483,38 @@ class ProvenanceLedger:
             self._plain[0, role] = fact
         return fact
 
+    def _worst_level(self, judged: _Judged) -> int:
+        """Return the level of the least trusted part of a value; free text is worse than nothing."""
+        levels = set(map(self._level, judged.masks))
+        if judged.joined or _FREE in levels:
+            return _FREE
+        if judged.unknown or not levels:
+            return _NOWHERE
+        return max(levels)
+
     def _tools_of(self, mask: int) -> list[str]:
         """Return the names of the tools of a mask."""
-        return [name for name, bits in self._bits_of_tools.items() if mask & bits] if mask else []
+        if not mask:
+            return []
+        return [name for name, bits in self._bits_of_tools.items() if mask & bits]
 
     def _labels_of(self, mask: int) -> list[str]:
         """Return the first labels of a mask."""
         labels: list[str] = []
         mask &= self._labelled
         while mask and len(labels) < _SHOWN:
-            labels.append(self._sources[(mask & -mask).bit_length() - 2][2])
-            mask &= mask - 1
+            lowest = mask & -mask
+            source = self._sources[lowest.bit_length() - 2]  # bit 0 is the user's
+            labels.append(source[2])
+            mask -= lowest
         return labels
 
     def _level(self, mask: int) -> int:
-        if not mask:
-            return _NOWHERE
-        masks = self._masks
-        return 0 if mask & 1 else next(level for level in range(1, _NOWHERE) if mask & masks[level])
+        """Return the level of the most trusted of some sources."""
+        for level in range(_NOWHERE):
+            if mask & self._masks[level]:
+                return level
+        return _NOWHERE
 
     def _judge(
         self,
@@ -460,45 +527,64 @@ class ProvenanceLedger:
         if not text.strip():
             return
         tokens = tokens_of(text)
-        judged.exact = None if text == tokens.whole and text.isascii() else exact_tokens_of(text)
-        whole = tokens.whole or ""
+        judged.exact = None
+        if text != tokens.whole or not text.isascii():
+            judged.exact = exact_tokens_of(text)
         if kinds and not tokens.strong:
-            # another field that happens to hold the same number says nothing about an id
-            mask = self._mask(whole, judged.exact) if whole else 0
-            typed = next(filter(None, (self._mask(f"{kind}\0{whole}") for kind in kinds)), 0)
-            masks = [typed | mask & (1 | self._masks[_FREE])]
-            judged.made_up_id |= whole.isdecimal() and len(whole) <= _SHORT_ID and not mask & 1
+            masks = [self._mask_of_id(tokens.whole or "", kinds, judged)]
         else:
             masks = self._masks_of(tokens, judged)
         if role is ArgumentRole.TARGET and self._user and any(masks):
             masks = self._without_other_senses(text, tokens, masks, argument)
         if 0 in masks:
-            for form in decoded(tokens.given):
-                masks += [
-                    mask for mask in self._masks_of(tokens_of(form)) if self._level(mask) == _FREE
-                ]
+            masks += self._free_masks_of_encoded(tokens)
             # what has a form of its own, such as an address, is asked about where it is unknown; a
             # word would run
             if not tokens.strong and role is not ArgumentRole.CONTENT:
-                judged.joined |= self._is_joined(_NOT_ALNUM.sub("", whole))
-        judged.unknown |= 0 in masks or not tokens.complete
+                letters = _NOT_ALNUM.sub("", tokens.whole or "")
+                judged.joined = judged.joined or self._is_joined(letters)
+            judged.unknown = True
+        if not tokens.complete:
+            judged.unknown = True
         judged.masks += masks
+
+    def _mask_of_id(self, text: str, kinds: tuple[str, ...], judged: _Judged) -> int:
+        """Return the sources of an id among those of its kinds.
+
+        Another field that happens to hold the same number says nothing about an id.
+        """
+        mask = self._mask(text, judged.exact) if text else 0
+        if text.isdecimal() and len(text) <= _SHORT_ID and not mask & 1:
+            judged.made_up_id = True
+        by_user_or_free = mask & (1 | self._masks[_FREE])
+        for kind in kinds:
+            typed = self._mask(f"{kind}\0{text}")
+            if typed:
+                return typed | by_user_or_free
+        return by_user_or_free
+
+    def _free_masks_of_encoded(self, tokens: Tokens) -> list[int]:
+        """Return the sources of what a text holds in an encoding, where it is free text's."""
+        found: list[int] = []
+        for form in decoded(tokens.given):
+            for mask in self._masks_of(tokens_of(form)):
+                if self._level(mask) == _FREE:
+                    found.append(mask)
+        return found
 
     def _without_other_senses(
         self, text: str, tokens: Tokens, masks: list[int], argument: _Argument
     ) -> list[int]:
-        """Take away what vouches for a number or a plain word that was said of something else.
+        """Take away what vouches for a number or a plain word that was written of something else.
 
         What the user names as such a thing is the user's; what a record has and free text claims,
         is free text's.
         """
         from agenttool_otel.facts.mentions import (
-            ANY_KIND,
             is_number,
             is_weak_number,
             nouns_of,
             otherwise,
-            typed,
             vouching_tokens,
         )
 
@@ -506,17 +592,25 @@ class ProvenanceLedger:
         ways = vouching_tokens(text, nouns)
         if ways is None:
             return masks
-        if any(all(self._mask(token) & 1 for token in way) for way in ways):
-            return [mask | 1 for mask in masks]  # said in so many words
+        for way in ways:
+            if all(self._mask(token) & 1 for token in way):
+                return [mask | 1 for mask in masks]  # in so many words
         number = text.strip() if is_number(text) else ""
+        not_users = [mask & ~1 for mask in masks]
         if number and not is_weak_number(text):
-            return [mask & ~1 for mask in masks] if self._mask(otherwise(number)) & 1 else masks
-        masks = [mask & ~1 for mask in masks]
-        claimed = number and reduce(
-            or_, (self._mask(typed(noun, number)) for noun in (ANY_KIND, *nouns))
-        )
+            # "invoice 4711234" vouches for no account of that number
+            return not_users if self._mask(otherwise(number)) & 1 else masks
         free = self._masks[_FREE]
-        return [mask & free or mask for mask in masks] if claimed and claimed & free else masks
+        if number and self._is_claimed(number, nouns):
+            return [mask & free or mask for mask in not_users]
+        return not_users
+
+    def _is_claimed(self, number: str, nouns: tuple[str, ...]) -> bool:
+        """Return whether free text says that a number is a thing of such a kind: "share file 3"."""
+        from agenttool_otel.facts.mentions import ANY_KIND, typed
+
+        free = self._masks[_FREE]
+        return any(self._mask(typed(noun, number)) & free for noun in (ANY_KIND, *nouns))
 
     def _masks_of(self, tokens: Tokens, judged: _Judged | None = None) -> list[int]:
         exact = judged.exact if judged is not None else None
@@ -536,16 +630,24 @@ class ProvenanceLedger:
         """
         exact = judged.exact if judged is not None else None
         own = self._mask(token, exact)
-        mask = own or next(filter(None, (self._mask(part, exact) for part in strong.parts)), 0)
-        if judged is not None and not own & 1:
+        mask = own
+        for part in strong.parts:
+            mask = mask or self._mask(part, exact)
+        if judged is None:
+            return mask
+        if not own & 1:
             judged.private |= (own | self._mask(_PRIVATE + token)) & self._private
-        if judged is not None and strong.link and self._level(mask) == _FREE:
+        if strong.link and self._level(mask) == _FREE:
             judged.link = True
-            seen = own or (
-                "?" not in strong.tail and self._mask(strong.parts[0]) if strong.parts else own
-            )
-            judged.extended |= bool(strong.tail) and not seen
+            if strong.tail and not self._is_link_seen(own, strong):
+                judged.extended = True
         return mask
+
+    def _is_link_seen(self, own: int, strong: Strong) -> bool:
+        """Return whether a link, or the same without its query's end, was seen as it is."""
+        if own or not strong.parts:
+            return bool(own)
+        return "?" not in strong.tail and bool(self._mask(strong.parts[0]))
 
     def _common_mask(self, words: set[str], exact: Mapping[str, list[str]] | None) -> int:
         """Return the sources that mentioned every word."""
@@ -562,20 +664,20 @@ class ProvenanceLedger:
         """
         if len(text) > _MAX_JOINED:
             return False
-        user, tools, whole, vouched = (
-            self._user,
-            self._tools,
-            self._digest(text),
-            sum(self._masks[:_FREE]),
-        )
+        whole = self._digest(text)
+        vouched = sum(self._masks[:_FREE])
         # where the rest can be put together from, and whether such a piece is in it
         from_here = {len(text): False}
         for start in reversed(range(len(text))):
             for end, needed in list(from_here.items()):
                 piece = self._digest(text[start:end])
-                if (piece in tools or piece in user) and piece != whole:
-                    free = piece not in user and not tools[piece] & vouched
-                    from_here[start] = from_here.get(start, False) or needed or free
+                if piece == whole:
+                    continue
+                by_user = piece in self._user
+                if not by_user and piece not in self._tools:
+                    continue
+                free = not by_user and not self._tools[piece] & vouched
+                from_here[start] = from_here.get(start, False) or needed or free
         return from_here.get(0, False)
 
 
@@ -617,9 +719,23 @@ UNREADABLE: Final[ProvenanceFact] = {
 """The fact about a value that could not be judged."""
 
 
+def _digester(key: bytes) -> Callable[[str], int]:
+    """Return the function whose result is the only form in which a token is kept."""
+    # Python's own digests of text are keyed, unless the key was stated
+    random = os.environ.get("PYTHONHASHSEED", "random") == "random"
+    if not key and random and sys.flags.hash_randomization:
+        return hash
+    return partial(_keyed, key or secrets.token_bytes(32))
+
+
 def _keyed(key: bytes, token: str) -> int:
     data = token.encode("utf-8", "surrogatepass")
-    return int.from_bytes(hashlib.blake2b(data, digest_size=7, key=key, person=b"ledger").digest())
+    digest = hashlib.blake2b(data, digest_size=7, key=key, person=b"ledger").digest()
+    return int.from_bytes(digest)
+
+
+def _is_place(value: Any) -> bool:
+    return isinstance(value, str) and _PLACE.fullmatch(value) is not None
 
 
 def _exact(text: str) -> set[str]:
@@ -627,7 +743,7 @@ def _exact(text: str) -> set[str]:
     return {form for forms in exact_tokens_of(text).values() for form in forms}
 
 
-def _typed_id(kind: str, text: str, trust: Trust) -> tuple[str, str]:
+def _typed_id(kind: str, text: str) -> tuple[str, str]:
     """Return the token of an id within its kind, and of the id alone."""
     word = normalize_text(text)
     return f"{kind}\0{word}", word
@@ -647,9 +763,13 @@ def _marks_of(texts: Iterable[str]) -> set[str]:
     marks: set[str] = set()
     for text in texts:
         tokens = tokens_of(text)
-        folded = {*tokens.lines, *tokens.strong, *filter(None, [tokens.whole])}
         exact = exact_tokens_of(text)
-        marks |= folded | {form for token in folded for form in exact.get(token, ())}
+        folded = tokens.lines.union(tokens.strong)
+        if tokens.whole is not None:
+            folded.add(tokens.whole)
+        marks |= folded
+        for token in folded:
+            marks.update(exact.get(token, ()))
     return marks
 
 
@@ -663,24 +783,34 @@ def _of_output(level: Trust, texts: list[str], *, claims: bool) -> tuple[set[str
     text = "\n".join(dict.fromkeys(texts))
     if level is not Trust.FREE_TEXT:
         found = _exact(text)
-        found.update(
-            exact_form(" ".join(one.split()))
-            for one in texts
-            if "\n" in one and len(one) <= _MAX_WHOLE
-        )
+        for several in _short_with_lines(texts):
+            found.add(exact_form(" ".join(several.split())))
         return found, len(text) <= MAX_TEXT_CHARS
     tokens = tokens_of(text)
+    found = tokens.all()
     forms = decoded(tokens.given)
-    found = tokens.all().union(tokens_of("\n".join(forms)).all() if forms else ())
+    if forms:
+        found |= tokens_of("\n".join(forms)).all()
     if not text.isascii() or "xn--" in text:
-        hosts = [
-            word for word in text.split() if "." in word and ("xn--" in word or not word.isascii())
-        ]
-        found |= _exact(" ".join(hosts))
+        found |= _exact(" ".join(_foreign_hosts(text)))
     if claims and any(map(str.isdecimal, found)):
         from agenttool_otel.facts.mentions import tokens_of_claims
 
         found.update(tokens_of_claims(text))
-    short = (text for text in [*texts, *forms] if "\n" in text and len(text) <= _MAX_WHOLE)
-    found.update(" ".join(normalize_text(text).split()) for text in short)
+    for several in _short_with_lines([*texts, *forms]):
+        found.add(" ".join(normalize_text(several).split()))
     return found, tokens.complete
+
+
+def _short_with_lines(texts: Iterable[str]) -> Iterator[str]:
+    """Return the texts that are recognised as a whole though they have several lines."""
+    for text in texts:
+        if "\n" in text and len(text) <= _MAX_WHOLE:
+            yield text
+
+
+def _foreign_hosts(text: str) -> Iterator[str]:
+    """Return the words that may be hosts with other letters than ASCII's."""
+    for word in text.split():
+        if "." in word and ("xn--" in word or not word.isascii()):
+            yield word

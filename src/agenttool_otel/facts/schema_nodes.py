@@ -76,7 +76,9 @@ class Effects(NamedTuple):
     def kind(self, name: str) -> FactKind | None:
         """Return what an argument's name says that it is."""
         kind = kind_of_name(name, sql=self.sql)
-        return None if kind is FactKind.PATH and not self.file_access else kind
+        if kind is FactKind.PATH and not self.file_access:
+            return None
+        return kind
 
     def places(self, name: str) -> bool:
         """Return whether an argument is named like a path that the tool can't open by itself."""
@@ -85,7 +87,9 @@ class Effects(NamedTuple):
     @property
     def files(self) -> bool:
         """Whether the tool touches files."""
-        return self.tool_kind == ToolKind.FILE_OPERATION or not _FILES.isdisjoint(self.access_kinds)
+        if self.tool_kind == ToolKind.FILE_OPERATION:
+            return True
+        return not _FILES.isdisjoint(self.access_kinds)
 
     @property
     def network(self) -> bool:
@@ -99,9 +103,9 @@ class Effects(NamedTuple):
         Only what is known to read is not among them: a tool that states nothing, or no effects, may
         do anything.
         """
-        return not self.read_only or any(
-            effect != WriteEffect.NONE for effect in self.write_effects
-        )
+        if not self.read_only:
+            return True
+        return any(effect != WriteEffect.NONE for effect in self.write_effects)
 
 
 FREE: Final = Node(free=True)
@@ -110,17 +114,12 @@ FREE: Final = Node(free=True)
 
 def is_nullable(schema: Mapping[str, Any]) -> bool:
     """Return whether a schema takes ``null``, or has it as its default."""
-    types = schema.get("type")
-    if (
-        types == "null"
-        or (isinstance(types, list) and "null" in types)
-        or schema.get("default", ABSENT) is None
-    ):
+    if "null" in types_of(schema) or schema.get("default", ABSENT) is None:
         return True
-    variants = [*_list(schema.get("anyOf")), *_list(schema.get("oneOf"))]
-    return any(
-        isinstance(variant, Mapping) and variant.get("type") == "null" for variant in variants
-    )
+    for variant in [*_list(schema.get("anyOf")), *_list(schema.get("oneOf"))]:
+        if isinstance(variant, Mapping) and variant.get("type") == "null":
+            return True
+    return False
 
 
 def _list(value: Any) -> list[Any]:
@@ -162,9 +161,8 @@ def compile_schema(schema: Mapping[str, Any], effects: Effects) -> Node:
 def accepts(node: Node, value: Any) -> bool:
     """Return whether a value is of a type that a node takes."""
     if not node.types:
-        return not node.variants or any(
-            accepts(variant, value) for variant in node.variants if variant is not node
-        )
+        others = [variant for variant in node.variants if variant is not node]
+        return not node.variants or any(accepts(variant, value) for variant in others)
     if value is None:
         return "null" in node.types
     if isinstance(value, Mapping):
@@ -205,13 +203,7 @@ class _Compiler:
         node.nullable = is_nullable(schema)
         node.types = frozenset(types_of(schema))
         node.default = schema.get("default", ABSENT)
-        if (target := resolved(self._schema, schema.get("$ref"))) is not None:
-            node.variants.append(self.node(target, name))
-        for keyword in ("anyOf", "oneOf", "allOf"):
-            node.variants += [self.node(variant, name) for variant in _list(schema.get(keyword))]
-        for keyword in ("then", "else"):
-            if keyword in schema:
-                node.variants.append(self.node(schema[keyword], name))
+        self._add_variants(node, schema, name)
         node.kind = self._kind(schema, name)
         node.access = self._effects.access(name)
         if node.kind is not None:
@@ -219,37 +211,60 @@ class _Compiler:
             return
         node.placed = self._effects.places(name)
         node.probe = node.placed or self._probes(schema, name)
-        properties = schema.get("properties")
-        for key, child in (properties if isinstance(properties, Mapping) else {}).items():
-            node.properties[str(key)] = self.node(child, str(key))
+        self._add_elements(node, schema, name)
+        self._add_members(node, schema, name)
+
+    def _add_variants(self, node: Node, schema: Mapping[str, Any], name: str) -> None:
+        target = resolved(self._schema, schema.get("$ref"))
+        if target is not None:
+            node.variants.append(self.node(target, name))
+        for keyword in ("anyOf", "oneOf", "allOf"):
+            for variant in _list(schema.get(keyword)):
+                node.variants.append(self.node(variant, name))
+        for keyword in ("then", "else"):
+            if keyword in schema:
+                node.variants.append(self.node(schema[keyword], name))
+
+    def _add_elements(self, node: Node, schema: Mapping[str, Any], name: str) -> None:
         items = schema.get("items")
-        if isinstance(items, list):
+        if isinstance(items, list):  # before draft 2020-12, a list has one schema for each element
             node.prefix = [self.node(item, name) for item in items]
         elif items is not None and items is not False:
             node.items = self.node(items, name)
-        node.prefix += [self.node(item, name) for item in _list(schema.get("prefixItems"))]
+        for item in _list(schema.get("prefixItems")):
+            node.prefix.append(self.node(item, name))
+
+    def _add_members(self, node: Node, schema: Mapping[str, Any], name: str) -> None:
+        properties = schema.get("properties")
+        if isinstance(properties, Mapping):
+            for key, child in properties.items():
+                node.properties[str(key)] = self.node(child, str(key))
         others = schema.get("additionalProperties")
         if isinstance(others, Mapping):
             node.others = self.node(others, name)
         patterns = schema.get("patternProperties")
         if isinstance(patterns, Mapping):
-            node.variants += [Node(others=self.node(child, name)) for child in patterns.values()]
+            for child in patterns.values():
+                node.variants.append(Node(others=self.node(child, name)))
         node.free = _is_free(schema, others)
 
     def _kind(self, schema: Mapping[str, Any], name: str) -> FactKind | None:
-        if (found := kind_of_format(schema)) is not None:
+        found = kind_of_format(schema)
+        if found is not None:
             return found
-        return (
-            self._effects.kind(name)
-            if name and not is_content(schema) and _may_be_text(schema)
-            else None
-        )
+        if not name or is_content(schema) or not _may_be_text(schema):
+            return None
+        return self._effects.kind(name)
 
     def _probes(self, schema: Mapping[str, Any], name: str) -> bool:
-        # A closed set was written by the developer; content is looked through by nobody here.
-        closed = "enum" in schema or "const" in schema or is_content(schema) or names_content(name)
-        reaches = self._effects.files or self._effects.network
-        return reaches and not closed and bool(name) and _may_be_text(schema)
+        """Return whether texts here are looked at when the tool is called."""
+        if not (self._effects.files or self._effects.network):
+            return False
+        if "enum" in schema or "const" in schema:
+            return False  # a closed set was written by the developer
+        if is_content(schema) or names_content(name):
+            return False  # content is looked through by nobody here
+        return bool(name) and _may_be_text(schema)
 
 
 def types_of(schema: Mapping[str, Any]) -> set[str]:
@@ -257,19 +272,16 @@ def types_of(schema: Mapping[str, Any]) -> set[str]:
     types = schema.get("type")
     if isinstance(types, str):
         return {types}
-    return (
-        {entry for entry in types if isinstance(entry, str)} if isinstance(types, list) else set()
-    )
+    return {entry for entry in _list(types) if isinstance(entry, str)}
 
 
 def _may_be_text(schema: Mapping[str, Any]) -> bool:
     """Return whether a value of this very schema can be text or a list of texts; its variants are
     looked at apart.
     """
-    if not (types := types_of(schema)):
-        return not any(
-            key in schema for key in ("$ref", "anyOf", "oneOf", "allOf", "properties", "const")
-        )
+    types = types_of(schema)
+    if not types:
+        return _COMPOUND.isdisjoint(schema)
     if "string" in types:
         return True
     items = schema.get("items", True)
@@ -278,15 +290,19 @@ def _may_be_text(schema: Mapping[str, Any]) -> bool:
     return not isinstance(items, Mapping) or _may_be_text(items)
 
 
+_REFERRING: Final = frozenset({"$ref", "anyOf", "oneOf", "allOf"})
+_COMPOUND: Final = _REFERRING | {"properties", "const"}
+"""Keywords of a schema without a type whose values are described elsewhere, or are no text."""
+
+
 def _is_free(schema: Mapping[str, Any], others: Any) -> bool:
-    """Return whether keys of any name may come that the schema says nothing about."""
-    types = types_of(schema)
+    """Return whether keys of any name may come of which the schema states nothing."""
     if others is True:
         return True
+    types = types_of(schema)
     if types == {"array"} and schema.get("items") in (None, True, {}):
         return "prefixItems" not in schema
-    if "object" not in types and (
-        types or any(key in schema for key in ("$ref", "anyOf", "oneOf", "allOf", "enum"))
-    ):
+    described_elsewhere = "enum" in schema or not _REFERRING.isdisjoint(schema)
+    if "object" not in types and (types or described_elsewhere):
         return False
     return "properties" not in schema and others is None and "patternProperties" not in schema

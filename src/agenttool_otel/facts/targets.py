@@ -28,12 +28,17 @@ _IBAN: Final = re.compile(r"[a-z]{2}\d{2}[0-9a-z]{10,30}")
 
 
 def target_digests(
-    tool_id: str, arguments: Mapping[str, Any], key: bytes = _KEY
+    tool_id: str,
+    arguments: Mapping[str, Any],
+    key: bytes = _KEY,
 ) -> Iterator[tuple[str, bytes]]:
     """Return the JSON pointer and the digest of each value that may be a target; bounded, and never
     raises.
 
-    Without a tool's id the same argument of any tool counts.
+    Args:
+        tool_id: the tool; without its id the same argument of any tool counts.
+        arguments: the arguments of a call.
+        key: of the digests; the process's own where it is not given.
     """
     stack: list[tuple[str, str, Any]] = [("", "", arguments)]
     steps = 0
@@ -41,20 +46,30 @@ def target_digests(
         steps += 1
         pointer, name, value = stack.pop()
         if isinstance(value, Mapping):
-            stack += [
-                (f"{pointer}/{escape_token(str(key))}", str(key), child)
-                for key, child in value.items()
-            ]
+            for member, child in value.items():
+                place = f"{pointer}/{escape_token(str(member))}"
+                stack.append((place, str(member), child))
         elif isinstance(value, list | tuple):
-            stack += [(f"{pointer}/{index}", name, child) for index, child in enumerate(value)]
+            for index, child in enumerate(value):
+                stack.append((f"{pointer}/{index}", name, child))
         elif isinstance(value, str | int | float) and not isinstance(value, bool):
-            text = " ".join(normalize_text(str(value)[: _MAX_CHARS + 1]).split())
-            if 0 < len(text) <= _MAX_CHARS:
-                joined = text.replace(" ", "")
-                alone = _ADDRESS.fullmatch(text) or _IBAN.fullmatch(joined)
-                token = f"\0{joined}" if alone else f"{tool_id}\0{name}\0{text}"
-                data = token.encode("utf-8", "surrogatepass")
-                yield (
-                    pointer,
-                    hashlib.blake2b(data, digest_size=12, key=key, person=b"target").digest(),
-                )
+            token = _token(tool_id, name, str(value))
+            if token is not None:
+                yield pointer, _digest(token, key)
+
+
+def _token(tool_id: str, name: str, value: str) -> str | None:
+    """Return what a value is compared by, ``None`` for what reaches nobody."""
+    text = " ".join(normalize_text(value[: _MAX_CHARS + 1]).split())
+    if not text or len(text) > _MAX_CHARS:
+        return None
+    # DE89 3704 0044 0532 0130 00
+    joined = text.replace(" ", "")
+    if _ADDRESS.fullmatch(text) or _IBAN.fullmatch(joined):
+        return f"\0{joined}"
+    return f"{tool_id}\0{name}\0{text}"
+
+
+def _digest(token: str, key: bytes) -> bytes:
+    data = token.encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(data, digest_size=12, key=key, person=b"target").digest()

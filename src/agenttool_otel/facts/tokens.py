@@ -14,7 +14,7 @@ import pathlib
 import re
 import unicodedata
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import filterfalse
 from typing import Any, Final, NamedTuple
@@ -93,9 +93,9 @@ class Tokens:
         found = self.words | self.lines
         if self.whole is not None:
             found.add(self.whole)
-        found.update(
-            self.strong, *(strong.parts for strong in self.strong.values() if strong.parts)
-        )
+        found.update(self.strong)
+        for strong in self.strong.values():
+            found.update(strong.parts)
         return found
 
 
@@ -103,8 +103,10 @@ def normalize_text(text: str) -> str:
     """Return a text without case, invisible characters, compatibility forms and repeated
     white space.
     """
-    if not text.isascii():  # nothing composes with a line's end
-        text = "\n".join(line if line.isascii() else _composed(line) for line in text.split("\n"))
+    if not text.isascii():
+        # nothing composes with a line's end, and most lines are ASCII
+        lines = text.split("\n")
+        text = "\n".join(line if line.isascii() else _composed(line) for line in lines)
     return text.casefold()
 
 
@@ -122,9 +124,14 @@ def lower_exactly(text: str) -> str:
 
 
 def _lower_match(match: re.Match[str]) -> str:
-    return "".join(
-        low if (low := char.lower()) == char or low.upper() == char else char for char in match[0]
-    )
+    return "".join(map(_lower_character, match[0]))
+
+
+def _lower_character(char: str) -> str:
+    low = char.lower()
+    if low == char or low.upper() == char:
+        return low
+    return char  # ß, whose capitals are those of ss
 
 
 _NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]+")
@@ -172,9 +179,13 @@ def exact_tokens_of(text: str) -> dict[str, list[str]]:
         found.setdefault(normalize_text(token), []).append(exact_form(token, link=strong.link))
         for part in strong.parts:
             found.setdefault(normalize_text(part), []).append(exact_form(part, link=True))
-    for token in (*tokens.words, *tokens.lines, *filter(None, [tokens.whole])):
+    plain = [*tokens.words, *tokens.lines]
+    if tokens.whole is not None:
+        plain.append(tokens.whole)
+    for token in plain:
         form = exact_form(token) if _is_cased(token) else lower_exactly(token)
-        found.setdefault(" ".join(normalize_text(token).split()), []).append(form)
+        folded = " ".join(normalize_text(token).split())
+        found.setdefault(folded, []).append(form)
     return found
 
 
@@ -182,9 +193,9 @@ def _is_cased(token: str) -> bool:
     """Return whether a token may mean something else in another case: an address, a path, an id."""
     if _PLACE.search(token):
         return True
-    return (
-        " " not in token and _DIGIT.search(token) is not None and _LETTER.search(token) is not None
-    )
+    if " " in token:
+        return False
+    return _DIGIT.search(token) is not None and _LETTER.search(token) is not None
 
 
 _PLACE: Final = re.compile(r"[@/\\.]")
@@ -196,49 +207,74 @@ def _as_it_is(text: str) -> str:
 
 def tokens_of(text: str, *, fold: Callable[[str], str] = normalize_text) -> Tokens:
     """Return the tokens of a text, folded unless ``fold`` is another; never raises."""
-    complete = len(text) <= MAX_TEXT_CHARS
     given = text[:MAX_TEXT_CHARS]
-    text = fold(given)
-    lines: set[str] = set()
-    if "\n" in text or "\r" in text:
-        for line in text.splitlines():
-            if len(line) <= 2 * _MAX_LINE:
-                short = (
-                    line.strip(" ")
-                    if line.isprintable() and "  " not in line
-                    else " ".join(line.split())
-                )
-                if 0 < len(short) <= _MAX_LINE:
-                    lines.add(short)
-    whole = " ".join(text.split()) if len(text) <= 4 * _MAX_LINE else None
-    words = set(
-        text.encode("utf-8", "surrogatepass")
-        .translate(_CUTS)
-        .decode("utf-8", "surrogatepass")
-        .split()
-    )
+    folded = fold(given)
+    words = set(_chunks_of(folded))
     others = list(filterfalse(str.isalpha, words))
     words.difference_update(others)
-    found = Tokens(whole or None, lines, {}, words, complete, given)
+    whole = None
+    if len(folded) <= 4 * _MAX_LINE:
+        whole = " ".join(folded.split()) or None
+    found = Tokens(
+        whole=whole,
+        lines=_lines_of(folded),
+        strong={},
+        words=words,
+        complete=len(text) <= MAX_TEXT_CHARS,
+        given=given,
+    )
     for raw in others:
-        chunk = raw.lstrip(_LEFT).rstrip(_RIGHT)
-        if len(chunk) > _MAX_CHUNK:
-            found.complete = False
-            chunk = chunk[:_MAX_CHUNK]
-        if chunk.isalpha() or (len(chunk) < _MIN_ID and chunk.isalnum()):
-            words.add(chunk)
-        elif chunk:
-            _classify(chunk, found, fold)
+        _add_chunk(raw.lstrip(_LEFT).rstrip(_RIGHT), found, fold)
     if fold is not normalize_text:
-        text = text.translate(_ASCII_LOWER)  # of an account number
-    shape = text.encode("ascii", "replace").translate(_ZEROS)
-    for number in _NUMBERS.finditer(shape) if shape.count(b"0") >= _MIN_ID else ():
-        start, end = number.span()
-        if end - start > 5:
-            _add(found, _NOT_ALNUM.sub("", text[start:end]))
-        if (iban := _IBAN.match(text, start)) is not None:
-            _add(found, _NOT_ALNUM.sub("", text[start - 2 : iban.end(1)]))
+        folded = folded.translate(_ASCII_LOWER)  # of an account number
+    _add_numbers(folded, found)
     return found
+
+
+def _lines_of(text: str) -> set[str]:
+    """Return the lines of a text that are short enough to be recognised, if it has several."""
+    lines: set[str] = set()
+    if "\n" not in text and "\r" not in text:
+        return lines
+    for line in text.splitlines():
+        if len(line) > 2 * _MAX_LINE:
+            continue
+        if line.isprintable() and "  " not in line:
+            short = line.strip(" ")  # the same as below, and faster
+        else:
+            short = " ".join(line.split())
+        if 0 < len(short) <= _MAX_LINE:
+            lines.add(short)
+    return lines
+
+
+def _chunks_of(text: str) -> list[str]:
+    data = text.encode("utf-8", "surrogatepass").translate(_CUTS)
+    return data.decode("utf-8", "surrogatepass").split()
+
+
+def _add_chunk(chunk: str, found: Tokens, fold: Callable[[str], str]) -> None:
+    if len(chunk) > _MAX_CHUNK:
+        found.complete = False
+        chunk = chunk[:_MAX_CHUNK]
+    if chunk.isalpha() or (len(chunk) < _MIN_ID and chunk.isalnum()):
+        found.words.add(chunk)
+    elif chunk:
+        _classify(chunk, found, fold)
+
+
+def _add_numbers(text: str, found: Tokens) -> None:
+    """Add long numbers and account numbers, also those that are written in groups."""
+    shape = text.encode("ascii", "replace").translate(_ZEROS)
+    if shape.count(b"0") < _MIN_ID:
+        return
+    for number in _NUMBERS.finditer(shape):
+        start, end = number.span()
+        if end - start >= _MIN_ID:
+            _add(found, _NOT_ALNUM.sub("", text[start:end]))
+        iban = _IBAN.match(text, start)
+        if iban is not None:
+            _add(found, _NOT_ALNUM.sub("", text[start - 2 : iban.end(1)]))
 
 
 def _add(found: Tokens, token: str, strong: Strong = _PLAIN) -> None:
@@ -248,45 +284,59 @@ def _add(found: Tokens, token: str, strong: Strong = _PLAIN) -> None:
 
 def _classify(chunk: str, found: Tokens, fold: Callable[[str], str]) -> None:
     if "%" in chunk:
-        chunk = fold(unquote(chunk, errors="replace")).lstrip(_LEFT).rstrip(_RIGHT) or chunk
+        plain = fold(unquote(chunk, errors="replace")).lstrip(_LEFT).rstrip(_RIGHT)
+        chunk = plain or chunk
     if "://" in chunk:
         _link(chunk.partition("://")[2], found)
     elif "@" in chunk:
-        address = chunk.removeprefix("mailto:").partition("?")[0]
-        # The domain is recorded, but does not stand for the address: millions share one.
-        _add(found, address)
-        if domain := address.rpartition("@")[2].strip("."):
-            found.words.add(domain)
+        _address(chunk, found)
     elif "/" in chunk or "\\" in chunk:
-        path = chunk.replace("\\", "/").removeprefix("./").rstrip("/") or "/"
-        if _HOST.fullmatch(path.partition("/")[0]):
-            _link(path, found)
-        else:
-            _add(found, path)
-        found.words.add(path.rpartition("/")[2] or path)
+        _path(chunk.replace("\\", "/"), found)
     elif "." in chunk and _HOST.fullmatch(chunk):
-        _add(found, chunk.removeprefix("www."), _BARE if chunk.startswith("www.") else _PLAIN)
-    elif (
-        len(chunk) >= _MIN_ID
-        and _DIGIT.search(chunk)
-        and _LETTER.search(chunk)
-        and _ID.fullmatch(chunk)
-    ):
+        host = chunk.removeprefix("www.")
+        _add(found, host, _PLAIN if host == chunk else _BARE)
+    elif _is_id(chunk):
         _add(found, chunk)
     else:
         found.words.add(chunk)
         if ("=" in chunk or ":" in chunk) and not _CLOCK.fullmatch(chunk):
-            found.words.update(piece for piece in re.split("[=:]", chunk) if piece)
+            found.words.update(filter(None, re.split("[=:]", chunk)))
+
+
+def _is_id(chunk: str) -> bool:
+    """Return whether a chunk has digits and letters, as ``ord-4711a``."""
+    if len(chunk) < _MIN_ID or not _ID.fullmatch(chunk):
+        return False
+    return _DIGIT.search(chunk) is not None and _LETTER.search(chunk) is not None
+
+
+def _address(chunk: str, found: Tokens) -> None:
+    address = chunk.removeprefix("mailto:").partition("?")[0]
+    _add(found, address)
+    # The domain is recorded, but does not stand for the address: millions share one.
+    domain = address.rpartition("@")[2].strip(".")
+    if domain:
+        found.words.add(domain)
+
+
+def _path(chunk: str, found: Tokens) -> None:
+    path = chunk.removeprefix("./").rstrip("/") or "/"
+    if _HOST.fullmatch(path.partition("/")[0]):
+        _link(path, found)  # example.org/a
+    else:
+        _add(found, path)
+    found.words.add(path.rpartition("/")[2] or path)
 
 
 def _link(rest: str, found: Tokens) -> None:
     """Take a URL without its scheme, which is not what tells where it goes."""
-    rest = rest.partition("#")[0]
-    place, *behind = _TAIL.split(rest, maxsplit=1)
-    host, tail = place.rpartition("@")[2].removeprefix("www."), "".join(behind).rstrip("/")
-    bare = f"{host}{tail.partition('?')[0].rstrip('/')}"
-    parts = tuple(dict.fromkeys(part for part in (bare, host, _PORT.sub("", host)) if part))
-    _add(found, f"{host}{tail}", Strong(parts, link=True, tail=tail))
+    place, *behind = _TAIL.split(rest.partition("#")[0], maxsplit=1)
+    host = place.rpartition("@")[2].removeprefix("www.")
+    tail = "".join(behind).rstrip("/")
+    without_query = tail.partition("?")[0].rstrip("/")
+    parts = dict.fromkeys([f"{host}{without_query}", host, _PORT.sub("", host)])
+    parts.pop("", None)
+    _add(found, f"{host}{tail}", Strong(tuple(parts), link=True, tail=tail))
 
 
 def text_of(item: Any) -> str | None:
@@ -326,13 +376,22 @@ def texts_of(value: Any, *, keys: bool) -> tuple[list[str], bool]:
         text = item if type(item) is str else text_of(item)
         if text is not None:
             texts.append(text)
-        elif type(item) in (dict, list, tuple, set, frozenset):
-            if id(item) in seen:
-                continue
-            seen.add(id(item))
-            stack.extend(item.values() if type(item) is dict else item)
-            if keys and type(item) is dict:
-                stack.extend(item)
-        else:
-            complete = complete and (item is None or isinstance(item, bool))
+        elif type(item) in _CONTAINERS:
+            if id(item) not in seen:
+                seen.add(id(item))
+                stack.extend(_children(item, keys=keys))
+        elif item is not None and not isinstance(item, bool):
+            complete = False
     return texts, complete
+
+
+_CONTAINERS: Final = (dict, list, tuple, set, frozenset)
+
+
+def _children(item: Any, *, keys: bool) -> Iterator[Any]:
+    if type(item) is not dict:
+        yield from item
+        return
+    yield from item.values()
+    if keys:
+        yield from item

@@ -9,7 +9,6 @@ import pathlib
 import stat
 import unicodedata
 from functools import lru_cache
-from itertools import repeat
 from typing import Any, Final
 
 from agenttool_otel.readers.paths.content import holds_secret
@@ -48,12 +47,16 @@ never absolute here, so nothing is inside there.
 def real_root(root: str) -> str:
     """Return where a root really is, or what no path lies in."""
     # Not cached: a root that was swapped for a link must be seen at the very next call.
-    return (resolve([], start=root).path if root.startswith("/") else None) or _NOWHERE
+    if not root.startswith("/"):
+        return _NOWHERE
+    return resolve([], start=root).path or _NOWHERE
 
 
 def real_roots(env: Surroundings) -> tuple[str, ...]:
     """Return where the roots really are, in their order."""
-    return tuple(map(real_root, env.roots)) if env.real_roots is None else env.real_roots
+    if env.real_roots is not None:
+        return env.real_roots
+    return tuple(map(real_root, env.roots))
 
 
 @lru_cache(maxsize=256)
@@ -66,7 +69,9 @@ def within(path: str, root: str) -> bool:
     """Return whether a normalised absolute path is a normalised absolute directory or lies
     below it.
     """
-    return path == root or root == "/" or (path.startswith(root) and path[len(root)] == "/")
+    if path == root or root == "/":
+        return True
+    return path.startswith(root) and path[len(root)] == "/"
 
 
 def path_fact(
@@ -128,53 +133,93 @@ def _establish(value: Any, fact: PathFact, env: Surroundings) -> None:
     raw = text[:MAX_PATH_BYTES]
     fact["raw"] = raw if raw.isascii() else escape_surrogates(raw)
     read = read_path_text(text)
-    for member in ("parent_refs", "home", "variables", "encoded", "confusable"):
-        fact[member] = getattr(read, member)
-    fact["windows"] = list(map(str, read.windows))
-    if read.rejected is not None:
-        fact["rejected"] = read.rejected.value
-        if read.rejected in _UNREADABLE:
-            return
+    _copy_text(read, fact)
+    if read.rejected in _UNREADABLE:
+        return
     start, parts, known = _start_of(read, env)
-    fact["lexical"] = lexical = normalize_path(parts, start=start)
+    lexical = normalize_path(parts, start=start)
+    fact["lexical"] = lexical
     roots = [root for root in env.roots if within(lexical, clean(root))]
     if read.home:
         # A tool that does not know "~" would use a directory of that name below the current one.
         literal = normalize_path(read.parts, start=env.cwd or "/")
         known = known and any(within(literal, clean(root)) for root in env.roots)
-    readings: list[Resolution] = []
-    if env.touch_file_system:
-        # Many programs normalise a path before they open it (abspath, path.resolve,
-        # filepath.Clean). Behind a link or a name that is not there, ".." then leads elsewhere than
-        # where the kernel and realpath go.
-        readings = [
-            resolve(parts, start=start),
-            *([resolve([], start=lexical)] if read.parent_refs else ()),
-        ]
+    readings = _readings(read, parts, start, lexical, env)
     paths = [found.path for found in readings if found.path is not None]
     if readings:
         _describe(readings, fact, read, parts, start)
         if len(paths) == len(readings):
             _compare_with_roots(paths, lexical, bool(roots), fact, env)
     else:
-        fact["roots"], fact["inside"] = roots, bool(roots)
-    elsewhere = not known or not _ELSEWHERE.isdisjoint(read.windows)
-    if elsewhere or (read.parent_refs and WindowsForm.BACKSLASH in read.windows):
-        fact["inside"], fact["roots"] = False, []
+        fact["roots"] = roots
+        fact["inside"] = bool(roots)
+    if not known or _leads_elsewhere(read):
+        fact["inside"] = False
+        fact["roots"] = []
     elif fact["rejected"] is not None:
         fact["inside"] = False
-    fact["sensitive"] = _sensitive_place(
-        lexical, roots, readings, {lexical, *paths}, fact["access"], env
-    )
-    shown = fact["inside"] and fact["access"] == PathAccess.READ and fact["sensitive"] in _PLAIN
-    if shown and any(
-        found.exists and found.status and holds_secret(found.path or "", found.status)
-        for found in readings
-    ):
+    places = {lexical, *paths}
+    fact["sensitive"] = _sensitive_place(lexical, roots, readings, places, fact["access"], env)
+    if _is_shown(fact) and _hold_secret(readings):
         fact["sensitive"] = PathClass.CONTENT.value
-    sure = known and not (read.variables or read.windows) and fact["rejected"] is None
-    same = bool(paths) and len(paths) == len(readings) and paths[0] == paths[-1]
-    fact["certain"] = sure and same and not (readings[0].magic or readings[-1].magic)
+    plain = known and not (read.variables or read.windows) and fact["rejected"] is None
+    fact["certain"] = plain and _agree(readings)
+
+
+def _copy_text(read: PathText, fact: PathFact) -> None:
+    fact["parent_refs"] = read.parent_refs
+    fact["home"] = read.home
+    fact["variables"] = read.variables
+    fact["encoded"] = read.encoded
+    fact["confusable"] = read.confusable
+    fact["windows"] = list(map(str, read.windows))
+    if read.rejected is not None:
+        fact["rejected"] = read.rejected.value
+
+
+def _readings(
+    read: PathText,
+    parts: list[str],
+    start: str,
+    lexical: str,
+    env: Surroundings,
+) -> list[Resolution]:
+    """Return where a path leads, for each way in which programs read it."""
+    if not env.touch_file_system:
+        return []
+    readings = [resolve(parts, start=start)]
+    if read.parent_refs:
+        # Many programs normalise a path before they open it (abspath, path.resolve,
+        # filepath.Clean). Behind a link or a name that is not there, ".." then leads elsewhere than
+        # where the kernel and realpath go.
+        readings.append(resolve([], start=lexical))
+    return readings
+
+
+def _leads_elsewhere(read: PathText) -> bool:
+    r"""Return whether Windows would look in another place: ``C:x``, ``a\..\..\b``."""
+    if not _ELSEWHERE.isdisjoint(read.windows):
+        return True
+    return read.parent_refs and WindowsForm.BACKSLASH in read.windows
+
+
+def _is_shown(fact: PathFact) -> bool:
+    """Return whether a file would be read that nothing else is known of."""
+    if fact["access"] != PathAccess.READ:
+        return False
+    return fact["inside"] and fact["sensitive"] in _PLAIN
+
+
+def _hold_secret(readings: list[Resolution]) -> bool:
+    there = [found for found in readings if found.exists]
+    return any(found.status and holds_secret(found.path or "", found.status) for found in there)
+
+
+def _agree(readings: list[Resolution]) -> bool:
+    """Return whether all readings of a path lead to one place that is known."""
+    if not readings or any(found.path is None or found.magic for found in readings):
+        return False
+    return readings[0].path == readings[-1].path
 
 
 def _start_of(read: PathText, env: Surroundings) -> tuple[str, list[str], bool]:
@@ -184,16 +229,9 @@ def _start_of(read: PathText, env: Surroundings) -> tuple[str, list[str], bool]:
     if read.absolute:
         return "/", read.parts, True
     if read.home:
-        home = env.home if env.home is not None else os.path.expanduser("~")
-        # Another user's home is in a database that may be remote; asking it is not a fact's
-        # business.
-        known = read.parts[0] == "~" and home.startswith("/")
-        return (
-            (home, read.parts[1:], True)
-            if known
-            else ("/home", [read.parts[0][1:], *read.parts[1:]], False)
-        )
-    if (cwd := env.cwd) is None:
+        return _start_at_home(read.parts, env)
+    cwd = env.cwd
+    if cwd is None:
         try:
             cwd = os.getcwd()
         except OSError:
@@ -201,18 +239,26 @@ def _start_of(read: PathText, env: Surroundings) -> tuple[str, list[str], bool]:
     return cwd, read.parts, cwd.startswith("/")
 
 
+def _start_at_home(parts: list[str], env: Surroundings) -> tuple[str, list[str], bool]:
+    first, *rest = parts
+    home = env.home if env.home is not None else os.path.expanduser("~")
+    if first == "~" and home.startswith("/"):
+        return home, rest, True
+    # Another user's home is in a database that may be remote; asking it is not a fact's business.
+    return "/home", [first[1:], *rest], False
+
+
 def _compare_with_roots(
     paths: list[str], lexical: str, named: bool, fact: PathFact, env: Surroundings
 ) -> None:
-    """Say which roots every reading of the path lies in."""
+    """Note which roots every reading of the path lies in."""
     # A root may be given by a link's name; what counts is where both really are.
     real = real_roots(env)
-    common = [
-        root
-        for root, place in zip(env.roots, real, strict=True)
-        if all(map(within, paths, repeat(place, len(paths))))
-    ]
-    named = named or any(map(within, repeat(lexical, len(real)), real))
+    common: list[str] = []
+    for root, place in zip(env.roots, real, strict=True):
+        if all(within(path, place) for path in paths):
+            common.append(root)
+    named = named or any(within(lexical, place) for place in real)
     fact["roots"] = common
     fact["inside"] = bool(common) and named
     fact["escapes"] = named and not common
@@ -222,26 +268,35 @@ def _describe(
     readings: list[Resolution], fact: PathFact, read: PathText, parts: list[str], start: str
 ) -> None:
     found = readings[0]
-    fact["resolved"] = (
-        found.path if found.path is None or found.path.isascii() else escape_surrogates(found.path)
-    )
-    fact["exists"], fact["identity"] = found.exists, found.identity
+    fact["resolved"] = found.path
+    if found.path is not None and not found.path.isascii():
+        fact["resolved"] = escape_surrogates(found.path)
+    fact["exists"] = found.exists
+    fact["identity"] = found.identity
     rejected: PathRejection | None = None
     for reading in readings:
         fact["symlink"] = fact["symlink"] or reading.symlink
-        if reading.loop:
-            rejected = PathRejection.LOOP
-        elif reading.exists and reading.status is not None and not reading.is_directory:
-            if stat.S_ISREG(reading.status.st_mode):
-                fact["hard_links"] = max(reading.status.st_nlink, fact["hard_links"] or 0)
-            else:
-                rejected = rejected or PathRejection.SPECIAL_FILE
+        odd = _note_file(reading, fact)
+        if odd is PathRejection.LOOP or rejected is None:
+            rejected = odd or rejected
     if read.unnormalized and (not found.exists or _has_composed_twin(parts, start)):
         # Which of two equal-looking names a tool reaches depends on the file system; see Unicode's
         # NFC.
         rejected = rejected or PathRejection.NOT_NORMALIZED
     if rejected is not None and fact["rejected"] is None:
         fact["rejected"] = rejected.value
+
+
+def _note_file(reading: Resolution, fact: PathFact) -> PathRejection | None:
+    """Note the names of a file; return why what is there is no usable file."""
+    if reading.loop:
+        return PathRejection.LOOP
+    if not reading.exists or reading.status is None or reading.is_directory:
+        return None
+    if not stat.S_ISREG(reading.status.st_mode):
+        return PathRejection.SPECIAL_FILE
+    fact["hard_links"] = max(reading.status.st_nlink, fact["hard_links"] or 0)
+    return None
 
 
 def _has_composed_twin(parts: list[str], start: str) -> bool:
@@ -258,9 +313,11 @@ def _sensitive_place(
     env: Surroundings,
 ) -> str | None:
     """Return the most serious class of any place that a path may lead to, or ``None``."""
-    directory = bool(readings) and readings[0].is_directory and readings[-1].is_directory
-    kinds = [sensitive_class(lexical, clean(roots[0]) if roots else None, directory=directory)]
-    if access != PathAccess.READ and env.touch_file_system and any(map(in_bare_repository, paths)):
+    directory = bool(readings) and all(found.is_directory for found in readings)
+    own_root = clean(roots[0]) if roots else None
+    kinds = [sensitive_class(lexical, own_root, directory=directory)]
+    changes = access != PathAccess.READ
+    if changes and env.touch_file_system and any(map(in_bare_repository, paths)):
         kinds.append(PathClass.VCS.value)
     if env.protected:
         kinds += _protected(paths, readings, access, env)
@@ -269,7 +326,8 @@ def _sensitive_place(
         for path in paths - {lexical}:
             root = next((root for root in real if within(path, root)), None)
             kinds.append(sensitive_class(path, root, directory=directory))
-    return min(filter(None, kinds), key=lambda kind: _RANK.get(kind, -1), default=None)
+    found = [kind for kind in kinds if kind]
+    return min(found, key=lambda kind: _RANK.get(kind, -1), default=None)
 
 
 def _protected(
@@ -277,22 +335,22 @@ def _protected(
 ) -> list[str]:
     """Return the classes of the protected places that a path names, leads to or holds."""
     identities = {found.identity for found in readings if found.exists}
+    roots = set(map(clean, env.roots))
     kinds: list[str] = []
     for place, kind in env.protected:
         named = clean(place)
         real = resolve([], start=named) if env.touch_file_system else Resolution()
+        if real.exists and real.identity in identities:
+            kinds.append(kind)
+            continue
         for path in paths:
-            folded = path.casefold()
-            if (
-                within(folded, named.casefold())
-                # Removing, renaming or replacing a directory changes what it holds.
-                or (
-                    access != PathAccess.READ
-                    and within(named, path)
-                    and path not in map(clean, env.roots)
-                )
-                or (real.path is not None and within(folded, real.path.casefold()))
-                or (real.exists and real.identity in identities)
-            ):
+            # Removing, renaming or replacing a directory changes what it holds.
+            holds = access != PathAccess.READ and path not in roots and within(named, path)
+            if holds or _is_below(path, named) or _is_below(path, real.path):
                 kinds.append(kind)
     return kinds
+
+
+def _is_below(path: str, place: str | None) -> bool:
+    """Return whether a path is a place or lies below it, on a file system that folds case."""
+    return place is not None and within(path.casefold(), place.casefold())

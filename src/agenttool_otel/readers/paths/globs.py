@@ -33,41 +33,53 @@ def is_wild(name: str) -> bool:
 @lru_cache(maxsize=256)
 def wild(name: str) -> Wild:
     """Return what a component with wildcards stands for."""
-    braces = name.count("{") == name.count("}")
+    balanced = name.count("{") == name.count("}")
     text: list[str] = []
-    depth = literal = stars = 0
+    depth = 0
+    literal = 0
+    stars = 0
     for match in _TOKEN.finditer(name):
         part = match[0]
         if match["stars"]:
+            text.append(".*")
             stars += 1
             if stars > _MAX_STARS:
-                text.append(".*")
                 break
-            text.append(".*")
         elif match["one"]:
             text.append(".")
         elif match["set"]:
             text.append(_set(part))
             literal += 1
-        elif match["brace"] and braces and (depth or part == "{"):
-            depth += {"{": 1, "}": -1, ",": 0}[part]
-            text.append({"{": "(?:", "}": ")", ",": "|"}[part])
+        elif match["brace"] and balanced and (depth or part == "{"):
+            depth += _DEPTHS[part]
+            text.append(_BRACES[part])
         else:
             text.append(re.escape(part))
             literal += 1
     try:
         pattern = re.compile("".join(text), re.DOTALL)
-    except re.error:  # braces in a wrong order, a set that goes down
+    except re.error:  # braces in a wrong order, as in "}{", and sets that go down, as in "[z-a]"
         pattern = re.compile(".*", re.DOTALL)
     return Wild(pattern, literal, name.startswith("*"))
 
 
+_DEPTHS: Final = {"{": 1, "}": -1, ",": 0}
+_BRACES: Final = {"{": "(?:", "}": ")", ",": "|"}
+"""``{a,b}`` as a regular expression."""
+
+
 def _set(part: str) -> str:
-    negated = part[1] in "!^"
+    """Return ``[a-z]`` or ``[!a-z]`` as a regular expression."""
     if "\\" in part:  # a mark of the shell, a letter to Python
         return "."
-    letters = "".join(
-        f"{re.escape(low)}-{re.escape(high)}" if high else re.escape(low)
-        for low, high in _IN_SET.findall(part[1 + negated : -1])
-    )
-    return f"[{'^' if negated else ''}{letters}]"
+    inside = part[1:-1]
+    negation = ""
+    if inside.startswith(("!", "^")):
+        negation = "^"
+        inside = inside[1:]
+    letters = ""
+    for low, high in _IN_SET.findall(inside):
+        letters += re.escape(low)
+        if high:
+            letters += "-" + re.escape(high)
+    return f"[{negation}{letters}]"

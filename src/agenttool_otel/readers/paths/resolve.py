@@ -48,7 +48,8 @@ def resolve(parts: list[str], *, start: str = "/") -> Resolution:
     todo.reverse()
     walked: list[str] = []
     seen: list[os.stat_result | None] = []
-    links = steps = 0
+    links = 0
+    steps = 0
     while todo:
         part = todo.pop()
         if part in ("", "."):
@@ -59,18 +60,14 @@ def resolve(parts: list[str], *, start: str = "/") -> Resolution:
                 walked.pop()
                 seen.pop()
             continue
-        path, current = "", None
+        path = "/".join(["", *walked, part])
+        current = None
         if not seen or seen[-1] is not None:  # nothing lies below what is not there
-            path = "/" + "/".join(walked) + "/" + part if walked else "/" + part
             try:
-                current = os.lstat(path)
-            except (OSError, ValueError) as error:
-                if not isinstance(error, OSError) or error.errno not in (
-                    errno.ENOENT,
-                    errno.ENOTDIR,
-                ):
-                    # not readable, or a name that is refused: path and existence stay unknown
-                    return found
+                current = _status(path)
+            except (OSError, ValueError):
+                # not readable, or a name that is refused: path and existence stay unknown
+                return found
         if current is None or not stat.S_ISLNK(current.st_mode):
             walked.append(part)
             seen.append(current)
@@ -84,21 +81,38 @@ def resolve(parts: list[str], *, start: str = "/") -> Resolution:
             target = os.readlink(path)
         except OSError:
             return found
-        found.magic |= walked[:1] == ["proc"] and len(walked) > 1
+        if walked[:1] == ["proc"] and len(walked) > 1:
+            found.magic = True  # /proc/self/fd/3 -> "pipe:[4026]"
         if target.startswith("/"):
             walked.clear()
             seen.clear()
         todo.extend(reversed(target.split("/")))
+    _describe(found, walked, seen)
+    return found
+
+
+def _status(path: str) -> os.stat_result | None:
+    """Return what is at a path, a link not followed; ``None`` where nothing is."""
+    try:
+        return os.lstat(path)
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR):
+            return None
+        raise
+
+
+def _describe(found: Resolution, walked: list[str], seen: list[os.stat_result | None]) -> None:
+    """Note where a walk ended, and what is there."""
     found.path = "/" + "/".join(walked)
     found.exists = not seen or seen[-1] is not None
     # Whatever a tool would make, it would make below the nearest directory that is there.
     while seen and seen[-1] is None:
         seen.pop()
+    nearest = seen[-1] if seen else None
     try:
-        found.status = status = seen[-1] if seen and seen[-1] is not None else os.lstat("/")
+        found.status = status = nearest or os.lstat("/")
     except OSError:
         found.path = found.exists = None
-        return found
+        return
     found.identity = f"{status.st_dev}:{status.st_ino}"
     found.is_directory = found.exists and stat.S_ISDIR(status.st_mode)
-    return found

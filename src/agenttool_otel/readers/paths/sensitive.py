@@ -1,6 +1,6 @@
 """Which places deserve care: keys, credentials, what programs obey, what the system needs.
 
-The lists are data (``facts/data/sensitive_paths.json``). Names are compared the way the most
+The lists are data (``data/sensitive_paths.json``). Names are compared the way the most
 forgiving file system would: without case, without invisible characters, in compatibility
 normalisation, without a stream suffix and without trailing dots and blanks; so ``.GIT``,
 ``.g\\u200cit``, ``.git::$INDEX_ALLOCATION`` and ``GIT~1`` are all ``.git``.
@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import translate
 from functools import cache, lru_cache
-from itertools import chain, product
-from typing import Final, NamedTuple
+from itertools import product
+from typing import Final, NamedTuple, TypeAlias
 
-from agenttool_otel.readers.paths.globs import is_wild, wild
+from agenttool_otel.readers.paths.globs import Wild, is_wild, wild
 from agenttool_otel.readers.vocabulary import PathClass
 from agenttool_otel.values.tables import load_table
 from agenttool_otel.values.unicode import strip_invisible
@@ -26,68 +26,105 @@ _PLAIN: Final = re.compile(r"[\w.-]+", re.ASCII)
 _ALWAYS: Final = (PathClass.KEY, PathClass.CREDENTIAL)
 
 
+_Pieces: TypeAlias = tuple[str, ...]  # components of a path
+
+
+class _Sequence(NamedTuple):
+    """Components that stand one after the other, as ``.config/gcloud``."""
+
+    pieces: _Pieces
+    kind: str
+
+
+class _Pattern(NamedTuple):
+    """A pattern of names or paths."""
+
+    pattern: re.Pattern[str]
+    kind: str
+
+
+class _Sample(NamedTuple):
+    """A name that a pattern of names matches."""
+
+    name: str
+    kind: str
+    only_ending: bool  # whether the pattern states an ending alone, as "*.pem"
+
+
 class _Lists(NamedTuple):
+    """The tables, with patterns compiled."""
+
     rank: dict[str, int]
     components: dict[str, str]
-    sequences: dict[str, tuple[tuple[tuple[str, ...], str], ...]]  # by last component
-    globs: tuple[tuple[re.Pattern[str], str], ...]  # of whole paths
+    sequences: dict[str, list[_Sequence]]  # by last component
+    globs: list[_Pattern]  # of whole paths
     names: dict[str, str]
-    patterns: tuple[tuple[re.Pattern[str], str], ...]
-    # a name for each pattern, its class, and whether only the ending counts
-    samples: tuple[tuple[str, str, bool], ...]
+    patterns: list[_Pattern]
+    samples: list[_Sample]
     harmless_names: re.Pattern[str]
     harmless_paths: re.Pattern[str]
     harmless_dotfiles: frozenset[str]
     backups: tuple[str, ...]
-    system: tuple[tuple[str, ...], ...]
+    system: tuple[_Pieces, ...]
 
 
 @cache
 def _lists() -> _Lists:
     data = load_table("agenttool_otel.readers.paths", "data/sensitive_paths.json")
-    rank = {name: index for index, name in enumerate(data["order"])}
     components: dict[str, str] = {}
-    sequences: dict[str, list[tuple[tuple[str, ...], str]]] = {}
-    globs: list[tuple[re.Pattern[str], str]] = []
+    sequences: dict[str, list[_Sequence]] = {}
+    globs: list[_Pattern] = []
     names: dict[str, str] = {}
     # The first class in order wins, so the lists are read from the last.
     for kind in reversed(data["order"]):
         for entry in data["components"].get(kind, ()):
             pieces = tuple(entry.split("/"))
             if "*" in entry:
-                text = re.escape(entry).replace(r"\*", "[^/]*")
-                globs.append((re.compile(f"(?:^|/){text}(?:/|$)"), kind))
+                globs.append(_Pattern(_path_pattern(entry), kind))
             elif len(pieces) == 1:
                 components[entry] = kind
             else:
-                sequences.setdefault(pieces[-1], []).append((pieces, kind))
+                ending = sequences.setdefault(pieces[-1], [])
+                ending.append(_Sequence(pieces, kind))
         for entry in data["names"].get(kind, ()):
             names[entry] = kind
+    patterns: list[_Pattern] = []
+    samples: list[_Sample] = []
+    for kind, entries in data["patterns"].items():
+        text = "|".join(map(_translated, entries))
+        patterns.append(_Pattern(re.compile(text), kind))
+        for entry in entries:
+            for pattern in _alternatives(entry):
+                samples.append(_sample(pattern, kind))
+    harmless = data["harmless"]
     return _Lists(
-        rank=rank,
+        rank={name: index for index, name in enumerate(data["order"])},
         components=components,
-        sequences={last: tuple(found) for last, found in sequences.items()},
-        globs=tuple(globs),
+        sequences=sequences,
+        globs=globs,
         names=names,
-        patterns=tuple(
-            (re.compile("|".join(map(_translated, entries))), kind)
-            for kind, entries in data["patterns"].items()
-        ),
-        samples=tuple(
-            (
-                re.sub(r"\[.*?\]", "-", pattern).replace("*", "x").replace("?", "x"),
-                kind,
-                re.fullmatch(r"\*\.[^*?\[.]+", pattern) is not None,
-            )
-            for kind, entries in data["patterns"].items()
-            for pattern in chain.from_iterable(map(_alternatives, entries))
-        ),
-        harmless_names=re.compile("|".join(data["harmless"]["names"])),
-        harmless_paths=re.compile("|".join(data["harmless"]["paths"])),
-        harmless_dotfiles=frozenset(data["harmless"]["dotfiles"]),
+        patterns=patterns,
+        samples=samples,
+        harmless_names=re.compile("|".join(harmless["names"])),
+        harmless_paths=re.compile("|".join(harmless["paths"])),
+        harmless_dotfiles=frozenset(harmless["dotfiles"]),
         backups=tuple(data["backup_endings"]),
         system=tuple(tuple(entry.strip("/").split("/")) for entry in data["system"]),
     )
+
+
+def _path_pattern(entry: str) -> re.Pattern[str]:
+    """Return a pattern that finds directories anywhere in a path; ``*`` stays within a name."""
+    text = re.escape(entry).replace(r"\*", "[^/]*")
+    return re.compile(f"(?:^|/){text}(?:/|$)")
+
+
+def _sample(pattern: str, kind: str) -> _Sample:
+    """Return a name that a pattern matches, its class, and whether only the ending counts."""
+    # "id_[a-z]*" has the sample "id_-x"
+    name = re.sub(r"\[.*?\]", "-", pattern).replace("*", "x").replace("?", "x")
+    only_ending = re.fullmatch(r"\*\.[^*?\[.]+", pattern) is not None
+    return _Sample(name, kind, only_ending)
 
 
 def _translated(pattern: str) -> str:
@@ -114,19 +151,24 @@ def fold_name(name: str) -> str:
 @lru_cache(maxsize=2048)
 def _class_of(parts: tuple[str, ...], inner: int, directory: bool) -> str | None:
     folded = [fold_name(part) for part in parts]
+    below = folded[inner:]
     worst: list[str | None] = []
     _offer_places(folded, inner, worst)
     # Names below the root only: a root that is called "cookies" is a place to work in. What is a
     # directory is no file of secrets, whatever its name.
-    if len(folded) > inner and not directory:
+    if below and not directory:
         _offer_names(folded, worst)
-    if any(map(is_wild, folded[inner:])):
-        _offer_matches(folded[inner:], worst)
-    if any(
-        len(prefix) > inner and tuple(folded[: len(prefix)]) == prefix for prefix in _lists().system
-    ):
+    if any(map(is_wild, below)):
+        _offer_matches(below, worst)
+    if _is_of_system(folded, inner):
         worst.append(PathClass.SYSTEM)
     return _worst_of(filter(None, worst))
+
+
+def _is_of_system(folded: list[str], inner: int) -> bool:
+    # a root below /usr is a place to work in
+    prefixes = [prefix for prefix in _lists().system if len(prefix) > inner]
+    return any(_tail(folded, len(prefix) - 1, len(prefix)) == prefix for prefix in prefixes)
 
 
 def _offer_places(folded: list[str], inner: int, worst: list[str | None]) -> None:
@@ -139,10 +181,10 @@ def _offer_places(folded: list[str], inner: int, worst: list[str | None]) -> Non
         if kind is not None and (index >= inner or kind in _ALWAYS):
             worst.append(kind)
         for pieces, sequence_kind in lists.sequences.get(name, ()):
-            if tuple(folded[max(0, index + 1 - len(pieces)) : index + 1]) == pieces:
+            if _tail(folded, index, len(pieces)) == pieces:
                 worst.append(sequence_kind)
         inert = index == len(folded) - 1 and name in lists.harmless_dotfiles
-        if index >= inner and name.startswith(".") and name not in (".", "..") and not inert:
+        if index >= inner and _is_hidden(name) and not inert:
             worst.append(PathClass.DOTFILE)
     whole = "/".join(folded[inner:])
     for pattern, kind in lists.globs:
@@ -150,59 +192,78 @@ def _offer_places(folded: list[str], inner: int, worst: list[str | None]) -> Non
             worst.append(kind)
 
 
+def _tail(folded: list[str], index: int, size: int) -> _Pieces:
+    """Return so many components, the last of which is the one at an index."""
+    end = index + 1
+    start = max(0, end - size)
+    return tuple(folded[start:end])
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith(".") and name not in (".", "..")
+
+
 def _offer_names(folded: list[str], worst: list[str | None]) -> None:
     """Offer the classes of a file by its name, or by the name of what it is a backup of."""
     lists = _lists()
     harmless = lists.harmless_paths.fullmatch("/".join(folded)) is not None
     for name in _originals(folded[-1]):
-        kinds = [
-            lists.names.get(name),
-            *(kind for pattern, kind in lists.patterns if pattern.match(name)),
-        ]
+        kinds = [lists.names.get(name)]
+        for pattern, kind in lists.patterns:
+            if pattern.match(name):
+                kinds.append(kind)
         spared = harmless or lists.harmless_names.fullmatch(name) is not None
-        worst.extend(kind for kind in kinds if not (spared and kind in _ALWAYS))
+        for found in kinds:
+            if not (spared and found in _ALWAYS):
+                worst.append(found)
 
 
 def _offer_matches(folded: list[str], worst: list[str | None]) -> None:
     """Offer the classes of everything that a path with wildcards could be expanded to."""
-    lists = _lists()
-
-    def could_be(pattern: str, name: str) -> bool:
-        if not is_wild(pattern):
-            return pattern == name
-        found = wild(pattern)
-        # "*" and "*.json" stand for a whole directory; that is what a tool that lists is for.
-        stated = not found.open and (found.literal > 1 or pattern.startswith("."))
-        return stated and found.matches.fullmatch(name) is not None
-
     if sum(map(is_wild, folded)) > _MAX_WILD:
         # more than anybody means; what it could match is not worked out
         worst.append(PathClass.CREDENTIAL)
         return
+    lists = _lists()
     for index, pattern in enumerate(folded):
         if is_wild(pattern):
-            worst.append(
-                _worst_of(
-                    kind for name, kind in lists.components.items() if could_be(pattern, name)
-                )
-            )
+            worst.append(_worst_match(pattern, lists.components))
         for entries in lists.sequences.values():
             for pieces, kind in entries:
-                tail = folded[max(0, index + 1 - len(pieces)) : index + 1]
-                if len(tail) == len(pieces) and all(map(could_be, tail, pieces)):
+                tail = _tail(folded, index, len(pieces))
+                if len(tail) == len(pieces) and all(map(_could_be, tail, pieces)):
                     worst.append(kind)
     last = folded[-1]
     if is_wild(last):
-        worst.append(_worst_of(kind for name, kind in lists.names.items() if could_be(last, name)))
-        found = wild(last)
-        if found.literal > 2:
-            worst.append(
-                _worst_of(
-                    kind
-                    for sample, kind, ending in lists.samples
-                    if (ending or not found.open) and found.matches.fullmatch(sample)
-                )
-            )
+        worst.append(_worst_match(last, lists.names))
+        worst.append(_worst_sample(wild(last)))
+
+
+def _could_be(pattern: str, name: str) -> bool:
+    """Return whether a component may be expanded to a name, and says more than "all of them"."""
+    if not is_wild(pattern):
+        return pattern == name
+    found = wild(pattern)
+    # "*" and "*.json" stand for a whole directory; that is what a tool that lists is for.
+    if found.open or not (found.literal > 1 or pattern.startswith(".")):
+        return False
+    return found.matches.fullmatch(name) is not None
+
+
+def _worst_match(pattern: str, names: Mapping[str, str]) -> str | None:
+    return _worst_of(kind for name, kind in names.items() if _could_be(pattern, name))
+
+
+def _worst_sample(found: Wild) -> str | None:
+    """Return the worst class of the patterns that a pattern has names in common with."""
+    if found.literal <= 2:
+        return None
+    kinds: list[str] = []
+    for sample, kind, only_ending in _lists().samples:
+        # "*.pem" against "*.pem", but not "*key" against "*_key.txt"
+        if (only_ending or not found.open) and found.matches.fullmatch(sample):
+            kinds.append(kind)
+    return _worst_of(kinds)
 
 
 def _worst_of(kinds: Iterable[str]) -> str | None:
@@ -214,52 +275,63 @@ def _originals(name: str) -> list[str]:
     found = [name]
     for _ in range(4):
         last = found[-1]
+        # Emacs' "#name#"
         if len(last) > 2 and last[0] == last[-1] == "#":
             found.append(last[1:-1])
             continue
-        ending = next(
-            (ending for ending in _lists().backups if last.endswith(ending) and last != ending),
-            None,
-        )
+        ending = _backup_ending(last)
         if ending is None:
             break
-        found.append(last[: -len(ending)])
+        found.append(last.removesuffix(ending))
         if ending.startswith(".sw") and last.startswith("."):  # vim's ".name.swp"
-            found.append(last[1 : -len(ending)])
+            found.append(last[1:].removesuffix(ending))
     return found
 
 
+def _backup_ending(name: str) -> str | None:
+    for ending in _lists().backups:
+        if name.endswith(ending) and name != ending:
+            return ending
+    return None
+
+
 def is_harmless_name(name: str) -> bool:
-    """Whether a name, as written, is one of what is published, as ``.env.example``; no pattern of
-    names is.
+    """Return whether a name, as written, is of a file that is published, as ``.env.example``; no
+    pattern of names is.
     """
-    return (
-        _PLAIN.fullmatch(name) is not None
-        and _lists().harmless_names.fullmatch(name.casefold()) is not None
-    )
+    if _PLAIN.fullmatch(name) is None:
+        return False
+    return _lists().harmless_names.fullmatch(name.casefold()) is not None
 
 
 def sensitive_class(path: str, root: str | None, *, directory: bool = False) -> str | None:
-    """Return the most serious class of a place, or ``None``."""
+    """Return the most serious class of a place, or ``None``.
+
+    Args:
+        path: the place, absolute and normalised.
+        root: the root that it lies in; what the root's own name says does not count.
+        directory: whether a directory is there, whose name is none of a file of secrets.
+    """
     parts = tuple(filter(None, path.split("/")))
-    inner = len(list(filter(None, root.split("/")))) if root else 0
+    inner = 0
+    if root:
+        inner = len(list(filter(None, root.split("/"))))
     return _class_of(parts, inner, directory)
 
 
 @cache
 def _secret_names() -> tuple[frozenset[str], re.Pattern[str]]:
-    """File names of keys and credentials, and the patterns of such names."""
+    """Return the file names of keys and credentials, and a pattern for all others of them."""
     lists = _lists()
     names = frozenset(name for name, kind in lists.names.items() if kind in _ALWAYS)
-    return names, re.compile(
-        "|".join(pattern.pattern for pattern, kind in lists.patterns if kind in _ALWAYS)
-    )
+    patterns = [pattern.pattern for pattern, kind in lists.patterns if kind in _ALWAYS]
+    return names, re.compile("|".join(patterns))
 
 
 def names_a_secret(name: str) -> bool:
     """Return whether a file name alone may be that of a key or a credential; ``sensitive_class``
-    says for sure.
+    is certain.
     """
     names, patterns = _secret_names()
-    folded = fold_name(name)
-    return any(known in names or patterns.match(known) is not None for known in _originals(folded))
+    originals = _originals(fold_name(name))
+    return any(known in names or patterns.match(known) for known in originals)

@@ -49,7 +49,7 @@ _LOW_32: Final = 0xFFFF_FFFF
 
 @cache
 def hosts_data() -> dict[str, Any]:
-    """Return ``facts/data/hosts.json``."""
+    """Return ``data/hosts.json``."""
     data: dict[str, Any] = load_table(__package__, "data/hosts.json")
     return data
 
@@ -57,10 +57,13 @@ def hosts_data() -> dict[str, Any]:
 @cache
 def _networks(version: int) -> tuple[tuple[AddressClass, _Network], ...]:
     data = hosts_data()["networks"]
-    pairs = (
-        (kind, ipaddress.ip_network(text)) for kind in _ORDER for text in data.get(kind.value, ())
-    )
-    return tuple((kind, network) for kind, network in pairs if network.version == version)
+    found: list[tuple[AddressClass, _Network]] = []
+    for kind in _ORDER:
+        for text in data.get(kind.value, ()):
+            network = ipaddress.ip_network(text)
+            if network.version == version:
+                found.append((kind, network))
+    return tuple(found)
 
 
 @cache
@@ -86,11 +89,12 @@ def address_class(address: Address) -> AddressClass:
     """Return the class of an address; of an IPv6 address that carries IPv4 ones, the most dangerous
     of all.
     """
-    if isinstance(address, ipaddress.IPv6Address):
-        if any(address in network for network in _TRANSPARENT):
-            return _own_class(ipaddress.IPv4Address(int(address) & _LOW_32))
-        return worst_class([_own_class(address), *map(_own_class, _carried(address))])
-    return _own_class(address)
+    if isinstance(address, ipaddress.IPv4Address):
+        return _own_class(address)
+    if any(address in network for network in _TRANSPARENT):
+        return _own_class(ipaddress.IPv4Address(int(address) & _LOW_32))
+    carried = [_own_class(inner) for inner in _carried(address)]
+    return worst_class([_own_class(address), *carried])
 
 
 def worst_class(kinds: Iterable[AddressClass]) -> AddressClass:

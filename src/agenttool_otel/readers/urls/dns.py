@@ -55,10 +55,9 @@ def resolved_addresses(host: str, port: int, env: Surroundings) -> list[Resolved
 
 
 def _described(text: str) -> ResolvedAddress:
-    address = canonical_address(text) if isinstance(text, str) else None
+    if not isinstance(text, str):
+        return {"address": "", "address_class": AddressClass.UNKNOWN.value}
+    address = canonical_address(text)
     if address is None:
-        return {
-            "address": str(text)[:64] if isinstance(text, str) else "",
-            "address_class": AddressClass.UNKNOWN.value,
-        }
+        return {"address": text[:64], "address_class": AddressClass.UNKNOWN.value}
     return {"address": str(address), "address_class": address_class(address).value}

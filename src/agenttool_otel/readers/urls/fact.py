@@ -13,7 +13,12 @@ from urllib.parse import unquote, unquote_plus
 import ada_url
 
 from agenttool_otel.readers.types import Surroundings, UrlFact, unestablished
-from agenttool_otel.readers.urls.addresses import address_class, canonical_address, hosts_data
+from agenttool_otel.readers.urls.addresses import (
+    Address,
+    address_class,
+    canonical_address,
+    hosts_data,
+)
 from agenttool_otel.readers.urls.dns import resolved_addresses
 from agenttool_otel.readers.urls.hostnames import is_relay, name_class
 from agenttool_otel.readers.urls.lookalikes import is_allowed, lookalike_of
@@ -38,33 +43,38 @@ _NAMED_SECRET: Final = re.compile(
 )
 
 
-def _base64(text: str) -> bytes:
+def _from_base64(text: str) -> bytes:
     return base64.b64decode(text.translate(_URL_SAFE) + "===")
 
 
+def _from_base32(text: str) -> bytes:
+    padding = "=" * (-len(text) % 8)
+    return base64.b32decode(text + padding, True)
+
+
 _HIDDEN: Final = (
-    (re.compile(r"[A-Za-z0-9+/_-]{24,4096}", re.ASCII), _base64),
-    (re.compile(r"[A-Za-z0-9+_-]{24,4096}", re.ASCII), _base64),
+    (re.compile(r"[A-Za-z0-9+/_-]{24,4096}", re.ASCII), _from_base64),
+    # a slash may as well be the path's
+    (re.compile(r"[A-Za-z0-9+_-]{24,4096}", re.ASCII), _from_base64),
     (re.compile(r"(?:[0-9A-Fa-f]{2}){8,2048}", re.ASCII), bytes.fromhex),
-    (
-        re.compile(r"[A-Za-z2-7]{20,4096}", re.ASCII),
-        lambda text: base64.b32decode(text + "=" * (-len(text) % 8), True),
-    ),
+    (re.compile(r"[A-Za-z2-7]{20,4096}", re.ASCII), _from_base32),
 )
+"""What may hide a credential, and how it is undone."""
+
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _SPACE: Final = re.compile(r"\s")
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:", re.ASCII)
-_BARE_HOST: Final = re.compile(
-    r"(?:(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.){1,10}[A-Za-z]{2,63}|localhost|[0-9]{1,3}(?:\.[0-9]{1,3}){3})"
-    r"(?::[0-9]{1,5})?(?:[/?#]\S*)?",
-    re.ASCII,
-)
+_DOTTED: Final = r"(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.){1,10}[A-Za-z]{2,63}"
+_QUAD: Final = r"[0-9]{1,3}(?:\.[0-9]{1,3}){3}"
+_REST: Final = r"(?::[0-9]{1,5})?(?:[/?#]\S*)?"
+_BARE_HOST: Final = re.compile(rf"(?:{_DOTTED}|localhost|{_QUAD}){_REST}", re.ASCII)
 """A host name or address, perhaps with port and path, and no scheme in front."""
 
 _LABEL: Final = re.compile(r"[a-z0-9_-]{1,63}", re.ASCII)
+_USER_NAME: Final = r"(?:[\w-]{1,63}\.)+[a-z][a-z0-9-]{1,62}(?![a-z0-9.-])"
+_USER_QUAD: Final = r"(?<![0-9.])(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?![0-9.])"
 _HOST_IN_USER: Final = re.compile(
-    r"(?:[\w-]{1,63}\.)+[a-z][a-z0-9-]{1,62}(?![a-z0-9.-])|(?<![0-9.])(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?![0-9.])"
-    r"|\[[0-9a-f:.]{2,45}\]|\blocalhost\b"
+    rf"{_USER_NAME}|{_USER_QUAD}|\[[0-9a-f:.]{{2,45}}\]|\blocalhost\b"
 )
 _INNER_URL: Final = re.compile(r"(?i)(?:https?|wss?|ftp):[/\\]{2,4}([^/\\?#&\s]{1,253})")
 _LINE_END: Final = re.compile(r"(?i)%(?:25)*0[0ad]")
@@ -140,19 +150,14 @@ def _establish(value: Any, fact: UrlFact, env: Surroundings) -> None:
     if len(text) <= MAX_URL_CHARS and _BARE_HOST.fullmatch(text):
         text = f"https://{text}"  # as browsers and most clients read a host without a scheme
     rejected = _rejection(text)
-    browser = (
-        None if rejected in (UrlRejection.EMPTY, UrlRejection.TOO_LONG) else browser_reading(text)
-    )
+    browser = None
+    if rejected not in (UrlRejection.EMPTY, UrlRejection.TOO_LONG):
+        browser = browser_reading(text)
     if browser is None or len(browser.host) > _MAX_HOST_CHARS + 2:
         fact["rejected"] = (rejected or UrlRejection.MALFORMED).value
         return
     _describe(browser, text, fact, env)
-    if rejected is None and not fact["host"] and browser.scheme in _NEEDS_HOST:
-        rejected = UrlRejection.NO_HOST
-    elif (
-        rejected is None and fact["host"] and fact["address"] is None and not _is_host(fact["host"])
-    ):
-        rejected = UrlRejection.MALFORMED
+    rejected = rejected or _host_rejection(browser, fact)
     if rejected is not None:
         fact["rejected"] = rejected.value
         return
@@ -162,38 +167,63 @@ def _establish(value: Any, fact: UrlFact, env: Surroundings) -> None:
         _resolve(fact, env)
 
 
+def _host_rejection(browser: BrowserReading, fact: UrlFact) -> UrlRejection | None:
+    if not fact["host"]:
+        return UrlRejection.NO_HOST if browser.scheme in _NEEDS_HOST else None
+    if fact["address"] is None and not _is_host(fact["host"]):
+        return UrlRejection.MALFORMED
+    return None
+
+
 def _describe(browser: BrowserReading, text: str, fact: UrlFact, env: Surroundings) -> None:
     host = browser.host.lower().removesuffix(".")
-    address = canonical_address(host) if browser.special or host.startswith("[") else _number(host)
+    if browser.special or host.startswith("["):
+        address = canonical_address(host)
+    else:
+        address = _number(host)
     if address is not None:
         host = str(address)
     fact["scheme"] = browser.scheme
     fact["host"] = host
     fact["host_unicode"] = host if address is not None else _unicode_host(host)
-    fact["port"] = (
-        int(browser.port) if browser.port else hosts_data()["default_ports"].get(browser.scheme)
-    )
+    fact["port"] = hosts_data()["default_ports"].get(browser.scheme)
+    if browser.port:
+        fact["port"] = int(browser.port)
     fact["path"] = browser.path
-    sent = _given_parameters(browser.query)
-    given = sent | _given_parameters(browser.fragment)
-    named = "@" in authority(text) or not sent.isdisjoint(_parameters("credential_query"))
-    rest = unquote(unquote(f"{browser.path}?{browser.query}#{browser.fragment}"))
-    fact["credentials"] = named or _holds_credential(f"{host.replace('.', ' ')} {rest}")
-    fact["sensitive_query"] = not given.isdisjoint(_parameters("sensitive_query")) or any(
-        name.endswith(("token", "secret", "password", "signature", "apikey", "credential"))
-        for name in given
-    )
+    _describe_secrets(browser, text, host, fact)
     fact["relay"] = is_relay(host, browser.path)
     fact["disagreement"] = readers_disagree(text, browser)
     if host:
         fact["address_class"] = _class_of(host).value
+        fact["allowed_host"] = is_allowed(host, env.allowed_hosts)
     if address is not None:
         fact["address"] = host
     elif host:
         fact["lookalike"] = lookalike_of(host, fact["host_unicode"], env.allowed_hosts)
     if "@" in authority(text) and fact["lookalike"] is None:
         fact["lookalike"] = _host_as_user(text)
-    fact["allowed_host"] = bool(host) and is_allowed(host, env.allowed_hosts)
+
+
+def _describe_secrets(browser: BrowserReading, text: str, host: str, fact: UrlFact) -> None:
+    """Note what a URL holds that is a credential by its place, its name or its shape."""
+    sent = _given_parameters(browser.query)
+    given = sent | _given_parameters(browser.fragment)
+    rest = unquote(unquote(f"{browser.path}?{browser.query}#{browser.fragment}"))
+    fact["credentials"] = (
+        "@" in authority(text)
+        or not sent.isdisjoint(_parameters("credential_query"))
+        or _holds_credential(f"{host.replace('.', ' ')} {rest}")
+    )
+    fact["sensitive_query"] = any(map(_is_sensitive_parameter, given))
+
+
+def _is_sensitive_parameter(name: str) -> bool:
+    if name in _parameters("sensitive_query"):
+        return True
+    return name.endswith(_SECRET_ENDINGS)
+
+
+_SECRET_ENDINGS: Final = ("token", "secret", "password", "signature", "apikey", "credential")
 
 
 def _host_as_user(text: str) -> str | None:
@@ -210,29 +240,34 @@ def _class_of(host: str) -> AddressClass:
     return name_class(host) if address is None else address_class(address)
 
 
-def _number(host: str) -> Any:
+def _number(host: str) -> Address | None:
     """Return the address that a host of a scheme unknown to browsers spells, in any of the C
     library's ways.
     """
-    reading = browser_reading(f"http://{host}/") if host else None
-    return canonical_address(reading.host) if reading is not None else None
+    if not host:
+        return None
+    reading = browser_reading(f"http://{host}/")
+    if reading is None:
+        return None
+    return canonical_address(reading.host)
 
 
 def _is_host(host: str) -> bool:
     # Browsers let through what no name service has (``{a,b}``, ``*``, ``;``): shells and proxies
     # read it their own way.
-    return len(host) <= _MAX_HOST_CHARS and all(
-        _LABEL.fullmatch(label) for label in host.split(".")
-    )
+    if len(host) > _MAX_HOST_CHARS:
+        return False
+    return all(_LABEL.fullmatch(label) for label in host.split("."))
 
 
 def _unicode_host(host: str) -> str:
-    encoded = "xn--" in host and len(host) <= _MAX_HOST_CHARS
-    return (str(ada_url.idna_to_unicode(host)) if encoded else "") or host
+    if "xn--" not in host or len(host) > _MAX_HOST_CHARS:
+        return host
+    return str(ada_url.idna_to_unicode(host)) or host
 
 
 def _holds_credential(text: str) -> bool:
-    """Whether a text, or what it holds in Base64, Base32 or hexadecimal, has a credential by its
+    """Return whether a text, or what it holds in Base64, Base32 or hexadecimal, has a credential by its
     shape or its name.
     """
     if _credential_value().search(text):
@@ -261,29 +296,33 @@ def _parameters(kind: str) -> frozenset[str]:
 
 
 def _given_parameters(query: str) -> set[str]:
-    """The names of the parameters that a query or fragment gives a value, in letters and
+    """Return the names of the parameters that a query or fragment gives a value, in letters and
     digits alone.
     """
-    pairs = (pair.partition("=") for pair in re.split("[?&;#]", query, maxsplit=_MAX_PARAMETERS))
-    many = query.count("&") + query.count(";") >= _MAX_PARAMETERS
-    names = {
-        re.sub("[^a-z0-9]", "", unquote_plus(name).lower()) for name, _, value in pairs if value
-    }
-    return names | {"token"} if many else names
+    names: set[str] = set()
+    for pair in re.split("[?&;#]", query, maxsplit=_MAX_PARAMETERS):
+        name, _, value = pair.partition("=")
+        if value:
+            names.add(re.sub("[^a-z0-9]", "", unquote_plus(name).lower()))
+    if query.count("&") + query.count(";") >= _MAX_PARAMETERS:
+        names.add("token")  # the rest was not looked at
+    return names
 
 
 def _leads_on(browser: BrowserReading) -> bool:
-    """Whether the path ends a line of the request, or the query names an inner host, as for an open
-    redirect.
+    """Return whether the path ends a line of the request, or the query names an inner host, as for
+    an open redirect.
     """
+    if _LINE_END.search(browser.path) is not None:
+        return True
     hosts = _INNER_URL.findall(unquote_plus(browser.query))
-    readings = [browser_reading(f"http://{host}/") for host in hosts[:_MAX_INNER_URLS]]
-    classes = {_class_of(reading.host) for reading in readings if reading is not None}
-    return (
-        _LINE_END.search(browser.path) is not None
-        or not classes <= _PUBLIC
-        or len(hosts) > _MAX_INNER_URLS
-    )
+    if len(hosts) > _MAX_INNER_URLS:
+        return True
+    for host in hosts:
+        reading = browser_reading(f"http://{host}/")
+        if reading is not None and _class_of(reading.host) not in _PUBLIC:
+            return True
+    return False
 
 
 def _resolve(fact: UrlFact, env: Surroundings) -> None:

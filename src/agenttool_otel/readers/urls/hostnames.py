@@ -44,14 +44,15 @@ def _under(host: str, key: str) -> bool:
 
 
 def is_relay(host: str, path: str) -> bool:
-    """Whether a public address leads on to another, or keeps for somebody what it is asked: a
+    """Return whether a public address leads on to another, or keeps what it is asked: a
     shortener, a tunnel, a collector of requests.
     """
-    guide = host.partition(".")[0] in _suffixes("guides")  # its documentation
     plain = re.sub("/+", "/", unquote(path).lower())
-    return (_under(host, "relays") and not guide) or _pattern("relay_paths").match(
-        host + plain
-    ) is not None
+    if _pattern("relay_paths").match(host + plain) is not None:
+        return True
+    if host.partition(".")[0] in _suffixes("guides"):
+        return False  # its documentation
+    return _under(host, "relays")
 
 
 @lru_cache(maxsize=1024)
@@ -62,19 +63,15 @@ def name_class(host: str) -> AddressClass:
     private name service and counts as ``private``. A name that spells an address that is not public
     (``10.0.0.1.nip.io``, ``ip-10-0-0-1.example.com``) counts as that address.
     """
-    if (
-        _under(host, "loopback_suffixes")
-        or host in _suffixes("loopback_names")
-        or host == _own_name()
-    ):
+    if host in _suffixes("loopback_names") or _under(host, "loopback_suffixes"):
+        return AddressClass.LOOPBACK
+    if host == _own_name():
         return AddressClass.LOOPBACK
     if host in _suffixes("metadata_names") or _under(host, "metadata_suffixes"):
         return AddressClass.METADATA
-    if (
-        "." not in host
-        or _under(host, "private_suffixes")
-        or _pattern("private_names").fullmatch(host)
-    ):
+    if "." not in host or _under(host, "private_suffixes"):
+        return AddressClass.PRIVATE
+    if _pattern("private_names").fullmatch(host):
         return AddressClass.PRIVATE
     rebinding = _under(host, "rebinding")
     service = rebinding or _under(host, "address_in_name")
@@ -83,29 +80,33 @@ def name_class(host: str) -> AddressClass:
         return spelled
     # A name that changes its address between two look-ups, or spells it in a way that is not known
     # here (base 36 at xip.io), is as good as private.
-    hidden = rebinding or (service and spelled is AddressClass.UNKNOWN)
-    return AddressClass.PRIVATE if hidden else AddressClass.NAME
+    if rebinding or (service and spelled is AddressClass.UNKNOWN):
+        return AddressClass.PRIVATE
+    return AddressClass.NAME
 
 
 def _spelled(host: str, service: bool) -> list[AddressClass]:
     """Return the classes of the addresses that a name spells."""
-    found = [
-        address_class(ipaddress.IPv4Address(".".join(match.group(1, 3, 4, 5))))
-        for match in _QUAD.finditer(host)
-        if all(
-            int(number) <= 255 and str(int(number)) == number for number in match.group(1, 3, 4, 5)
-        )
-    ]
+    found: list[AddressClass] = []
+    for match in _QUAD.finditer(host):
+        numbers = match.group(1, 3, 4, 5)
+        if all(map(_is_octet, numbers)):
+            found.append(address_class(ipaddress.IPv4Address(".".join(numbers))))
     if not service:
         return found
-    found += [
-        address_class(ipaddress.IPv4Address(int(match[1], 16))) for match in _HEX.finditer(host)
-    ]
+    for match in _HEX.finditer(host):
+        found.append(address_class(ipaddress.IPv4Address(int(match[1], 16))))
     for label in host.split("."):
         for piece in (label, label.partition("-")[2]):
-            if "-" in piece:
-                try:
-                    found.append(address_class(ipaddress.IPv6Address(piece.replace("-", ":"))))
-                except ValueError:
-                    continue
+            if "-" not in piece:
+                continue
+            try:  # fe80--1.sslip.io
+                address = ipaddress.IPv6Address(piece.replace("-", ":"))
+            except ValueError:
+                continue
+            found.append(address_class(address))
     return found
+
+
+def _is_octet(number: str) -> bool:
+    return int(number) <= 255 and str(int(number)) == number

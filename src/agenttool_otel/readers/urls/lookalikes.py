@@ -7,7 +7,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from agenttool_otel.readers.urls.addresses import hosts_data
 from agenttool_otel.values.unicode import is_national, look_alike_table, skeleton
@@ -26,34 +26,48 @@ def is_allowed(host: str, allowed: tuple[str, ...]) -> bool:
     return False
 
 
+class _Known(NamedTuple):
+    """The hosts that others may imitate."""
+
+    looks: dict[str, str]  # by what they look like, and by slips of the hand
+    names: frozenset[str]  # all of them
+    longest_first: tuple[str, ...]  # the same: docs.python.org before python.org
+    own: tuple[str, ...]  # the allowed ones
+
+
 @lru_cache(maxsize=64)
-def _known(allowed: tuple[str, ...]) -> tuple[dict[str, str], frozenset[str], tuple[str, ...]]:
+def _known(allowed: tuple[str, ...]) -> _Known:
     own = tuple(name.lower().strip(".") for name in allowed if name.strip("."))
     names = frozenset(own) | frozenset(hosts_data()["well_known"])
-    slips = {slip: name for name in sorted(names) for slip in _slips(name)}
-    for genuine in map(skeleton, hosts_data()["own_names"]):
-        slips.pop(genuine, None)
-    return slips | {skeleton(name): name for name in sorted(names)}, names, own
+    looks: dict[str, str] = {}
+    for name in sorted(names):
+        for slip in _slips(name):
+            looks[slip] = name
+    for genuine in hosts_data()["own_names"]:
+        looks.pop(skeleton(genuine), None)
+    for name in sorted(names):
+        looks[skeleton(name)] = name
+    longest_first = tuple(sorted(names, key=len, reverse=True))
+    return _Known(looks, names, longest_first, own)
 
 
 def _slips(name: str) -> Iterator[str]:
-    """What a hand that slips writes for a name: a letter left out, twice, or after the next,
-    another ending.
+    """Return what a hand that slips writes for a name: a letter left out, twice, or after the
+    next, another ending.
     """
     label, dot, rest = name.partition(".")
     if len(label) < _LEAST_CONTAINED or "." in rest:
         return
-    yield from (
-        skeleton(f"{label}.{ending}") for ending in ("co", "cm", "om", "con") if rest == "com"
-    )
+    if rest == "com":
+        for ending in ("co", "cm", "om", "con"):
+            yield skeleton(f"{label}.{ending}")
     for index in range(1, len(label)):
-        before, letter, after = label[:index], label[index], label[index + 1 :]
-        for slip in (
-            before + after,
-            before + letter + letter + after,
-            before + after[:1] + letter + after[1:],
-        ):
-            yield skeleton(slip + dot + rest)
+        before = label[:index]
+        letter = label[index]
+        after = label[index + 1 :]
+        yield skeleton(before + after + dot + rest)
+        yield skeleton(before + letter + letter + after + dot + rest)
+        yield skeleton(before + after[:1] + letter + after[1:] + dot + rest)
 
 
 @lru_cache(maxsize=1024)
@@ -62,33 +76,61 @@ def lookalike_of(host: str, unicode_host: str, allowed: tuple[str, ...]) -> str 
 
     A label outside ASCII all of whose letters look like ASCII ones imitates whatever it looks like;
     then the answer is that look, known or not.
+
+    Args:
+        host: the host in ASCII.
+        unicode_host: the same as a person sees it.
+        allowed: the allowed hosts.
     """
-    looks, names, own = _known(allowed)
-    labels = host.split(".")
-    tails = [
-        ".".join(labels[index:]) for index in range(max(0, len(labels) - _MAX_LABELS), len(labels))
-    ]
-    for head in (".".join(labels[:index]) for index in range(len(labels) - 1, 0, -1)):
-        # "google.com.br" is a country's own form; "google.com.login.example" is not, whoever lends
-        # the rest.
-        rest = host[len(head) + 1 :]
-        if head in names and not (len(rest) == 2 and head not in own):
-            return head
-    if any(tail in names for tail in tails):
+    known = _known(allowed)
+    if (head := _head_of(host, known)) is not None:
+        return head
+    if any(tail in known.names for tail in _tails(host)):
         return None
-    for name in names:
-        if name in host and (
-            host.startswith(name + "-") or f".{name}." in host or f".{name}-" in host
-        ):
+    if (contained := _contained_in(host, known)) is not None:
+        return contained
+    for tail in _tails(unicode_host):
+        if (look := known.looks.get(skeleton(tail))) is not None:
+            return look
+    if unicode_host.isascii():
+        return None
+    return _ascii_look(unicode_host.split("."))
+
+
+def _tails(host: str) -> list[str]:
+    """Return the names that a host is or lies below, at most so many labels of it."""
+    labels = host.split(".")
+    first = max(0, len(labels) - _MAX_LABELS)
+    return [".".join(labels[index:]) for index in range(first, len(labels))]
+
+
+def _head_of(host: str, known: _Known) -> str | None:
+    """Return the host that another one begins with, as ``google.com.login.example``."""
+    labels = host.split(".")
+    for index in range(len(labels) - 1, 0, -1):
+        head = ".".join(labels[:index])
+        if head not in known.names:
+            continue
+        rest = host[len(head) + 1 :]
+        # "google.com.br" is a country's own form, whoever lends the rest
+        if len(rest) != 2 or head in known.own:
+            return head
+    return None
+
+
+def _contained_in(host: str, known: _Known) -> str | None:
+    """Return the host that another one holds: ``github.com-login.example``, ``a.github.com.b.c``."""
+    for name in known.longest_first:
+        if name not in host:
+            continue
+        if host.startswith(name + "-") or f".{name}." in host or f".{name}-" in host:
             return name
-    for name in own:
-        if len(name) >= _LEAST_CONTAINED and (host.startswith(name) or host.endswith(name)):
+    for name in known.own:
+        if len(name) < _LEAST_CONTAINED:
+            continue
+        if host.startswith(name) or host.endswith(name):
             return name
-    seen = unicode_host.split(".")
-    for index in range(max(0, len(seen) - _MAX_LABELS), len(seen)):
-        if (known := looks.get(skeleton(".".join(seen[index:])))) is not None:
-            return known
-    return None if unicode_host.isascii() else _ascii_look(seen)
+    return None
 
 
 def _ascii_look(labels: list[str]) -> str | None:
@@ -102,17 +144,22 @@ def _ascii_look(labels: list[str]) -> str | None:
         look = "".join(_look(character, table) for character in label)
         if not look.isascii():
             return None
-        imitates = imitates or any(
-            ord(character) in table and not is_national(character) for character in label
-        )
+        for character in label:
+            if ord(character) in table and not is_national(character):
+                imitates = True
         shown.append(look)
-    return ".".join(shown) if imitates else None
+    if not imitates:
+        return None
+    return ".".join(shown)
 
 
 def _look(character: str, table: dict[int, str]) -> str:
     if ord(character) in table:
         return table[ord(character)]
-    bare = "".join(
-        c for c in unicodedata.normalize("NFKD", character) if not unicodedata.combining(c)
-    )
-    return bare.translate(table) if bare else character
+    bare = ""
+    for part in unicodedata.normalize("NFKD", character):
+        if not unicodedata.combining(part):
+            bare += part
+    if not bare:
+        return character
+    return bare.translate(table)

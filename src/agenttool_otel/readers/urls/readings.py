@@ -60,13 +60,12 @@ def readers_disagree(text: str, browser: BrowserReading) -> bool:
     if not browser.special or browser.scheme == "file":
         return False
     wanted = browser.host.strip("[]").rstrip(".")
-    return (
-        _python_host(text) != wanted
-        or _old_reader_sees_other(text)
-        or _old_idna_differs(text, wanted)
-        or _zeros_count(text)
-        or _USER_HIDES.search(authority(text).rpartition("@")[0]) is not None
-    )
+    if _python_host(text) != wanted or _old_idna_differs(text, wanted):
+        return True
+    if _old_reader_sees_other(text) or _zeros_count(text):
+        return True
+    user = authority(text).rpartition("@")[0]
+    return _USER_HIDES.search(user) is not None
 
 
 def authority(text: str) -> str:
@@ -121,10 +120,12 @@ def _zeros_count(text: str) -> bool:
     Java, curl once).
     """
     host, _ = _split(text)
-    pieces = unicodedata.normalize("NFKC", host).rstrip(".").split(".") if host else []
+    if not host:
+        return False
+    pieces = unicodedata.normalize("NFKC", host).rstrip(".").split(".")
     if not all(piece.isdecimal() for piece in pieces):
         return False
-    # One digit is the same in base eight and ten.
+    # One digit is the same in base eight and ten: 010.0.0.1, but not 07.0.0.1
     return any(piece.startswith("0") and len(piece.lstrip("0")) > 1 for piece in pieces)
 
 
