@@ -281,7 +281,10 @@ def _has_items(form: Mapping[str, Any]) -> bool:
 
 
 def _listed_arguments(
-    node: Any, schema: Mapping[str, Any], tokens: _Tokens, depth: int
+    node: Any,
+    schema: Mapping[str, Any],
+    tokens: _Tokens,
+    depth: int,
 ) -> Iterator[tuple[_Tokens, frozenset[str] | None]]:
     """Find the arguments that a schema lists, each with its words where it may have these alone."""
     forms: list[Mapping[str, Any]] = []

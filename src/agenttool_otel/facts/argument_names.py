@@ -207,7 +207,11 @@ def speaks_of_sql(schema: Mapping[str, Any]) -> bool:
 
 
 def path_access(
-    name: str, *, write_effects: tuple[str, ...], access_kinds: tuple[str, ...], read_only: bool
+    name: str,
+    *,
+    write_effects: tuple[str, ...],
+    access_kinds: tuple[str, ...],
+    read_only: bool,
 ) -> PathAccess:
     """Return what a tool does with a path argument, the worse of what could be meant."""
     changes = any(effect != WriteEffect.NONE for effect in write_effects)

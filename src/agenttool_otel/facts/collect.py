@@ -51,7 +51,10 @@ class _Value(NamedTuple):
 
 
 def _roles(
-    values: Sequence[_Value], texts: TextAccounting, *, everything: bool
+    values: Sequence[_Value],
+    texts: TextAccounting,
+    *,
+    everything: bool,
 ) -> dict[str, ArgumentRole]:
     """Return what each value does in the call, by pointer.
 
@@ -118,7 +121,13 @@ class Collector:
         self._declared = frozenset(self._seen)
 
     def add(
-        self, kind: FactKind, value: Any, pointer: str, access: PathAccess, *, inferred: bool
+        self,
+        kind: FactKind,
+        value: Any,
+        pointer: str,
+        access: PathAccess,
+        *,
+        inferred: bool,
     ) -> None:
         """Add the facts of one value, or of each element of a list."""
         if isinstance(value, list | tuple | set | frozenset) and not self._is_argv(
@@ -179,7 +188,13 @@ class Collector:
         for value in values:
             if (role := roles.get(value.pointer)) is None:
                 continue
-            fact = ledger.lookup(value.text, name=value.name, family=family, tool=tool, role=role)
+            fact = ledger.lookup(
+                value.text,
+                name=value.name,
+                family=family,
+                tool=tool,
+                role=role,
+            )
             found[value.pointer] = {**fact, "broken": True} if self._is_broken(value) else fact
         if everything and complete:
             self.facts["traced"] = True
@@ -187,7 +202,11 @@ class Collector:
             self.facts["aimed"] = not undecided or ArgumentRole.TARGET in roles.values()
 
     def _values(
-        self, arguments: Mapping[str, Any], *, everything: bool, texts: TextAccounting
+        self,
+        arguments: Mapping[str, Any],
+        *,
+        everything: bool,
+        texts: TextAccounting,
     ) -> tuple[list[_Value], bool]:
         """Return the values of a call, or those that there is a fact about, and whether
         these are all.
@@ -254,7 +273,13 @@ class Collector:
         return known
 
     def _add_one(
-        self, kind: FactKind, value: Any, pointer: str, access: PathAccess, *, inferred: bool
+        self,
+        kind: FactKind,
+        value: Any,
+        pointer: str,
+        access: PathAccess,
+        *,
+        inferred: bool,
     ) -> None:
         if self._count >= MAX_FACTS:
             self.give_up(pointer)
@@ -277,7 +302,12 @@ class Collector:
             from agenttool_otel.readers.urls.fact import url_fact
 
             self.facts["urls"].append(
-                url_fact(value, argument=pointer, surroundings=self._env, inferred=inferred)
+                url_fact(
+                    value,
+                    argument=pointer,
+                    surroundings=self._env,
+                    inferred=inferred,
+                )
             )
         else:
             self._add_parsed(
@@ -295,7 +325,12 @@ class Collector:
                 from agenttool_otel.readers.shell import shell_fact
 
                 found.append(
-                    shell_fact(value, argument=pointer, surroundings=self._env, inferred=inferred)
+                    shell_fact(
+                        value,
+                        argument=pointer,
+                        surroundings=self._env,
+                        inferred=inferred,
+                    )
                 )
         except Exception:  # a missing grammar, too, must read as "not proven"
             found.append(unread(kind, pointer, inferred=inferred, unparsed="internal"))

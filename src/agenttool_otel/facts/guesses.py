@@ -43,7 +43,11 @@ _HOST: Final = re.compile(
 
 
 def kind_of_value(
-    text: str, *, files: bool, network: bool, env: FactEnvironment
+    text: str,
+    *,
+    files: bool,
+    network: bool,
+    env: FactEnvironment,
 ) -> tuple[FactKind, str] | None:
     """Return what a text is by its own look, and the text to establish the fact of; ``None`` for
     most texts.

@@ -48,7 +48,10 @@ class Said:
     __slots__ = ("_asked", "_key", "_named")
 
     def __init__(
-        self, key: bytes = _KEY, asked: Iterable[bytes] = (), named: Iterable[bytes] = ()
+        self,
+        key: bytes = _KEY,
+        asked: Iterable[bytes] = (),
+        named: Iterable[bytes] = (),
     ) -> None:
         self._key = key
         self._asked = set(asked)

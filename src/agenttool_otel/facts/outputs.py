@@ -162,7 +162,11 @@ class Reading:
     complete: bool = True  # whether all of it was read
 
 
-def _leaves(value: Any, patterns: _Patterns | None, reading: Reading) -> Iterator[_Leaf]:
+def _leaves(
+    value: Any,
+    patterns: _Patterns | None,
+    reading: Reading,
+) -> Iterator[_Leaf]:
     """Walk an output: what is stated about the place, its field's name, its text, whether the field
     is typed.
     """

@@ -118,7 +118,10 @@ class FactPlan:
         return self._texts.unread_arguments()
 
     def establish(
-        self, arguments: Mapping[str, Any], env: FactEnvironment, misfits: Collection[str] = ()
+        self,
+        arguments: Mapping[str, Any],
+        env: FactEnvironment,
+        misfits: Collection[str] = (),
     ) -> Facts:
         """Return the facts of one call; never raises, and takes bounded time on any arguments.
 
@@ -164,7 +167,12 @@ class FactPlan:
                     collector.replace_command(place, text)
             self._texts.withhold_proof(arguments, collector.facts["shell"])
 
-    def _walk_misfit(self, name: str, arguments: Mapping[str, Any], collector: Collector) -> None:
+    def _walk_misfit(
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        collector: Collector,
+    ) -> None:
         """Look at an argument as at data of no schema; a text that can't be seen may name
         anything.
         """
@@ -225,7 +233,14 @@ class FactPlan:
             # skipped, but said.
             collector.add(entry.kind, ABSENT, pointer, entry.access, inferred=False)
 
-    def _walk(self, node: Node, value: Any, pointer: str, collector: Collector, depth: int) -> None:
+    def _walk(
+        self,
+        node: Node,
+        value: Any,
+        pointer: str,
+        collector: Collector,
+        depth: int,
+    ) -> None:
         """Find the values that the schema or their names tell about."""
         if depth > MAX_DEPTH or not collector.step():
             collector.give_up(pointer)
@@ -260,7 +275,12 @@ class FactPlan:
                     return
 
     def _walk_mapping(
-        self, node: Node, value: Mapping[Any, Any], pointer: str, collector: Collector, depth: int
+        self,
+        node: Node,
+        value: Mapping[Any, Any],
+        pointer: str,
+        collector: Collector,
+        depth: int,
     ) -> None:
         for name, child in node.properties.items():
             below = value.get(name, child.default)
@@ -278,7 +298,13 @@ class FactPlan:
             if node.free:
                 self._walk(self._named(str(key)), below, place, collector, depth + 1)
 
-    def _probe(self, value: str, pointer: str, node: Node, collector: Collector) -> None:
+    def _probe(
+        self,
+        value: str,
+        pointer: str,
+        node: Node,
+        collector: Collector,
+    ) -> None:
         """Take a text for what it looks like."""
         text = str.__str__(value)
         access = node.access
@@ -286,7 +312,10 @@ class FactPlan:
             collector.add(FactKind.PATH, text, pointer, access, inferred=True)
             return
         guess = kind_of_value(
-            text, files=self._effects.files, network=self._effects.network, env=collector.env
+            text,
+            files=self._effects.files,
+            network=self._effects.network,
+            env=collector.env,
         )
         if guess is not None:
             collector.add(guess[0], guess[1], pointer, access, inferred=True)
@@ -296,8 +325,22 @@ class FactPlan:
             placed = self._effects.places(name)
             probed = placed or (self._probing and not names_content(name))
             access = self._effects.access(name)
-            return Node(access=access, free=True, probe=True, placed=placed) if probed else FREE
-        return Node(kind=kind, access=self._effects.access(name), nullable=True, free=True)
+            return (
+                Node(
+                    access=access,
+                    free=True,
+                    probe=True,
+                    placed=placed,
+                )
+                if probed
+                else FREE
+            )
+        return Node(
+            kind=kind,
+            access=self._effects.access(name),
+            nullable=True,
+            free=True,
+        )
 
 
 _PROBED: Final = Node(free=True, probe=True)
@@ -398,7 +441,10 @@ def _check_inert(inert: Sequence[str], schema: Mapping[str, Any]) -> None:
 
 
 def _declared(
-    name: str, kind: FactKind, schema: Mapping[str, Any], effects: Effects
+    name: str,
+    kind: FactKind,
+    schema: Mapping[str, Any],
+    effects: Effects,
 ) -> PlannedArgument:
     properties = schema.get("properties")
     known: Mapping[str, Any] = properties if isinstance(properties, Mapping) else {}

@@ -170,7 +170,13 @@ class ProvenanceLedger:
         self._complete = False
 
     def record_output(
-        self, tool_id: str, value: Any, trust: OutputTrust, *, given: Any = None, label: str = ""
+        self,
+        tool_id: str,
+        value: Any,
+        trust: OutputTrust,
+        *,
+        given: Any = None,
+        label: str = "",
     ) -> None:
         """Remember the tokens of a tool's output.
 
@@ -261,7 +267,11 @@ class ProvenanceLedger:
         return None
 
     def _new(
-        self, tokens: set[str], own: set[str], trust: OutputTrust, texts: list[str]
+        self,
+        tokens: set[str],
+        own: set[str],
+        trust: OutputTrust,
+        texts: list[str],
     ) -> set[str]:
         """Return the tokens of an output that its call was not given: what repeats them is no new
         source.
@@ -361,7 +371,12 @@ class ProvenanceLedger:
             self._tell("unread")
         self._complete = False
 
-    def _remember(self, source: _Source, private: bool, digests: Collection[int]) -> None:
+    def _remember(
+        self,
+        source: _Source,
+        private: bool,
+        digests: Collection[int],
+    ) -> None:
         """Add tokens to a memory; that something had to be forgotten for it is remembered, too."""
         trust = source[1]
         limit = self._max_user_tokens
@@ -451,7 +466,12 @@ class ProvenanceLedger:
         self._plain[mask, role] = fact
         return fact
 
-    def _fact(self, judged: _Judged, role: ArgumentRole, readable: bool) -> ProvenanceFact:
+    def _fact(
+        self,
+        judged: _Judged,
+        role: ArgumentRole,
+        readable: bool,
+    ) -> ProvenanceFact:
         union = reduce(or_, judged.masks, 0)
         knows_all = self._complete and not self.behind
         certain = readable and (knows_all or not judged.unknown)
@@ -573,7 +593,11 @@ class ProvenanceLedger:
         return found
 
     def _without_other_senses(
-        self, text: str, tokens: Tokens, masks: list[int], argument: _Argument
+        self,
+        text: str,
+        tokens: Tokens,
+        masks: list[int],
+        argument: _Argument,
     ) -> list[int]:
         """Take away what vouches for a number or a plain word that was written of something else.
 
@@ -773,7 +797,12 @@ def _marks_of(texts: Iterable[str]) -> set[str]:
     return marks
 
 
-def _of_output(level: Trust, texts: list[str], *, claims: bool) -> tuple[set[str], bool]:
+def _of_output(
+    level: Trust,
+    texts: list[str],
+    *,
+    claims: bool,
+) -> tuple[set[str], bool]:
     """Return the tokens of an output's texts, and whether all was read: folded where they accuse,
     exact where not.
 

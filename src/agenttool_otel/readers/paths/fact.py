@@ -249,7 +249,11 @@ def _start_at_home(parts: list[str], env: Surroundings) -> tuple[str, list[str],
 
 
 def _compare_with_roots(
-    paths: list[str], lexical: str, named: bool, fact: PathFact, env: Surroundings
+    paths: list[str],
+    lexical: str,
+    named: bool,
+    fact: PathFact,
+    env: Surroundings,
 ) -> None:
     """Note which roots every reading of the path lies in."""
     # A root may be given by a link's name; what counts is where both really are.
@@ -265,7 +269,11 @@ def _compare_with_roots(
 
 
 def _describe(
-    readings: list[Resolution], fact: PathFact, read: PathText, parts: list[str], start: str
+    readings: list[Resolution],
+    fact: PathFact,
+    read: PathText,
+    parts: list[str],
+    start: str,
 ) -> None:
     found = readings[0]
     fact["resolved"] = found.path
@@ -331,7 +339,10 @@ def _sensitive_place(
 
 
 def _protected(
-    paths: set[str], readings: list[Resolution], access: str, env: Surroundings
+    paths: set[str],
+    readings: list[Resolution],
+    access: str,
+    env: Surroundings,
 ) -> list[str]:
     """Return the classes of the protected places that a path names, leads to or holds."""
     identities = {found.identity for found in readings if found.exists}

@@ -101,7 +101,11 @@ def _status(path: str) -> os.stat_result | None:
         raise
 
 
-def _describe(found: Resolution, walked: list[str], seen: list[os.stat_result | None]) -> None:
+def _describe(
+    found: Resolution,
+    walked: list[str],
+    seen: list[os.stat_result | None],
+) -> None:
     """Note where a walk ended, and what is there."""
     found.path = "/" + "/".join(walked)
     found.exists = not seen or seen[-1] is not None

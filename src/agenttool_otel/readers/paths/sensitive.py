@@ -304,7 +304,12 @@ def is_harmless_name(name: str) -> bool:
     return _lists().harmless_names.fullmatch(name.casefold()) is not None
 
 
-def sensitive_class(path: str, root: str | None, *, directory: bool = False) -> str | None:
+def sensitive_class(
+    path: str,
+    root: str | None,
+    *,
+    directory: bool = False,
+) -> str | None:
     """Return the most serious class of a place, or ``None``.
 
     Args:

@@ -49,7 +49,11 @@ _logger = logging.getLogger("agenttool_otel.readers.sql")
 
 
 def sql_fact(
-    query: object, argument: str = "", *, dialect: str = "", inferred: bool = False
+    query: object,
+    argument: str = "",
+    *,
+    dialect: str = "",
+    inferred: bool = False,
 ) -> SqlFact:
     """Return what an SQL text means; never raises, and takes bounded time on any value.
 

@@ -23,7 +23,11 @@ def system_resolver(host: str, port: int) -> Sequence[str]:
     return list(dict.fromkeys(str(answer[4][0]) for answer in answers))
 
 
-def resolved_addresses(host: str, port: int, env: Surroundings) -> list[ResolvedAddress]:
+def resolved_addresses(
+    host: str,
+    port: int,
+    env: Surroundings,
+) -> list[ResolvedAddress]:
     """Return the addresses of a name; none when they can't be had before the deadline.
 
     ``getaddrinfo`` takes no timeout, so it runs in a thread of its own; one that hangs is left

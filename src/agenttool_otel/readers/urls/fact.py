@@ -175,7 +175,12 @@ def _host_rejection(browser: BrowserReading, fact: UrlFact) -> UrlRejection | No
     return None
 
 
-def _describe(browser: BrowserReading, text: str, fact: UrlFact, env: Surroundings) -> None:
+def _describe(
+    browser: BrowserReading,
+    text: str,
+    fact: UrlFact,
+    env: Surroundings,
+) -> None:
     host = browser.host.lower().removesuffix(".")
     if browser.special or host.startswith("["):
         address = canonical_address(host)
@@ -204,7 +209,12 @@ def _describe(browser: BrowserReading, text: str, fact: UrlFact, env: Surroundin
         fact["lookalike"] = _host_as_user(text)
 
 
-def _describe_secrets(browser: BrowserReading, text: str, host: str, fact: UrlFact) -> None:
+def _describe_secrets(
+    browser: BrowserReading,
+    text: str,
+    host: str,
+    fact: UrlFact,
+) -> None:
     """Note what a URL holds that is a credential by its place, its name or its shape."""
     sent = _given_parameters(browser.query)
     given = sent | _given_parameters(browser.fragment)
