@@ -41,7 +41,7 @@ class _Value(NamedTuple):
 
     @property
     def text(self) -> Any:
-        """What it says."""
+        """The text of it, as a reader takes it."""
         from agenttool_otel.readers.paths.fact import path_text_of
 
         if isinstance(self.given, list | tuple | set | frozenset):
@@ -62,20 +62,21 @@ def _roles(
     and where there is only a text, the text.
     """
     named = [value for value in values if value.is_text]
-    roles = {
-        value.pointer: texts.role(value.pointer, value.name)
-        for value in named
-        if not texts.is_listed_word(value.pointer, value.given)
-    }
+    roles: dict[str, ArgumentRole] = {}
+    for value in named:
+        if not texts.is_listed_word(value.pointer, value.given):
+            roles[value.pointer] = texts.role(value.pointer, value.name)
     if not everything or ArgumentRole.TARGET in roles.values():
         return roles
-    tiers = {value.pointer: texts.tier(value.pointer, value.name, value.given) for value in named}
-    tiers = {pointer: tier for pointer, tier in tiers.items() if not texts.is_inert(pointer)}
+    tiers: dict[str, int] = {}
+    for value in named:
+        if not texts.is_inert(value.pointer):
+            tiers[value.pointer] = texts.tier(value.pointer, value.name, value.given)
     first = min(tiers.values(), default=None)
-    return {
-        **roles,
-        **{pointer: ArgumentRole.TARGET for pointer, tier in tiers.items() if tier == first},
-    }
+    for pointer, tier in tiers.items():
+        if tier == first:
+            roles[pointer] = ArgumentRole.TARGET
+    return roles
 
 
 class Collector:
@@ -115,7 +116,7 @@ class Collector:
         return self._steps <= _MAX_STEPS and self._count < MAX_FACTS
 
     def close_declared(self) -> None:
-        """Say that all declared arguments are in: from now on, nothing is added to where one of
+        """Note that all declared arguments are in: from now on, nothing is added to where one of
         them is.
         """
         self._declared = frozenset(self._seen)
@@ -158,7 +159,7 @@ class Collector:
         self._add_one(FactKind.COMMAND, text, pointer, PathAccess.UNKNOWN, inferred=inferred)
 
     def give_up(self, pointer: str) -> None:
-        """Say in facts of every kind that from here on values were not looked at."""
+        """Add a fact of every kind: from here on values were not looked at."""
         if self._gave_up:
             return
         self._gave_up = True
@@ -222,8 +223,6 @@ class Collector:
 
                 self.facts["provenance"][pointer] = {**UNREADABLE, "untrusted": False}
                 return values, False
-            is_list = isinstance(value, list | tuple | set | frozenset)
-            is_argv = isinstance(value, list | tuple) and self._is_command(pointer)
             if isinstance(value, Mapping) and value:
                 for key, child in value.items():
                     place = f"{pointer}/{escape_token(str(key))}"
@@ -231,18 +230,20 @@ class Collector:
                     # a key may be whom the call reaches: {"eve@example.org": true}
                     if everything and texts.is_chosen_key(place, name, str(key)):
                         values.append(_Value(f"{place}/", name, str(key)))
-            elif is_list and value and not is_argv:
-                stack += [
-                    (f"{pointer}/{index}", name, child, depth + 1)
-                    for index, child in enumerate(value)
-                ]
-            elif (
-                value is not None
-                and value is not arguments
-                and (everything or pointer in self._seen)
-            ):
+            elif self._is_list_of_values(pointer, value) and value:
+                for index, child in enumerate(value):
+                    stack.append((f"{pointer}/{index}", name, child, depth + 1))
+            elif value is None or value is arguments:
+                continue
+            elif everything or pointer in self._seen:
                 values.append(_Value(pointer, name, value))
         return values, True
+
+    def _is_list_of_values(self, pointer: str, value: Any) -> bool:
+        """Return whether a value is a list, and not the words of a command."""
+        if isinstance(value, set | frozenset):
+            return True
+        return isinstance(value, list | tuple) and not self._is_command(pointer)
 
     def _is_command(self, pointer: str) -> bool:
         return FactKind.COMMAND in self._seen.get(pointer, ())
@@ -252,10 +253,9 @@ class Collector:
         if not isinstance(value.text, str) or not is_one_line(value.name):
             return False
         kinds = self._seen.get(value.pointer, set())
-        return (
-            kinds.isdisjoint((FactKind.COMMAND, FactKind.SQL))
-            and _BROKEN.search(value.text) is not None
-        )
+        if FactKind.COMMAND in kinds or FactKind.SQL in kinds:
+            return False
+        return _BROKEN.search(value.text) is not None
 
     def _is_argv(self, kind: FactKind, value: Any, pointer: str) -> bool:
         """Return whether a list is the words of one command rather than several commands."""

@@ -81,36 +81,34 @@ class FactPlan:
         self._texts = TextAccounting(schema, self.describe(), inert, destroys=destroys)
 
     def __repr__(self) -> str:
-        return (
-            f"<FactPlan {', '.join(f'{pointer}: {kind}' for pointer, kind, _ in self.describe())}>"
-        )
+        kinds = ", ".join(f"{pointer}: {kind}" for pointer, kind, _ in self.describe())
+        return f"<FactPlan {kinds}>"
 
     def describe(self) -> list[tuple[str, str, bool]]:
         """Return what is followed, for people: pattern of the pointer, kind, and whether it was
         inferred.
         """
-        found = [
-            ("/" + "/".join(entry.tokens), entry.kind.value, False) for entry in self._declared
-        ]
-        stack: list[tuple[str, Node, int]] = [("", self._root, 0)] if self._root is not None else []
+        found: list[tuple[str, str, bool]] = []
+        for entry in self._declared:
+            found.append(("/" + "/".join(entry.tokens), entry.kind.value, False))
+        stack: list[tuple[str, Node]] = []
+        if self._root is not None:
+            stack.append(("", self._root))
         seen: set[int] = set()
         while stack:
-            pointer, node, depth = stack.pop()
+            pointer, node = stack.pop()
             if id(node) in seen:
                 continue
             seen.add(id(node))
             if node.kind is not None:
                 found.append((pointer, node.kind.value, True))
-            stack += [
-                (f"{pointer}/{escape_token(name)}", child, depth + 1)
-                for name, child in node.properties.items()
-            ]
-            stack += [
-                (f"{pointer}/*", child, depth)
-                for child in (node.items, node.others, *node.prefix)
-                if child
-            ]
-            stack += [(pointer, child, depth) for child in node.variants]
+            for name, child in node.properties.items():
+                stack.append((f"{pointer}/{escape_token(name)}", child))
+            for element in (node.items, node.others, *node.prefix):
+                if element is not None:
+                    stack.append((f"{pointer}/*", element))
+            for variant in node.variants:
+                stack.append((pointer, variant))
         return sorted(dict.fromkeys(found))
 
     def unread_arguments(self) -> list[str]:
@@ -194,44 +192,60 @@ class FactPlan:
     ) -> None:
         """Find the values of a declared argument below a value."""
         if not tokens:
-            if value is None and entry.nullable:
-                return
-            collector.add(entry.kind, value, pointer, entry.access, inferred=False)
+            if value is not None or not entry.nullable:
+                collector.add(entry.kind, value, pointer, entry.access, inferred=False)
             return
-        key, rest = tokens[0], tokens[1:]
         if isinstance(value, Mapping):
-            if key == "*":
-                for name, child in value.items():
-                    self._follow(
-                        entry, rest, child, f"{pointer}/{escape_token(str(name))}", collector
-                    )
-            elif key in value:
-                self._follow(entry, rest, value[key], f"{pointer}/{escape_token(key)}", collector)
-            elif not rest and entry.default is not ABSENT and entry.default is not None:
-                collector.add(
-                    entry.kind,
-                    entry.default,
-                    f"{pointer}/{escape_token(key)}",
-                    entry.access,
-                    inferred=False,
-                )
+            self._follow_key(entry, tokens, value, pointer, collector)
         elif _is_list(value):
-            chosen = list(enumerate(value))
-            if key.isdecimal() and key.isascii():
-                chosen, tokens = chosen[int(key) : int(key) + 1] if len(key) < 10 else [], rest
-            elif key == "*":
-                tokens = rest
-            for index, child in chosen:
-                if collector.full:
-                    collector.add(
-                        entry.kind, None, f"{pointer}/{index}", entry.access, inferred=False
-                    )
-                    return
-                self._follow(entry, tokens, child, f"{pointer}/{index}", collector)
+            self._follow_list(entry, tokens, value, pointer, collector)
         elif value is not None:
             # Where the declaration expects an object or a list there is something else: not
-            # skipped, but said.
+            # skipped, but noted.
             collector.add(entry.kind, ABSENT, pointer, entry.access, inferred=False)
+
+    def _follow_key(
+        self,
+        entry: PlannedArgument,
+        tokens: tuple[str, ...],
+        value: Mapping[Any, Any],
+        pointer: str,
+        collector: Collector,
+    ) -> None:
+        key, *rest = tokens
+        if key == "*":
+            for name, child in value.items():
+                place = f"{pointer}/{escape_token(str(name))}"
+                self._follow(entry, tuple(rest), child, place, collector)
+            return
+        place = f"{pointer}/{escape_token(key)}"
+        if key in value:
+            self._follow(entry, tuple(rest), value[key], place, collector)
+        elif not rest and entry.default is not ABSENT and entry.default is not None:
+            collector.add(entry.kind, entry.default, place, entry.access, inferred=False)
+
+    def _follow_list(
+        self,
+        entry: PlannedArgument,
+        tokens: tuple[str, ...],
+        value: Any,
+        pointer: str,
+        collector: Collector,
+    ) -> None:
+        key = tokens[0]
+        chosen = list(enumerate(value))
+        if key.isdecimal() and key.isascii():
+            tokens = tokens[1:]
+            index = int(key) if len(key) < 10 else len(chosen)
+            chosen = chosen[index : index + 1]
+        elif key == "*":
+            tokens = tokens[1:]
+        for index, child in chosen:
+            place = f"{pointer}/{index}"
+            if collector.full:
+                collector.add(entry.kind, None, place, entry.access, inferred=False)
+                return
+            self._follow(entry, tokens, child, place, collector)
 
     def _walk(
         self,
@@ -252,27 +266,44 @@ class FactPlan:
         elif node.probe and isinstance(value, str):
             self._probe(value, pointer, node, collector)
         if node.variants:
-            for variant in [
-                variant for variant in node.variants if accepts(variant, value)
-            ] or node.variants:
-                self._walk(variant, value, pointer, collector, depth + 1)
+            self._walk_variants(node, value, pointer, collector, depth)
         if isinstance(value, Mapping):
             self._walk_mapping(node, value, pointer, collector, depth)
         elif node.kind is None and _is_list(value):
-            for index, child in enumerate(value):
-                below = node.prefix[index] if index < len(node.prefix) else node.items
-                if below is not None:
-                    self._walk(below, child, f"{pointer}/{index}", collector, depth + 1)
-                elif node.free and (isinstance(child, Mapping) or _is_list(child) or node.probe):
-                    self._walk(
-                        _PROBED if node.probe else FREE,
-                        child,
-                        f"{pointer}/{index}",
-                        collector,
-                        depth + 1,
-                    )
-                if collector.full:
-                    return
+            self._walk_list(node, value, pointer, collector, depth)
+
+    def _walk_variants(
+        self,
+        node: Node,
+        value: Any,
+        pointer: str,
+        collector: Collector,
+        depth: int,
+    ) -> None:
+        """Walk along the variants that take a value, or all where none does."""
+        fitting = [variant for variant in node.variants if accepts(variant, value)]
+        for variant in fitting or node.variants:
+            self._walk(variant, value, pointer, collector, depth + 1)
+
+    def _walk_list(
+        self,
+        node: Node,
+        value: Any,
+        pointer: str,
+        collector: Collector,
+        depth: int,
+    ) -> None:
+        unlisted = _PROBED if node.probe else FREE
+        for index, child in enumerate(value):
+            below = node.prefix[index] if index < len(node.prefix) else node.items
+            place = f"{pointer}/{index}"
+            is_container = isinstance(child, Mapping) or _is_list(child)
+            if below is not None:
+                self._walk(below, child, place, collector, depth + 1)
+            elif node.free and (is_container or node.probe):
+                self._walk(unlisted, child, place, collector, depth + 1)
+            if collector.full:
+                return
 
     def _walk_mapping(
         self,
@@ -284,11 +315,22 @@ class FactPlan:
     ) -> None:
         for name, child in node.properties.items():
             below = value.get(name, child.default)
-            if name in value or (below is not ABSENT and below is not None):
-                place = f"{pointer}/{name if name.isidentifier() else escape_token(name)}"
-                self._walk(child, below, place, collector, depth + 1)
-        if node.others is None and not node.free:
-            return
+            if name not in value and (below is ABSENT or below is None):
+                continue
+            token = name if name.isidentifier() else escape_token(name)
+            self._walk(child, below, f"{pointer}/{token}", collector, depth + 1)
+        if node.others is not None or node.free:
+            self._walk_others(node, value, pointer, collector, depth)
+
+    def _walk_others(
+        self,
+        node: Node,
+        value: Mapping[Any, Any],
+        pointer: str,
+        collector: Collector,
+        depth: int,
+    ) -> None:
+        """Walk along the keys that the schema does not list."""
         for key, below in value.items():
             if key in node.properties:
                 continue
@@ -348,7 +390,7 @@ _PROBED: Final = Node(free=True, probe=True)
 
 
 def _is_hidden(value: Any) -> bool:
-    """Tell whether a part of a value is shown by its type or as bytes alone."""
+    """Return whether a part of a value is shown by its type or as bytes alone."""
     stack = [value]
     while stack:
         found = stack.pop()

@@ -9,6 +9,7 @@ import pathlib
 import stat
 import unicodedata
 from functools import lru_cache
+from itertools import repeat
 from typing import Any, Final
 
 from agenttool_otel.readers.paths.content import holds_secret
@@ -211,15 +212,23 @@ def _is_shown(fact: PathFact) -> bool:
 
 
 def _hold_secret(readings: list[Resolution]) -> bool:
-    there = [found for found in readings if found.exists]
-    return any(found.status and holds_secret(found.path or "", found.status) for found in there)
+    for found in readings:
+        if not found.exists or found.status is None:
+            continue
+        if holds_secret(found.path or "", found.status):
+            return True
+    return False
 
 
 def _agree(readings: list[Resolution]) -> bool:
     """Return whether all readings of a path lead to one place that is known."""
-    if not readings or any(found.path is None or found.magic for found in readings):
+    if not readings:
         return False
-    return readings[0].path == readings[-1].path
+    first = readings[0]
+    last = readings[-1]
+    if first.magic or last.magic or first.path is None:
+        return False
+    return first.path == last.path
 
 
 def _start_of(read: PathText, env: Surroundings) -> tuple[str, list[str], bool]:
@@ -260,9 +269,9 @@ def _compare_with_roots(
     real = real_roots(env)
     common: list[str] = []
     for root, place in zip(env.roots, real, strict=True):
-        if all(within(path, place) for path in paths):
+        if all(map(within, paths, repeat(place, len(paths)))):
             common.append(root)
-    named = named or any(within(lexical, place) for place in real)
+    named = named or any(map(within, repeat(lexical, len(real)), real))
     fact["roots"] = common
     fact["inside"] = bool(common) and named
     fact["escapes"] = named and not common
@@ -321,7 +330,7 @@ def _sensitive_place(
     env: Surroundings,
 ) -> str | None:
     """Return the most serious class of any place that a path may lead to, or ``None``."""
-    directory = bool(readings) and all(found.is_directory for found in readings)
+    directory = bool(readings) and readings[0].is_directory and readings[-1].is_directory
     own_root = clean(roots[0]) if roots else None
     kinds = [sensitive_class(lexical, own_root, directory=directory)]
     changes = access != PathAccess.READ
@@ -334,8 +343,7 @@ def _sensitive_place(
         for path in paths - {lexical}:
             root = next((root for root in real if within(path, root)), None)
             kinds.append(sensitive_class(path, root, directory=directory))
-    found = [kind for kind in kinds if kind]
-    return min(found, key=lambda kind: _RANK.get(kind, -1), default=None)
+    return min(filter(None, kinds), key=lambda kind: _RANK.get(kind, -1), default=None)
 
 
 def _protected(
@@ -354,14 +362,11 @@ def _protected(
         if real.exists and real.identity in identities:
             kinds.append(kind)
             continue
+        # on a file system that folds case, ".AGENTTOOL" is ".agenttool"
+        folded = {named.casefold(), (real.path or named).casefold()}
         for path in paths:
             # Removing, renaming or replacing a directory changes what it holds.
             holds = access != PathAccess.READ and path not in roots and within(named, path)
-            if holds or _is_below(path, named) or _is_below(path, real.path):
+            if holds or any(map(within, repeat(path.casefold()), folded)):
                 kinds.append(kind)
     return kinds
-
-
-def _is_below(path: str, place: str | None) -> bool:
-    """Return whether a path is a place or lies below it, on a file system that folds case."""
-    return place is not None and within(path.casefold(), place.casefold())

@@ -9,7 +9,6 @@ with the normalised text.
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 from dataclasses import dataclass
@@ -64,7 +63,9 @@ def resolve(parts: list[str], *, start: str = "/") -> Resolution:
         current = None
         if not seen or seen[-1] is not None:  # nothing lies below what is not there
             try:
-                current = _status(path)
+                current = os.lstat(path)
+            except (FileNotFoundError, NotADirectoryError):
+                current = None
             except (OSError, ValueError):
                 # not readable, or a name that is refused: path and existence stay unknown
                 return found
@@ -89,16 +90,6 @@ def resolve(parts: list[str], *, start: str = "/") -> Resolution:
         todo.extend(reversed(target.split("/")))
     _describe(found, walked, seen)
     return found
-
-
-def _status(path: str) -> os.stat_result | None:
-    """Return what is at a path, a link not followed; ``None`` where nothing is."""
-    try:
-        return os.lstat(path)
-    except OSError as error:
-        if error.errno in (errno.ENOENT, errno.ENOTDIR):
-            return None
-        raise
 
 
 def _describe(
