@@ -161,7 +161,7 @@ def _establish(value: Any, fact: PathFact, env: Surroundings) -> None:
         fact["inside"] = False
     places = {lexical, *paths}
     fact["sensitive"] = _sensitive_place(lexical, roots, readings, places, fact["access"], env)
-    if _is_shown(fact) and _hold_secret(readings):
+    if _shows_secret(fact, readings):
         fact["sensitive"] = PathClass.CONTENT.value
     plain = known and not (read.variables or read.windows) and fact["rejected"] is None
     fact["certain"] = plain and _agree(readings)
@@ -204,14 +204,12 @@ def _leads_elsewhere(read: PathText) -> bool:
     return read.parent_refs and WindowsForm.BACKSLASH in read.windows
 
 
-def _is_shown(fact: PathFact) -> bool:
-    """Return whether a file would be read that nothing else is known of."""
-    if fact["access"] != PathAccess.READ:
+def _shows_secret(fact: PathFact, readings: list[Resolution]) -> bool:
+    """Return whether a file with a secret would be read, of which nothing worse is known."""
+    if fact["access"] != PathAccess.READ or not fact["inside"]:
         return False
-    return fact["inside"] and fact["sensitive"] in _PLAIN
-
-
-def _hold_secret(readings: list[Resolution]) -> bool:
+    if fact["sensitive"] not in _PLAIN:
+        return False
     for found in readings:
         if not found.exists or found.status is None:
             continue
