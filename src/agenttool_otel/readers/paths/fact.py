@@ -154,7 +154,9 @@ def _establish(value: Any, fact: PathFact, env: Surroundings) -> None:
     else:
         fact["roots"] = roots
         fact["inside"] = bool(roots)
-    if not known or _leads_elsewhere(read):
+    # Windows would look in another place: C:x, a\..\..\b
+    climbs = read.parent_refs and WindowsForm.BACKSLASH in read.windows
+    if climbs or not known or not _ELSEWHERE.isdisjoint(read.windows):
         fact["inside"] = False
         fact["roots"] = []
     elif fact["rejected"] is not None:
@@ -195,13 +197,6 @@ def _readings(
         # where the kernel and realpath go.
         readings.append(resolve([], start=lexical))
     return readings
-
-
-def _leads_elsewhere(read: PathText) -> bool:
-    r"""Return whether Windows would look in another place: ``C:x``, ``a\..\..\b``."""
-    if not _ELSEWHERE.isdisjoint(read.windows):
-        return True
-    return read.parent_refs and WindowsForm.BACKSLASH in read.windows
 
 
 def _shows_secret(fact: PathFact, readings: list[Resolution]) -> bool:
@@ -351,7 +346,10 @@ def _protected(
     env: Surroundings,
 ) -> list[str]:
     """Return the classes of the protected places that a path names, leads to or holds."""
-    identities = {found.identity for found in readings if found.exists}
+    identities: set[str | None] = set()
+    for found in readings:
+        if found.exists:
+            identities.add(found.identity)
     roots = set(map(clean, env.roots))
     kinds: list[str] = []
     for place, kind in env.protected:
