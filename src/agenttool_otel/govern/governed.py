@@ -33,7 +33,7 @@ from agenttool_otel.errors import ConfigurationError, InstanceMissing
 from agenttool_otel.values.forks import cached_property
 from agenttool_otel.values.inspection import mro_names
 
-_OBJECT_DOORS: Final[tuple[tuple[str, str], ...]] = (
+OBJECT_DOORS: Final[tuple[tuple[str, str], ...]] = (
     (
         "langchain_core.tools.base.BaseTool",
         "agenttool_otel.integrations.langchain.govern:govern_tool",
@@ -234,7 +234,7 @@ def govern_with(
 def _object_door(target: Any) -> Callable[..., Any] | None:
     """Return what governs the objects of a framework, for an object of one."""
     names = mro_names(type(target))
-    for class_name, path in _OBJECT_DOORS:
+    for class_name, path in OBJECT_DOORS:
         if class_name in names:
             module, _, function = path.partition(":")
             return cast(Callable[..., Any], getattr(importlib.import_module(module), function))

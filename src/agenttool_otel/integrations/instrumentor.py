@@ -1,13 +1,13 @@
-"""``opentelemetry-instrument python app.py``: the tools of a program that never heard of this
+"""``opentelemetry-instrument python app.py``: the tools of a program that does not import this
 package are governed.
 
 A tool object is held from the moment it is made, and put under governance at its first use, in
-place; tools that were made before are found and held, too. Objects that nobody saw being made
-(unpickled, ``model_construct``) are governed at their first call: each framework is patched at the
-methods that lead to a tool's body, and at the body. If governing fails, the call is refused, never
-let through. So is every call of a tool whose class replaces one of the framework's own methods:
-what it does can't be decided. And so is every call where the instrumentation itself can't be set
-up: the launcher only logs what an instrumentor raises, and lets the program run.
+place; tools that were made before are found and held, too. Objects that were made without
+``__init__`` (unpickled, ``model_construct``) are governed at their first call: each framework is
+patched at the methods that lead to a tool's body, and at the body. If governing fails, the call is
+refused, never let through. So is every call of a tool whose class replaces one of the framework's
+own methods: what it does can't be decided. And so is every call where the instrumentation itself
+can't be set up: the launcher only logs what an instrumentor raises, and lets the program run.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from __future__ import annotations
 import gc
 import inspect
 import logging
+import pickle
 import weakref
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -39,15 +40,15 @@ class AgentToolInstrumentor(BaseInstrumentor):  # type: ignore[misc, unused-igno
     """Governs every LangChain tool of the process.
 
     ``instrument(facts={...})`` states facts of tools by name or glob; without code, the JSON file
-    that ``AGENTTOOL_TOOLS`` names does. ``instrument(trust_metadata=...)`` takes a function that
-    tells of a tool object whether what its metadata states counts too; no tool's does otherwise.
-    Settings come from the environment (see Settings).
+    that ``AGENTTOOL_TOOLS`` names does. ``instrument(trust_metadata=...)`` takes a function from a
+    tool object to whether its metadata counts, too; no tool's does otherwise. Settings come from
+    the environment (see Settings).
     """
 
-    _facts: Mapping[str, GovernOptions]
+    _facts: Mapping[str, GovernOptions]  # by name or glob of a tool
     _trusts: Trusts | None
-    _failure: Exception | None = None
-    _refusing: Governor | None = None
+    _failure: Exception | None = None  # why every call is refused
+    _refusing: Governor | None = None  # the Governor of all refused tools, once it is made
 
     def instrumentation_dependencies(self) -> Collection[str]:
         """Return the packages without which there is nothing to instrument."""
@@ -62,7 +63,9 @@ class AgentToolInstrumentor(BaseInstrumentor):  # type: ignore[misc, unused-igno
         self._patched: list[tuple[weakref.ref[type], str, Any, Any]] = []
         self._lock = new_rlock()
         self._in_progress: set[int] = set()
-        self._facts, self._failure, self._refusing = {}, None, None
+        self._facts = {}
+        self._failure = None
+        self._refusing = None
         self._trusts = kwargs.get("trust_metadata")
         self._classes = HeldClasses(self._govern)
         # first of all: an error after this refuses every call, an error before it would let every
@@ -74,15 +77,24 @@ class AgentToolInstrumentor(BaseInstrumentor):  # type: ignore[misc, unused-igno
         self._hold_existing(BaseTool)
         try:
             facts = kwargs.get("facts")
-            self._facts = facts if facts is not None else read_facts(Settings.load().tools_file)
-            # a broken policy is told at start, and refuses every call from then on
+            if facts is None:
+                facts = read_facts(Settings.load().tools_file)
+            self._facts = facts
+            # a policy that does not load is logged at start, and refuses every call from then on
             default_governor()
             self._failure = kwargs.get("failure")
         except Exception as error:
             self._failure = error
+        failure = ""
         if self._failure is not None:
-            _logger.error("every call of a tool is refused: %s", _told(self._failure))
-        self._children = FreshChildren(self._facts, self._trusts, self._failure)
+            failure = str(self._failure)
+            _logger.error("every call of a tool is refused: %s", _message(self._failure))
+        self._children = FreshChildren(
+            pickle.dumps(instrument_child),
+            self._facts,
+            self._trusts,
+            failure,
+        )
 
     def _replace(self, cls: type, name: str, wrapper: Any) -> None:
         """Put a wrapper around a method of a class until the instrumentation ends."""
@@ -110,12 +122,12 @@ class AgentToolInstrumentor(BaseInstrumentor):  # type: ignore[misc, unused-igno
             self._patch(cls)
 
     def _patch(self, cls: type) -> None:
-        """Govern the bodies of a class, also of objects that nobody saw being made."""
+        """Govern the bodies of a class, also of objects that are made without ``__init__``."""
         from agenttool_otel.integrations.langchain.first_use import BASE
         from agenttool_otel.integrations.langchain.methods import BODY_METHODS
 
         if BASE in cls.__dict__:
-            return  # this package's own
+            return  # made by this package
         for name in BODY_METHODS:
             if inspect.isfunction(cls.__dict__.get(name)):
                 self._replace(cls, name, self._before)
@@ -128,13 +140,14 @@ class AgentToolInstrumentor(BaseInstrumentor):  # type: ignore[misc, unused-igno
 
     def _hold_existing(self, base: type) -> None:
         """Hold the tools that were made before."""
-        for found in gc.get_objects():
-            if issubclass(type(found), base):
-                self._hold(found)
+        for candidate in gc.get_objects():
+            # not isinstance: it asks __class__, which a proxy may answer with anything
+            if issubclass(type(candidate), base):
+                self._hold(candidate)
 
     def _hold(self, tool: Any) -> None:
-        """Let each use of a tool begin with its governing; where its class can't be made, its first
-        call does.
+        """Govern a tool at its first use of any kind; where its class can't be made, at its first
+        call.
         """
         try:
             if not self._classes.hold(tool):
@@ -143,7 +156,7 @@ class AgentToolInstrumentor(BaseInstrumentor):  # type: ignore[misc, unused-igno
             _logger.warning(
                 "a tool of %s is governed at its first call only: %s",
                 type(tool).__name__,
-                _told(error),
+                _message(error),
             )
             return
         self._note(tool)
@@ -162,7 +175,8 @@ class AgentToolInstrumentor(BaseInstrumentor):  # type: ignore[misc, unused-igno
         BaseTool.__init_subclass__ = self._init_subclass  # type: ignore[method-assign]
         with self._lock:
             for ref in list(self._held.values()):
-                if (tool := ref()) is not None:
+                tool = ref()
+                if tool is not None:
                     object.__setattr__(tool, "__class__", base_of(tool))
             self._held.clear()
             for owner, name, method, patched in reversed(self._patched):
@@ -181,13 +195,11 @@ class AgentToolInstrumentor(BaseInstrumentor):  # type: ignore[misc, unused-igno
         return getattr(instance, wrapped.__name__)(*args, **kwargs)
 
     def _govern(self, tool: Any) -> None:
-        """Put a tool object under governance; where that can't be done, under a refusal of each of
-        its calls.
-        """
+        """Govern a tool object; where that fails, let each of its calls be refused."""
         from agenttool_otel.integrations.langchain.govern import govern_in_place, is_governed
 
         with self._lock:
-            # declaring a tool reads it
+            # declaring a tool reads its schema and its function, which leads here again
             if is_governed(tool) or id(tool) in self._in_progress:
                 return
             self._in_progress.add(id(tool))
@@ -203,33 +215,58 @@ class AgentToolInstrumentor(BaseInstrumentor):  # type: ignore[misc, unused-igno
             self._note(tool)
 
     def _put_under_refusal(self, tool: Any, error: Exception) -> None:
-        """Put a tool under a Governor that refuses each of its calls, in a span that says why."""
+        """Put a tool under a Governor that refuses each of its calls, with the error in the span."""
         from agenttool_otel.integrations.langchain.first_use import base_of
         from agenttool_otel.integrations.langchain.govern import govern_in_place
         from agenttool_otel.integrations.langchain.methods import replaced_methods
 
-        told = f"the tool {tool.name!r} can't be governed: {_told(error)}"
-        _logger.error("%s; its calls are refused", told)
+        reason = f"the tool {tool.name!r} can't be governed: {_message(error)}"
+        _logger.error("%s; its calls are refused", reason)
         if replaced_methods(base_of(tool)):
-            raise ToolDenied(told) from error  # no Governor can refuse what goes round its class
+            # a class whose own invoke() does not end in _run has no place where it could be refused
+            raise ToolDenied(reason) from error
         try:
-            refusal = RefusingEngine(PolicyLoadError(told))
-            if self._failure is not None and self._refusing is None:
-                self._refusing = Governor(policy=refusal)
-            in_charge = self._refusing or Governor(policy=refusal)
-            govern_in_place(tool, in_charge, GovernOptions(), automatic=True)
+            governor = self._refusing_governor(reason)
+            govern_in_place(tool, governor, GovernOptions(), automatic=True)
         except Exception:
-            raise ToolDenied(told) from error
+            raise ToolDenied(reason) from error
+
+    def _refusing_governor(self, reason: str) -> Governor:
+        if self._refusing is not None:
+            return self._refusing
+        governor = Governor(policy=RefusingEngine(PolicyLoadError(reason)))
+        # one for all tools where the instrumentation itself failed
+        if self._failure is not None:
+            self._refusing = governor
+        return governor
 
 
-def _told(error: Exception) -> str:
-    """What this package says of an error; another library's text may hold anything."""
-    return str(error) if isinstance(error, AgentToolError) else type(error).__name__
+def _message(error: Exception) -> str:
+    """The text of an error of this package; of another one its type: its text may have secrets."""
+    if isinstance(error, AgentToolError):
+        return str(error)
+    return type(error).__name__
+
+
+def instrument_child(
+    facts: Mapping[str, GovernOptions],
+    trusts: Trusts | None,
+    failure: Exception | None,
+) -> None:
+    """Instrument a process that multiprocessing started afresh, as its parent is.
+
+    Args:
+        facts: Facts of tools by name or glob.
+        trusts: The parent's ``trust_metadata``.
+        failure: Why every call is refused; ``None`` where none is.
+    """
+    if not is_instrumented():
+        AgentToolInstrumentor().instrument(facts=facts, trust_metadata=trusts, failure=failure)
 
 
 def is_instrumented() -> bool:
-    """Tell whether ``opentelemetry-instrument`` (or ``instrument()``) put the tools of this process
-    under governance.
+    """Return whether ``opentelemetry-instrument`` or ``instrument()`` governs the tools of this
+    process.
 
     A launcher that fails before it reaches this instrumentor (an exporter of an unknown name is
     enough) only logs that, and starts the program all the same.
@@ -246,6 +283,6 @@ def require_instrumented() -> None:
     """
     if not is_instrumented():
         raise ConfigurationError(
-            "the tools of this process are not governed: start it with opentelemetry-instrument, and look at what that "
-            "logged at its start"
+            "the tools of this process are not governed: start it with opentelemetry-instrument, and"
+            " read what that logged at its start"
         )

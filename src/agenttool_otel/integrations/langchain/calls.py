@@ -29,7 +29,7 @@ from agenttool_otel.call.running.progress import progress_to
 from agenttool_otel.call.target import Target
 from agenttool_otel.call.tool import GovernedTool
 from agenttool_otel.errors import ApprovalError
-from agenttool_otel.integrations.adapter import Adapter
+from agenttool_otel.integrations.foreign import Adapter
 from agenttool_otel.integrations.langchain.arguments import injected_names, json_object, use_reading
 from agenttool_otel.integrations.langchain.results import content_of, deliver
 from agenttool_otel.names import Outcome
