@@ -33,6 +33,7 @@ def injected_names(tool: BaseTool) -> frozenset[str]:
     names = tool._injected_args_keys
     schema = tool.args_schema
     if isinstance(schema, type):
+        # state: Annotated[dict, InjectedState] is in the schema, and not in what the model is shown
         shown: Any = tool.tool_call_schema
         names = names | (get_fields(schema).keys() - get_fields(shown).keys())
     return names
@@ -47,8 +48,16 @@ def json_object(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def use_reading(call: Invocation, given: dict[str, Any], reading: dict[str, Any]) -> None:
-    """Let the next decision be about what LangChain reads in changed arguments, which is what would
-    run.
+    """Let the next decision be about changed arguments as LangChain reads them, which is what runs.
+
+    Args:
+        call: the call.
+        given: the arguments as they were changed.
+        reading: the same after LangChain's validation.
+
+    Raises:
+        ValueError: they are too large to be decided.
+        ReadDifferently: a person approved them, and they mean another thing to LangChain.
     """
     if is_partial(reading):
         raise ValueError("the arguments are too large or too deep to be decided")
@@ -96,9 +105,13 @@ class Reader:
         """
         made = self._parsed(arguments, call_id)
         shown = json_object(made)
-        if not differs(shown, json_object(self._parsed(arguments, call_id))):
+        again = json_object(self._parsed(arguments, call_id))
+        if not differs(shown, again):
             return shown, arguments
-        if differs(shown, json_object(self._parsed(made, call_id))):
+        # default_factory=datetime.now gives another value at each validation: what it gave once is
+        # what the tool is given
+        again = json_object(self._parsed(made, call_id))
+        if differs(shown, again):
             raise ReadDifferently(
                 "the tool's validation makes something else of the same arguments each time"
             )
@@ -106,4 +119,8 @@ class Reader:
 
     def _parsed(self, arguments: dict[str, Any], call_id: str | None) -> dict[str, Any]:
         made: Any = self._tool._parse_input(snapshot(arguments), call_id)
-        return {name: snapshot(value) for name, value in made.items() if name not in self._injected}
+        parsed = {}
+        for name, value in made.items():
+            if name not in self._injected:
+                parsed[name] = snapshot(value)
+        return parsed

@@ -1,5 +1,5 @@
-"""One call of a governed LangChain tool: what LangChain's outer methods know of it, its arguments,
-and its run.
+"""One call of a governed LangChain tool: what LangChain's outer methods got, its arguments, and its
+run.
 """
 
 from __future__ import annotations
@@ -8,13 +8,13 @@ import asyncio
 import contextvars
 import inspect
 import sys
-from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
 import wrapt
+from cachetools import LRUCache
 from langchain_core.callbacks import BaseCallbackManager
 from langchain_core.callbacks.manager import BaseRunManager
 from langchain_core.runnables.config import var_child_runnable_config
@@ -31,7 +31,7 @@ from agenttool_otel.call.tool import GovernedTool
 from agenttool_otel.errors import ApprovalError
 from agenttool_otel.integrations.foreign import Adapter
 from agenttool_otel.integrations.langchain.arguments import injected_names, json_object, use_reading
-from agenttool_otel.integrations.langchain.results import content_of, deliver
+from agenttool_otel.integrations.langchain.results import content_and_artifact, content_of, deliver
 from agenttool_otel.names import Outcome
 from agenttool_otel.records import ToolProgress
 from agenttool_otel.telemetry.telemetry import context_of
@@ -41,7 +41,7 @@ from agenttool_otel.values.snapshot import snapshot
 
 
 class LangChainHandle(GovernedTool):
-    """What is known of a LangChain tool; it checks calls, and leaves running them to the tool object.
+    """The handle of a LangChain tool: it checks calls, and leaves running them to the tool object.
 
     LangChain's validation, injection and callbacks are on the way to the tool's body, so a call of
     JSON arguments that starts here would either go round them or be governed a second time on its
@@ -49,8 +49,8 @@ class LangChainHandle(GovernedTool):
 
     Attributes:
         inside: the governed functions that are the tool's body, decided with it as one call.
-        automatic: whether an instrumentor governs the tool; what somebody states of it elsewhere
-          comes first.
+        automatic: whether an instrumentor governs the tool; facts that are stated for it elsewhere
+          come first.
     """
 
     __slots__ = ("automatic", "inside")
@@ -59,8 +59,8 @@ class LangChainHandle(GovernedTool):
     automatic: bool
 
     def json_target(self, *, preflight: bool = False) -> Target:
-        """Return what a JSON call checks; one that would run is refused before anything is decided
-        or claimed.
+        """Return the target of a JSON call, which may only be checked: one that would run is refused
+        before anything is decided or claimed.
         """
         return Target(self.function, _bind, rebind_python, is_async=self.is_async)
 
@@ -86,14 +86,14 @@ wrapt.register_post_import_hook(_watch_graph_tasks, "langgraph.pregel._runner")
 
 @dataclass(slots=True)
 class Entry:
-    """What ``run`` knows and ``_run`` does not."""
+    """What LangChain gives to ``run`` and not to ``_run``."""
 
     tool: BaseTool  # the tool object that was called
     call_id: str | None  # id of the model's tool call
     raw: Any  # the input before LangChain's validation
     config: Any  # the RunnableConfig of the call
     reached: bool = False  # whether ``_run`` was
-    passed: bool = False  # whether a guard before has decided the call
+    passed: bool = False  # whether a guard in front has decided the call
 
 
 _entry: contextvars.ContextVar[Entry | None] = contextvars.ContextVar(
@@ -101,8 +101,12 @@ _entry: contextvars.ContextVar[Entry | None] = contextvars.ContextVar(
 )
 
 
+_POSITIONAL: Final = (
+    inspect.Parameter.POSITIONAL_ONLY,
+    inspect.Parameter.POSITIONAL_OR_KEYWORD,
+)
 _MAX_ASKED: Final = 256
-_asked: OrderedDict[tuple[Any, ...], str] = OrderedDict()
+_asked: LRUCache[tuple[Any, ...], str] = LRUCache(_MAX_ASKED)
 """The invocations that wait, by the run that called the tool, the tool and its input."""
 
 
@@ -113,8 +117,13 @@ def entered(
     """Note what ``_run`` can't see, and leave a span even when LangChain refuses the arguments
     before it.
     """
-    entry = Entry(tool, known.get("tool_call_id"), raw, known.get("config"))
-    entry.passed = decided_call(tool) is not None
+    entry = Entry(
+        tool=tool,
+        call_id=known.get("tool_call_id"),
+        raw=raw,
+        config=known.get("config"),
+        passed=decided_call(tool) is not None,
+    )
     token = _entry.set(entry)
     try:
         yield
@@ -165,24 +174,23 @@ class LangChainAdapter(Adapter):
 
     @property
     def _caller(self) -> Any:
-        """What LangChain knows of the run that calls the tool."""
-        config = self._entry.config if self._entry is not None else None
-        return config.get("callbacks") if isinstance(config, dict) else None
+        """The callback manager of the run that calls the tool; ``None`` without one."""
+        if self._entry is None or not isinstance(self._entry.config, dict):
+            return None
+        return self._entry.config.get("callbacks")
 
     @property
     def _is_again(self) -> bool:
         """Whether ``with_retry`` makes this call once more."""
-        return any(
-            str(tag).startswith("retry:attempt:") for tag in getattr(self._caller, "tags", ())
-        )
+        tags = getattr(self._caller, "tags", ())
+        return any(str(tag).startswith("retry:attempt:") for tag in tags)
 
     def _question(self) -> tuple[Any, ...]:
-        run = getattr(self._caller, "parent_run_id", None)
-        return (
-            ()
-            if run is None or self._entry is None
-            else (run, self.call.spec.tool_id, digest(self._entry.raw))
-        )
+        """The key of a question: the run, the tool and its input; empty outside of a run."""
+        run_id = getattr(self._caller, "parent_run_id", None)
+        if run_id is None or self._entry is None:
+            return ()
+        return run_id, self.call.spec.tool_id, digest(self._entry.raw)
 
     def _go_on(self) -> None:
         """Take up the request of the attempt before, instead of asking a second time."""
@@ -190,10 +198,11 @@ class LangChainAdapter(Adapter):
             continue_stored(self.call, self.runtime.approvals.waiting(_asked[self._question()]))
 
     def _note_question(self) -> None:
-        if self.call.outcome.execution is Outcome.PENDING and (question := self._question()):
+        if self.call.outcome is not Outcome.PENDING:
+            return
+        question = self._question()
+        if question:
             _asked[question] = self.call.id
-            if len(_asked) > _MAX_ASKED:
-                _asked.popitem(last=False)
 
 
 @contextmanager
@@ -209,14 +218,18 @@ def _parent_found() -> Iterator[None]:
     if outer is None:
         yield
         return
+    # it belongs to OpenInference: nothing is recorded in it here
     with trace.use_span(
-        outer, end_on_exit=False, record_exception=False, set_status_on_exception=False
+        outer,
+        end_on_exit=False,
+        record_exception=False,
+        set_status_on_exception=False,
     ):
         yield
 
 
 def _write(progress: ToolProgress) -> None:
-    """Give progress to whoever streams the graph with ``stream_mode="custom"``."""
+    """Write progress into the graph's stream, for ``stream_mode="custom"``."""
     if not _in_graph():
         return
     from langgraph.config import get_stream_writer
@@ -226,14 +239,16 @@ def _write(progress: ToolProgress) -> None:
 
 def _in_graph() -> bool:
     config = var_child_runnable_config.get()
-    return config is not None and "__pregel_scratchpad" in (config.get("configurable") or ())
+    if config is None:
+        return False
+    return "__pregel_scratchpad" in (config.get("configurable") or ())
 
 
 class ToolCall(LangChainAdapter):
     """One call of a tool's ``_run`` or ``_arun``, which LangChain has validated already.
 
-    Everything that reaches the tool is decided on, except LangChain's own objects (told by what
-    they are, never by a name, which a model may choose as well) and what the tool's author marked
+    Everything that reaches the tool is decided on, except LangChain's own objects (recognised by
+    their type, never by a name, which a model may choose as well) and what the tool's author marked
     as injected.
     """
 
@@ -248,27 +263,34 @@ class ToolCall(LangChainAdapter):
         by_call: bool = False,
     ) -> None:
         entry = _entry.get()
+        # the body of another tool calls this one's _run directly: the entry is the other's
         if entry is not None and entry.tool is not tool:
-            entry = None  # another tool's, whose body calls this one's directly
+            entry = None
         super().__init__(handle, entry.call_id if entry is not None else None)
         self._entry = entry
-        self._handle, self._by_call = handle, by_call
-        self._spec, self._tool, self._body = handle.spec, tool, body
-        self._args, self._kwargs = args, kwargs
-        self.call.call_args, self.call.call_kwargs = args, kwargs
-        # a tool whose ``_arun`` calls its ``_run`` gives it what it likes, not what the model sent
-        self._raw = entry.raw if entry is not None and not entry.reached else None
-        self._injected = injected_names(tool)
-        self._hidden = {
-            name
-            for name, value in kwargs.items()
-            if name in self._injected or self._is_plumbing(name, value, entry)
-        }
+        self._handle = handle
+        self._by_call = by_call
+        self._spec = handle.spec
+        self._tool = tool
+        self._body = body
+        self._args = args
+        self._kwargs = kwargs
+        self.call.call_args = args
+        self.call.call_kwargs = kwargs
+        self._raw: Any = None
         if entry is not None:
+            # an _arun that calls the own _run gives it arguments of its own, not what the model sent
+            if not entry.reached:
+                self._raw = entry.raw
             entry.reached = True
+        self._injected = injected_names(tool)
+        self._hidden: set[str] = set()
+        for name, value in kwargs.items():
+            if name in self._injected or self._is_plumbing(name, value, entry):
+                self._hidden.add(name)
 
     def run(self, body: Callable[..., Any]) -> Any:
-        """Decide the call and run the body if it may run; a call that a guard before decided runs
+        """Decide the call and run the body if it may run; a call that a guard in front decided runs
         as it is.
         """
         if self._is_decided():
@@ -282,20 +304,24 @@ class ToolCall(LangChainAdapter):
         return await super().arun(self._amarked(body))
 
     def _is_decided(self) -> bool:
-        if (passing := decided_call(self._tool)) is None:
+        passing = decided_call(self._tool)
+        if passing is None:
             return False
         try:
             self.bind(self.call)
         except Exception:
-            return False  # it is refused on its own, with the reason
+            # it is decided on its own, and refused with the reason
+            return False
         return passing.take(self._tool, _shown(self.call), {})
 
     def _decided(self) -> DecidedCall:
-        """Return what the guards behind this one need not decide again."""
+        """The call as it is decided, which the guards behind this one need not decide again."""
         inside = self._handle.inside
-        # a tool's own ``__call__`` goes on through the tool itself
-        tools = (self._tool, *inside) if self._by_call else inside
-        return DecidedCall(tools, self.call.inputs.permission_input, self._hidden)
+        tools: tuple[Any, ...] = inside
+        if self._by_call:
+            # def __call__(self, path): return self.invoke({"path": path})
+            tools = (self._tool, *inside)
+        return DecidedCall(tools, self.call.permission_input, self._hidden)
 
     def _marked(self, body: Callable[..., Any]) -> Callable[..., Any]:
         def run(*args: Any, **kwargs: Any) -> Any:
@@ -313,77 +339,86 @@ class ToolCall(LangChainAdapter):
 
     def unwrap(self, value: Any) -> Any:
         """Return the content of a message, and of a content-and-artifact pair."""
-        paired = (
-            self._tool.response_format == "content_and_artifact"
-            and isinstance(value, tuple)
-            and len(value) == 2
-        )
-        return content_of(value[0] if paired else value)
+        pair = content_and_artifact(self._tool, value)
+        if pair is None:
+            return content_of(value)
+        content, _ = pair
+        return content_of(content)
 
     def deliver(self, response: str | None) -> Any:
-        """Return what LangChain makes the tool's answer of."""
+        """Return what LangChain takes as the return value of the body."""
         return deliver(self.call, self._tool, self.runtime, response)
 
     def _is_plumbing(self, name: str, value: Any, entry: Entry | None) -> bool:
-        """Tell LangChain's own object from an argument of the same name."""
+        """Whether a value is LangChain's own object, and not an argument of the same name."""
         if isinstance(value, (BaseRunManager, BaseCallbackManager)):
             return True
         if entry is None or value is not entry.config:
             return False
-        return value is not None or not (isinstance(self._raw, dict) and name in self._raw)
+        if value is not None:
+            return True
+        # the call has no config, and "config": null of the model is an argument
+        return not isinstance(self._raw, dict) or name not in self._raw
 
     def bind(self, call: Invocation) -> None:
         """Take what the model sent and what LangChain made of it; what runs is a copy of that."""
-        by_name = {
-            name: snapshot(value)
-            for name, value in self._kwargs.items()
-            if name not in self._hidden
-        }
+        by_name = {}
+        for name, value in self._kwargs.items():
+            if name not in self._hidden:
+                by_name[name] = snapshot(value)
         by_position = tuple(snapshot(value) for value in self._args)
-        names = self._names()
-        if len(names) < len(by_position) or not by_name.keys().isdisjoint(
-            names[: len(by_position)]
-        ):
-            raise ValueError("positional arguments that have no name")
         call.call_args = by_position
-        call.inputs.bound = call.call_kwargs = {**self._kwargs, **by_name}
-        read = json_object({**by_name, **dict(zip(names, by_position, strict=False))})
+        call.call_kwargs = {**self._kwargs, **by_name}
+        call.bound = call.call_kwargs
+        read = json_object({**by_name, **self._named(by_position, by_name)})
         sent = read
         if isinstance(self._raw, dict):
-            sent = json_object(
-                {name: value for name, value in self._raw.items() if name not in self._injected}
-            )
-        call.inputs.model_input = sent
+            sent = json_object(_without(self._raw, self._injected))
+        call.model_input = sent
         if isinstance(self._tool.args_schema, dict):
-            # LangChain does not look into a JSON schema: the pipeline refuses what does not fit
+            # LangChain does not validate by a JSON schema: the pipeline refuses what does not fit
             for shown in (sent, read):
                 if not self._spec.check.is_valid(shown):
                     call.inputs.model_input = shown
                     return
-        call.inputs.observable_input = read
-        # LangChain has just done it, with injection and coercion that a schema can't express
-        call.inputs.validated = True
+        call.observable_input = read
+        # LangChain has just validated, with injection and coercion that a schema can't express
+        call.validated = True
+
+    def _named(self, by_position: tuple[Any, ...], by_name: dict[str, Any]) -> dict[str, Any]:
+        """The positional arguments by their names."""
+        names = self._names()
+        if len(names) < len(by_position):
+            raise ValueError("positional arguments that have no name")
+        named = dict(zip(names, by_position, strict=False))
+        if not by_name.keys().isdisjoint(named):
+            raise ValueError("positional arguments that have no name")
+        return named
 
     def rebind(self, call: Invocation, before: dict[str, Any], after: dict[str, Any]) -> None:
         """Put changed arguments into the call as LangChain reads them, and decide on that
         reading.
         """
-        kept = {name: value for name, value in self._kwargs.items() if name in self._hidden}
-        injected = {name: value for name, value in kept.items() if name in self._injected}
+        kept = {}
+        injected = {}
+        for name in self._hidden:
+            kept[name] = self._kwargs[name]
+            if name in self._injected:
+                injected[name] = self._kwargs[name]
         parsed: dict[str, Any] = dict(after)
-        if not isinstance(self._raw, str):  # LangChain checks a text and hands it on as it is
-            made = self._tool._parse_input({**injected, **snapshot(after)}, call.native_call_id)
-            arguments = cast("dict[str, Any]", made)
-            parsed = {
-                name: value for name, value in arguments.items() if name not in self._injected
-            }
+        # tool.run("query"): LangChain validates a text and passes it on as it is
+        if not isinstance(self._raw, str):
+            given = {**injected, **snapshot(after)}
+            made = cast("dict[str, Any]", self._tool._parse_input(given, call.native_call_id))
+            parsed = _without(made, self._injected)
         shown = json_object(parsed)
         for name in self._spec.declaration.input_contract.internal_only_fields:
             shown.pop(name, None)
         if self._args:
             call.call_args = self._positional(parsed)
             parsed = {}
-        call.inputs.bound = call.call_kwargs = {**parsed, **kept}
+        call.call_kwargs = {**parsed, **kept}
+        call.bound = call.call_kwargs
         use_reading(call, after, shown)
 
     def _positional(self, parsed: dict[str, Any]) -> tuple[Any, ...]:
@@ -401,23 +436,26 @@ class ToolCall(LangChainAdapter):
             return properties
         function: Any = self._body
         if isinstance(self._tool, StructuredTool):
-            function = (
-                self._tool.coroutine if inspect.iscoroutinefunction(self._body) else self._tool.func
-            )
+            # its _run takes *args and **kwargs, and passes them on
+            function = self._tool.func
+            if inspect.iscoroutinefunction(self._body):
+                function = self._tool.coroutine
         try:
             parameters = inspect.signature(function).parameters.values()
         except (TypeError, ValueError):
             return properties
-        kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-        return [parameter.name for parameter in parameters if parameter.kind in kinds] or properties
+        names = [parameter.name for parameter in parameters if parameter.kind in _POSITIONAL]
+        return names or properties
+
+
+def _without(values: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if name not in names}
 
 
 def _shown(call: Invocation) -> dict[str, Any]:
-    return (
-        call.inputs.model_input
-        if call.inputs.observable_input is NOT_READ
-        else call.inputs.observable_input
-    )
+    if call.observable_input is NOT_READ:
+        return call.model_input
+    return call.observable_input
 
 
 class InvalidCall(Adapter):
@@ -428,9 +466,10 @@ class InvalidCall(Adapter):
         self._raw = entry.raw
 
     def bind(self, call: Invocation) -> None:
-        """Show what was refused."""
+        """Record the arguments that were refused."""
         raw = to_json_value(self._raw)
-        call.inputs.model_input = raw if isinstance(raw, dict) else {}
+        # tool.run("a text") has no object of arguments
+        call.model_input = raw if isinstance(raw, dict) else {}
         raise ValueError("LangChain's own validation refused the arguments")
 
     def rebind(self, call: Invocation, before: dict[str, Any], after: dict[str, Any]) -> None:

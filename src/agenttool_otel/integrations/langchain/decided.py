@@ -34,45 +34,56 @@ class DecidedTool(wrapt.ObjectProxy):  # type: ignore[type-arg]
         inside: tuple[GovernedTool, ...],
     ) -> None:
         super().__init__(tool)
-        self._self_reading, self._self_inside = reading, inside
+        # wrapt keeps attributes that begin with _self_ on the proxy, and all others on the tool
+        self._self_reading = reading
+        self._self_inside = inside
         self._self_injected = injected_names(tool)
         self._self_decided = self._self_digest(arguments)
 
     def invoke(self, input: Any, config: Any = None, **kwargs: Any) -> Any:
         """Run the tool if the call is the decided one."""
-        if (refusal := self._self_refusal(input)) is not None:
+        refusal = self._self_refusal(input)
+        if refusal is not None:
             return refusal
         with decided(self._self_call()):
             return self.__wrapped__.invoke(input, config, **kwargs)
 
     async def ainvoke(self, input: Any, config: Any = None, **kwargs: Any) -> Any:
         """The same without blocking the event loop."""
-        if (refusal := self._self_refusal(input)) is not None:
+        refusal = self._self_refusal(input)
+        if refusal is not None:
             return refusal
         with decided(self._self_call()):
             return await self.__wrapped__.ainvoke(input, config, **kwargs)
 
     def _self_call(self) -> DecidedCall:
-        """Return what no guard behind this one decides again."""
-        return DecidedCall(
-            (self.__wrapped__, *self._self_inside), self._self_reading, self._self_injected
-        )
+        """The call as it was decided, which no guard behind this one decides again."""
+        tools = (self.__wrapped__, *self._self_inside)
+        return DecidedCall(tools, self._self_reading, self._self_injected)
 
     def _self_digest(self, arguments: Any) -> str:
         if not isinstance(arguments, dict):
             return ""
-        return digest(
-            {name: value for name, value in arguments.items() if name not in self._self_injected}
-        )
+        # a ToolNode adds the injected ones between the decision and the call
+        chosen = dict(arguments)
+        for name in self._self_injected:
+            chosen.pop(name, None)
+        return digest(chosen)
 
     def _self_refusal(self, call: Any) -> ToolMessage | None:
         """Return the answer to a call that was changed after its decision."""
-        is_call = isinstance(call, dict) and call.get("type") == "tool_call"
-        if self._self_digest(call["args"] if is_call else call) == self._self_decided:
+        arguments = call
+        call_id = ""
+        # {"type": "tool_call", "name": "search", "args": {...}, "id": "call_1"}
+        if isinstance(call, dict) and call.get("type") == "tool_call":
+            arguments = call["args"]
+            call_id = str(call.get("id") or "")
+        if self._self_digest(arguments) == self._self_decided:
             return None
+        name = self.__wrapped__.name
         return ToolMessage(
-            content=f"{self.__wrapped__.name} did not run: its arguments were changed after they were decided",
-            name=self.__wrapped__.name,
-            tool_call_id=str(call.get("id") or "") if is_call else "",
+            content=f"{name} did not run: its arguments were changed after they were decided",
+            name=name,
+            tool_call_id=call_id,
             status="error",
         )

@@ -29,12 +29,10 @@ from agenttool_otel.integrations.langchain.methods import (
 )
 
 Govern = Callable[[BaseTool], None]
-"""Puts a tool object under governance, or under refusal, in place; raises where neither can
-be done.
-"""
+"""Governs a tool object in place, or lets its calls be refused; raises where neither can be done."""
 
 BASE = "agenttool_base"
-"""Attribute of a class that this package made: the class as its author made it."""
+"""Attribute of a class that this package made: the class of the tool's author."""
 
 
 class HeldClasses:
@@ -49,12 +47,14 @@ class HeldClasses:
         self._made: weakref.WeakKeyDictionary[type, weakref.ref[type]] = weakref.WeakKeyDictionary()
 
     def hold(self, tool: BaseTool) -> bool:
-        """Hold a tool object; tell whether it was not held or governed before."""
+        """Hold a tool object; return whether it was not held or governed before."""
         cls = type(tool)
         if BASE in cls.__dict__:
             return False
-        made = self._made.get(cls)
-        held = made() if made is not None else None
+        reference = self._made.get(cls)
+        held = None
+        if reference is not None:
+            held = reference()
         if held is None:
             held = _held_class(cls, self._govern)
             self._made[cls] = weakref.ref(held)
@@ -70,7 +70,7 @@ def base_of(tool: BaseTool) -> type[BaseTool]:
 
 def _held_class(base: type[BaseTool], govern: Govern) -> type:
     names = [*ENTRY_METHODS, "_run"]
-    # LangChain tells by its identity what a tool can do
+    # LangChain compares it with BaseTool._arun to know whether a tool is asynchronous
     if defining_class(base, "_arun") is not BaseTool:
         names.append("_arun")
     if has_own_call(base):
@@ -87,14 +87,13 @@ def _held_class(base: type[BaseTool], govern: Govern) -> type:
         "__pydantic_setattr_handlers__": {},
         "__reduce_ex__": reduce,
         BASE: base,
-        **{name: _at_first_use(base, name, govern) for name in names},
-        **{
-            name: _function_at_first_use(name, govern)
-            for name in FUNCTIONS
-            if name in base.model_fields
-        },
-        **own_lookup(base),
     }
+    for name in names:
+        namespace[name] = _at_first_use(base, name, govern)
+    for name in FUNCTIONS:
+        if name in base.model_fields:
+            namespace[name] = _function_at_first_use(name, govern)
+    namespace.update(own_lookup(base))
     # past pydantic's metaclass: the fields and their validation are the base's
     return abc.ABCMeta.__new__(type(base), base.__name__, (base,), namespace)
 
@@ -127,14 +126,17 @@ def _of(tool: Any, name: str) -> Any:
 
 def _function_at_first_use(name: str, govern: Govern) -> property:
     def read(self: Any) -> Any:
-        if (function := field_of(self, name)) is None:
+        function = field_of(self, name)
+        if function is None:
             return None
         try:
             govern(self)
         except AgentToolError as error:
             return _refusing(function, error)
-        # while the tool is being declared, it is read as it is
-        return getattr(self, name) if "agenttool" in type(self).__dict__ else function
+        # declaring the tool reads its function: it is not governed yet then
+        if "agenttool" not in type(self).__dict__:
+            return function
+        return getattr(self, name)
 
     def write(self: Any, function: Any) -> None:
         self.__dict__[name] = function
@@ -143,9 +145,7 @@ def _function_at_first_use(name: str, govern: Govern) -> property:
 
 
 def _refusing(function: Any, error: AgentToolError) -> Any:
-    """Return what stands for the function of a tool that can't be governed: reading it is
-    no call.
-    """
+    """Return a function that raises an error at its call: reading ``tool.func`` is no call."""
 
     def refuse(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
         raise error

@@ -18,14 +18,20 @@ from agenttool_otel.values.tables import load_table
 
 
 def known_facts(tool: Any) -> GovernOptions:
-    """Return the reviewed facts of a tool object; none for a class that nobody reviewed."""
+    """Return the reviewed facts of a tool object; none for a class that was not reviewed."""
     cls = base_of(tool)
     name = f"{cls.__module__}.{cls.__qualname__}"
     entry = _table()["tools"].get(name)
-    if entry is None or getattr(sys.modules.get(cls.__module__), cls.__qualname__, None) is not cls:
+    if entry is None:
         return GovernOptions()
-    if not _is_reviewed(cls.__module__.partition(".")[0]):
+    # a class of another file may have __module__ = "langchain_community.tools.file_management"
+    module = sys.modules.get(cls.__module__)
+    if getattr(module, cls.__qualname__, None) is not cls:
         return GovernOptions()
+    package, _, _ = cls.__module__.partition(".")
+    if not _is_reviewed(package):
+        return GovernOptions()
+    # "where": {"allow_dangerous_requests": [false]}
     for attribute, values in entry.get("where", {}).items():
         if getattr(tool, attribute, None) not in values:
             return GovernOptions()
@@ -34,11 +40,13 @@ def known_facts(tool: Any) -> GovernOptions:
 
 @cache
 def _table() -> dict[str, Any]:
-    return cast(dict[str, Any], load_table(__package__, "known_tools.json"))
+    table: dict[str, Any] = load_table(__package__, "known_tools.json")
+    return table
 
 
 @cache
 def _is_reviewed(package: str) -> bool:
+    """Whether the installed version of a package is the reviewed one: 0.4 of 0.4.1."""
     distribution, version = _table()["reviewed"][package]
     try:
         return metadata.version(distribution).startswith(version)

@@ -1,11 +1,11 @@
-"""What of a LangChain tool leads to its body, found once for ``govern``, the agents' guards and the
-instrumentor.
+"""The methods of a LangChain tool that lead to its body, found once for ``govern``, the agents'
+guards and the instrumentor.
 
 A governed tool is decided in ``_run`` and ``_arun``, where LangChain's own outer methods end. What
-a class does in an outer method of its own can't be decided: nobody can tell beforehand whether it
+a class does in an outer method of its own can't be decided: it is not known beforehand whether that
 ends there too. So the outer methods of a governed object are LangChain's, whatever is set on the
-tool's class later, and a class that has others is refused. Whose method it is, is told by the order
-of the bases, as Python does: a mixin need not be a tool. (The instrumentor needs this file while
+tool's class later, and a class that has others is refused. Whose method it is depends on the order
+of the bases, as in Python: a mixin need not be a tool. (The instrumentor needs this file while
 LangChain's tool classes are being defined, so it imports none but the first.)
 """
 
@@ -24,23 +24,30 @@ _INPUTS: Final = frozenset({"input", "inputs", "tool_input"})
 
 
 def _entry_methods() -> Iterator[str]:
+    """Yield the public methods of LangChain whose first argument is an input: invoke, batch, run."""
     for base in BaseTool.__mro__:
-        for name, value in vars(base).items() if is_langchain_class(base) else ():
+        if not is_langchain_class(base):
+            continue
+        for name, value in vars(base).items():
             if name.startswith("_") or not inspect.isfunction(value):
                 continue
-            names = list(inspect.signature(value).parameters)
-            if len(names) > 1 and names[1] in _INPUTS:
+            parameters = list(inspect.signature(value).parameters)
+            if len(parameters) > 1 and parameters[1] in _INPUTS:
                 yield name
 
 
 def defining_class(cls: type, name: str) -> type:
     """Return the class whose attribute of that name an object of a class has."""
-    return next((base for base in cls.__mro__ if name in base.__dict__), object)
+    for base in cls.__mro__:
+        if name in base.__dict__:
+            return base
+    return object
 
 
 def is_langchain_class(cls: type) -> bool:
-    """Tell whether a class is LangChain's own."""
-    return cls.__module__.partition(".")[0] == "langchain_core"
+    """Whether a class is LangChain's own."""
+    package, _, _ = cls.__module__.partition(".")
+    return package == "langchain_core"
 
 
 ENTRY_METHODS: Final = tuple(dict.fromkeys(_entry_methods()))
@@ -61,30 +68,44 @@ HELD: Final = frozenset({*ENTRY_METHODS, *BODY_METHODS, *FUNCTIONS, CALL})
 
 def replaced_methods(cls: type) -> list[str]:
     """Return the outer methods that a tool class, or a mixin of it, has in place of LangChain's."""
-    return [name for name in ENTRY_METHODS if not is_langchain_class(defining_class(cls, name))]
+    replaced = []
+    for name in ENTRY_METHODS:
+        if not is_langchain_class(defining_class(cls, name)):
+            replaced.append(name)
+    return replaced
 
 
 def refuse_replaced_methods(cls: type[BaseTool]) -> None:
-    """Refuse a tool class that replaces one of LangChain's outer methods."""
-    if own := replaced_methods(cls):
-        raise ConfigurationError(
-            f"{cls.__qualname__} replaces LangChain's own {', '.join(own)}, so its calls can't be governed: "
-            "do the work in _run and _arun, or govern the function that does it"
-        )
+    """Refuse a tool class that replaces one of LangChain's outer methods.
+
+    Raises:
+        ConfigurationError: It replaces one.
+    """
+    replaced = replaced_methods(cls)
+    if not replaced:
+        return
+    names = ", ".join(replaced)
+    raise ConfigurationError(
+        f"{cls.__qualname__} replaces LangChain's own {names}, so its calls can't be governed: do"
+        " the work in _run and _arun, or govern the function that does it"
+    )
 
 
 def has_own_call(cls: type) -> bool:
-    """Tell whether objects of a tool class can be called."""
+    """Whether objects of a tool class can be called."""
     return defining_class(cls, CALL) is not object
 
 
 def pinned_methods(cls: type, names: tuple[str, ...]) -> dict[str, Any]:
-    """Return the outer methods of a class as they are now, for a subclass: what is set on the class
-    later is not met.
+    """Return the outer methods of a class as they are now, for a subclass, which does not see what
+    is set on the class later.
 
-    LangChain's are looked up at each call, so that other instrumentations of them are.
+    LangChain's are looked up at each call, so that other instrumentations of them still count.
     """
-    return {name: _pinned(defining_class(cls, name), name) for name in names}
+    pinned = {}
+    for name in names:
+        pinned[name] = _pinned(defining_class(cls, name), name)
+    return pinned
 
 
 def _pinned(owner: type, name: str) -> Callable[..., Any]:
@@ -114,11 +135,15 @@ def own_lookup(cls: type) -> dict[str, Any]:
     lookup = own.__dict__["__getattribute__"]
 
     def read(self: Any, name: str) -> Any:
-        return object.__getattribute__(self, name) if name in HELD else lookup(self, name)
+        # a __getattribute__ of the class could return the ungoverned function
+        if name in HELD:
+            return object.__getattribute__(self, name)
+        return lookup(self, name)
 
     return {"__getattribute__": read}
 
 
 def field_of(tool: Any, name: str) -> Any:
     """Return the function of a tool object as it was given, without governing it."""
-    return object.__getattribute__(tool, "__dict__").get(name)
+    fields = object.__getattribute__(tool, "__dict__")
+    return fields.get(name)

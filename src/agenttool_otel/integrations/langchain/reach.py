@@ -31,24 +31,32 @@ def unseen_tools(tool: BaseTool, is_guard: Callable[[Any], bool]) -> list[str]:
 
     Args:
         tool: a tool of the guarded agent.
-        is_guard: tells of an object whether it is a guard that decides the calls of a graph.
+        is_guard: whether an object is a guard that decides the calls of a graph.
     """
     names: set[str] = set()
-    for node in (found for found in _reached([tool]) if isinstance(found, ToolNode)):
-        wrappers = [getattr(node, name, None) for name in ("_wrap_tool_call", "_awrap_tool_call")]
-        if not any(
-            is_guard(part) for part in _reached([one for one in wrappers if one is not None])
-        ):
-            names.update(
-                name
-                for name, inner in node.tools_by_name.items()
-                if BASE not in type(inner).__dict__
-            )
+    for node in _reached([tool]):
+        if not isinstance(node, ToolNode) or _is_guarded(node, is_guard):
+            continue
+        for name, inner in node.tools_by_name.items():
+            if BASE not in type(inner).__dict__:
+                names.add(name)
     return sorted(names)
 
 
+def _is_guarded(node: ToolNode, is_guard: Callable[[Any], bool]) -> bool:
+    wrappers = []
+    for name in ("_wrap_tool_call", "_awrap_tool_call"):
+        wrapper = getattr(node, name, None)
+        if wrapper is not None:
+            wrappers.append(wrapper)
+    # create_agent chains the middleware: the guard stands in the closure of a closure
+    return any(is_guard(part) for part in _reached(wrappers))
+
+
 def _reached(start: Iterable[Any]) -> Iterator[Any]:
-    waiting, seen = deque(start), set[int]()
+    """Yield the objects that some objects lead to, nearest first, and those themselves."""
+    waiting = deque(start)
+    seen: set[int] = set()
     while waiting and len(seen) < _MAX_OBJECTS:
         found = waiting.popleft()
         if id(found) in seen:
@@ -59,47 +67,60 @@ def _reached(start: Iterable[Any]) -> Iterator[Any]:
 
 
 def _parts(found: Any) -> Iterable[Any]:
+    """The objects that one object leads to."""
     kind = type(found)
     if kind in _CONTAINERS:
         return list(found)
     if kind is dict:
         return list(found.values())
     if inspect.isfunction(found):
-        return _of_function(found)
+        return _function_parts(found)
     if inspect.ismethod(found):
         return [found.__self__, found.__func__]
     if kind is partial:
         return [found.func, *found.args, *found.keywords.values()]
     if isinstance(found, BaseTool):
-        return [*_attributes(found), *(getattr(type(found), name) for name in BODY_METHODS)]
+        parts = _attributes(found)
+        for name in BODY_METHODS:
+            parts.append(getattr(kind, name))
+        return parts
+    # any other object is not looked into: a client of a database holds thousands
     if isinstance(found, Runnable) or kind.__module__.startswith(("langgraph", "langchain")):
         return _attributes(found)
     return []
 
 
 def _attributes(found: Any) -> list[Any]:
-    values = getattr(found, "__dict__", None)
-    slots = [getattr(found, name, None) for cls in type(found).__mro__ for name in _slots(cls)]
-    return [*(values.values() if isinstance(values, Mapping) else ()), *slots]
+    """The values of an object's attributes, those in slots included."""
+    values: list[Any] = []
+    fields = getattr(found, "__dict__", None)
+    if isinstance(fields, Mapping):
+        values.extend(fields.values())
+    for cls in type(found).__mro__:
+        for name in _slots(cls):
+            values.append(getattr(found, name, None))
+    return values
 
 
-def _slots(cls: type) -> tuple[str, ...]:
+def _slots(cls: type) -> list[str]:
     slots = cls.__dict__.get("__slots__", ())
-    names = (slots,) if isinstance(slots, str) else tuple(slots)
-    return tuple(name for name in names if not name.startswith("__"))
+    # __slots__ = "name" is one slot
+    names = [slots] if isinstance(slots, str) else list(slots)
+    # __dict__ and __weakref__ are no attributes of the author's
+    return [name for name in names if not name.startswith("__")]
 
 
-def _of_function(function: Any) -> list[Any]:
+def _function_parts(function: Any) -> list[Any]:
+    """The objects that a function refers to: closure, defaults, globals, and what it wraps."""
     cells = inspect.getclosurevars(function)
-    values = [
-        *cells.nonlocals.values(),
-        *(function.__defaults__ or ()),
-        *(function.__kwdefaults__ or {}).values(),
-    ]
-    globals_ = [value for value in cells.globals.values() if _may_lead_on(value)]
+    parts: list[Any] = list(cells.nonlocals.values())
+    parts.extend(function.__defaults__ or ())
+    parts.extend((function.__kwdefaults__ or {}).values())
+    for value in cells.globals.values():
+        # not modules and classes: they lead to everything
+        if isinstance(value, (Runnable, dict, list, tuple)) or inspect.isfunction(value):
+            parts.append(value)
     wrapped = getattr(function, "__wrapped__", None)
-    return [*values, *globals_, *([] if wrapped is None else [wrapped])]
-
-
-def _may_lead_on(value: Any) -> bool:
-    return isinstance(value, (Runnable, dict, list, tuple)) or inspect.isfunction(value)
+    if wrapped is not None:
+        parts.append(wrapped)
+    return parts

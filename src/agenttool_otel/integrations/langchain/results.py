@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from langchain_core.messages import ToolMessage
 from langchain_core.messages.tool import ToolOutputMixin
@@ -20,40 +20,69 @@ if TYPE_CHECKING:
     from agenttool_otel.call.runtime import Runtime
 
 
-class LangChainToolDenied(ToolException, ToolDenied):
-    """A refusal of a tool that was called without a tool call id, so that no ToolMessage can carry it.
+_WAITS: Final = (
+    "It did not run: the approval can't be waited for here. Do not call it again until it is given."
+)
 
-    It is a ToolException, so ``handle_tool_error`` sees it, and a ToolDenied, so that it is as
-    typed as elsewhere.
+
+class LangChainToolDenied(ToolException, ToolDenied):
+    """A refusal of a tool that was called without a tool call id, so that no ToolMessage can have it.
+
+    It is a ToolException, so that ``handle_tool_error`` gets it, and a ToolDenied, so that it has
+    the type that it has elsewhere.
     """
 
 
 def content_of(value: Any) -> Any:
     """Return what a model sees of a value: a message's content, or the value."""
-    return value.content if isinstance(value, ToolMessage) else value
+    if isinstance(value, ToolMessage):
+        return value.content
+    return value
+
+
+def content_and_artifact(tool: BaseTool, value: Any) -> tuple[Any, Any] | None:
+    """Return the two parts of a result; ``None`` where the tool's result has only one.
+
+    Args:
+        tool: the tool.
+        value: what its body returned.
+    """
+    if tool.response_format != "content_and_artifact":
+        return None
+    if not isinstance(value, tuple) or len(value) != 2:
+        return None
+    return value
 
 
 def deliver(call: Invocation, tool: BaseTool, runtime: Runtime, response: str | None) -> Any:
-    """Return what LangChain makes the tool's answer of."""
+    """Return what LangChain takes as the return value of the tool's body.
+
+    Args:
+        call: the ended call.
+        tool: the tool.
+        runtime: its Governor.
+        response: a text that a person gave in place of the result.
+    """
     if call.exception is not None:
         raise call.exception
     if not call.ran:
         return _refuse(call, tool, response)
-    value = call.value
-    if (
-        tool.response_format == "content_and_artifact"
-        and isinstance(value, tuple)
-        and len(value) == 2
-    ):
-        content, artifact = value
-        return _noted(call, _visible(call, runtime, content)), _companion(
-            call, runtime, artifact, content
-        )
-    return _noted(call, _visible(call, runtime, value))
+    pair = content_and_artifact(tool, call.value)
+    if pair is None:
+        return _noted(call, _visible(call, runtime, call.value))
+    content, artifact = pair
+    shown = _noted(call, _visible(call, runtime, content))
+    return shown, _companion(call, runtime, artifact, content)
 
 
 def deliver_answer(call: Invocation, runtime: Runtime, response: str | None) -> Any:
-    """Return what an agent gets of a call that its guard decided."""
+    """Return what an agent gets of a call that its guard decided.
+
+    Args:
+        call: the ended call.
+        runtime: its Governor.
+        response: a text that a person gave in place of the result.
+    """
     if call.exception is not None:
         raise call.exception
     if not call.ran:
@@ -63,10 +92,13 @@ def deliver_answer(call: Invocation, runtime: Runtime, response: str | None) -> 
         return _noted(call, _visible(call, runtime, value))
     if call.model_value is value or not _has_obligations(call):
         return _noted(call, value)
-    # a command can't be carried out in part: what of it may be seen takes its place
+    # Command(update={"messages": [...], "notes": ...}) can't be carried out in part: the redacted
+    # value takes its place
     shown = call.model_value
+    if not isinstance(shown, str):
+        shown = json.dumps(plain(shown))
     return ToolMessage(
-        content=_with_note(call, shown if isinstance(shown, str) else json.dumps(plain(shown))),
+        content=_with_note(call, shown),
         tool_call_id=call.native_call_id or "",
         name=call.spec.name,
         status="error",
@@ -77,20 +109,39 @@ def _noted(call: Invocation, value: Any) -> Any:
     """Return what becomes a model's tool message, with a note where a person changed the call's
     arguments.
     """
-    if call.inputs.edit_note is None or call.native_call_id is None:
-        return value  # a direct call gets what the tool returned
+    # a direct call, tool.invoke({"path": "a"}), gets what the tool returned
+    if call.edit_note is None or call.native_call_id is None:
+        return value
     if isinstance(value, ToolMessage):
         return value.model_copy(update={"content": _with_note(call, value.content)})
     if isinstance(value, ToolOutputMixin):
         return _noted_command(call, value)
-    if isinstance(value, list) and value and all(isinstance(one, ToolOutputMixin) for one in value):
-        return [_noted(call, one) if _answers(call, one) else one for one in value]
+    if _is_list_of_outputs(value):
+        return _noted_messages(call, value)
     return _with_note(call, value)
+
+
+def _is_list_of_outputs(value: Any) -> bool:
+    if not isinstance(value, list) or not value:
+        return False
+    return all(isinstance(item, ToolOutputMixin) for item in value)
+
+
+def _noted_messages(call: Invocation, messages: list[Any]) -> list[Any]:
+    """Put the note into the message that answers the call; the others are as they were."""
+    noted = []
+    for message in messages:
+        if isinstance(message, ToolMessage) and message.tool_call_id == call.native_call_id:
+            noted.append(_noted(call, message))
+        else:
+            noted.append(message)
+    return noted
 
 
 def _with_note(call: Invocation, content: Any) -> Any:
     if call.inputs.edit_note is None:
         return content
+    # [{"type": "text", "text": "..."}, {"type": "image", ...}]: the note is one more block
     if isinstance(content, list) and all(isinstance(part, (str, dict)) for part in content):
         return [*content, {"type": "text", "text": call.inputs.edit_note}]
     return f"{_text_of(content)}\n\n{call.inputs.edit_note}"
@@ -111,17 +162,14 @@ def _noted_command(call: Invocation, command: Any) -> Any:
     update = getattr(command, "update", None)
     if not isinstance(update, dict) or not isinstance(update.get("messages"), list):
         return command
-    messages = [_noted(call, one) if _answers(call, one) else one for one in update["messages"]]
+    messages = _noted_messages(call, update["messages"])
     return replace(command, update={**update, "messages": messages})
 
 
-def _answers(call: Invocation, message: Any) -> bool:
-    return isinstance(message, ToolMessage) and message.tool_call_id == call.native_call_id
-
-
 def _visible(call: Invocation, runtime: Runtime, content: Any) -> Any:
-    """Return a value with what may be seen of its content; the other parts of a message are seen by
-    no model.
+    """Return a value with the content that the policy lets a model see.
+
+    The other parts of a message, such as its artifact, go to no model.
     """
     if not isinstance(content, ToolMessage):
         return call.model_value
@@ -145,76 +193,96 @@ def _companion(call: Invocation, runtime: Runtime, value: Any, content: Any) -> 
         return value
     if call.outcome.redaction_state is RedactionState.FAILED:
         return None
-    if call.decision.verdict is not None and call.decision.verdict.persistence not in (
-        None,
-        PersistenceStrategy.INLINE,
-    ):
-        # it would be kept in the state of an agent, where the policy chose how results are kept
+    # an artifact would stay in the agent's state, although the policy chose how results are kept
+    if not _is_kept_inline(call):
         return None
     if not call.must_redact:
-        return value if call.model_value is content_of(content) else None
+        # a preview took the place of a long content: its companion may be as long
+        if call.model_value is not content_of(content):
+            return None
+        return value
     try:
-        data = plain(value)
-        mask = mask_of(call, runtime.redactor)
-        masked = data if mask is None else mask.value(data)
-        redacted = runtime.redactor.redact(masked, pointers=call.result_pointers)
-        # an object that is no plain data can't be changed, nor was it looked into: its plain form
-        # takes its place
-        untouched = not redacted.redactions and bool(masked == data == value)
+        return _redacted(call, runtime, value)
     except Exception as error:
         runtime.telemetry.losses.note("result", error)
         return None
+
+
+def _is_kept_inline(call: Invocation) -> bool:
+    if call.verdict is None or call.verdict.persistence is None:
+        return True
+    return call.verdict.persistence == PersistenceStrategy.INLINE
+
+
+def _redacted(call: Invocation, runtime: Runtime, value: Any) -> Any:
+    """Return a value redacted, the very object where nothing in it is; ``None`` where that fails."""
+    data = plain(value)
+    mask = mask_of(call, runtime.redactor)
+    masked = data if mask is None else mask.value(data)
+    redacted = runtime.redactor.redact(masked, pointers=call.result_pointers)
     if redacted.state is RedactionState.FAILED:
         return None
-    return value if untouched else redacted.value
+    # a DataFrame is no plain data: it can't be changed, and its cells were not searched, so its
+    # plain form takes its place
+    if redacted.redactions or not bool(masked == data == value):
+        return redacted.value
+    return value
 
 
 def _has_obligations(call: Invocation) -> bool:
-    verdict = call.decision.verdict
-    if call.must_redact or call.outcome.redaction_state is RedactionState.FAILED:
+    if call.must_redact or call.redaction_state is RedactionState.FAILED:
         return True
-    return verdict is not None and (
-        verdict.persistence is not None or verdict.max_inline_chars is not None
-    )
+    verdict = call.verdict
+    if verdict is None:
+        return False
+    return verdict.persistence is not None or verdict.max_inline_chars is not None
 
 
 def _refuse(call: Invocation, tool: BaseTool, response: str | None) -> Any:
     if call.native_call_id is None:
-        outcome = outcome_of(call)
-        denied = LangChainToolDenied(
-            str(outcome),
-            records=lambda: (outcome.result, outcome.decision),
-            error_class=outcome.error_class,
-            invocation_id=call.id,
-        )
-        raise outcome if not isinstance(outcome, ToolDenied) else denied
+        raise _exception_of(call)
     message = refusal(call, tool.name, response)
-    return (message, None) if tool.response_format == "content_and_artifact" else message
+    if tool.response_format == "content_and_artifact":
+        return message, None
+    return message
+
+
+def _exception_of(call: Invocation) -> Exception:
+    outcome = outcome_of(call)
+    # ApprovalRequired and ResultRequired are no denials: the call may still run
+    if not isinstance(outcome, ToolDenied):
+        return outcome
+    return LangChainToolDenied(
+        str(outcome),
+        records=lambda: (outcome.result, outcome.decision),
+        error_class=outcome.error_class,
+        invocation_id=call.id,
+    )
 
 
 def refusal(call: Invocation, name: str, response: str | None = None) -> ToolMessage:
-    """Make the message that tells a model why its call did not run; the envelope travels as its
-    artifact.
+    """Make the message with the reason why a call did not run; its artifact is the result record.
+
+    Args:
+        call: the call.
+        name: the tool's name.
+        response: a text that a person gave in place of the result.
     """
     result = to_result(call)
-    lines = [result.summary or f"{name} did not run"]
     if response is not None:
         lines = [response]
-    elif call.outcome.execution is Outcome.PENDING:
-        lines.append(
-            "It did not run: the approval can't be waited for here. Do not call it again until it is given."
-        )
-    elif (
-        call.outcome.error is not None
-        and call.outcome.error.error_class is ErrorClass.SCHEMA_VALIDATION_FAILED
-    ):
-        lines.append("Fix the arguments and try again.")
-    for alternative in (
-        call.decision.verdict.alternatives if call.decision.verdict is not None else ()
-    ):
-        lines.append(f"Call {alternative.get('tool')} with {alternative.get('arguments')} instead.")
-    if response is None and call.inputs.edit_note is not None:
-        lines.append(call.inputs.edit_note)
+    else:
+        lines = [result.summary or f"{name} did not run"]
+        if call.outcome is Outcome.PENDING:
+            lines.append(_WAITS)
+        elif _is_invalid(call):
+            lines.append("Fix the arguments and try again.")
+    if call.verdict is not None:
+        for alternative in call.verdict.alternatives:
+            tool = alternative.get("tool")
+            lines.append(f"Call {tool} with {alternative.get('arguments')} instead.")
+    if response is None and call.edit_note is not None:
+        lines.append(call.edit_note)
     return ToolMessage(
         content="\n".join(lines),
         tool_call_id=call.native_call_id or "",
@@ -222,3 +290,9 @@ def refusal(call: Invocation, name: str, response: str | None = None) -> ToolMes
         status="error" if response is None else "success",
         artifact=result.to_json_object(),
     )
+
+
+def _is_invalid(call: Invocation) -> bool:
+    if call.error is None:
+        return False
+    return call.error.error_class is ErrorClass.SCHEMA_VALIDATION_FAILED

@@ -1,5 +1,5 @@
-"""A surface in a LangChain agent: what the model is shown, what it may call, and what a thread has
-loaded.
+"""A surface in a LangChain agent: the tools that the model is shown, that it may call, and that a
+thread has loaded.
 
 What was loaded is kept in the agent's state, so it survives a checkpoint and stays in its thread. A
 tool that is filtered from the model's list still runs where the model names it: the refusal of the
@@ -38,11 +38,16 @@ LOADED: Final = "loaded_tools"
 
 
 def _joined(old: list[str] | None, new: list[str] | None) -> list[str]:
-    return list(dict.fromkeys([*(old or ()), *(new or ())]))
+    """The ids of both, each once, in the order in which they were loaded."""
+    joined = list(old or ())
+    for tool_id in new or ():
+        if tool_id not in joined:
+            joined.append(tool_id)
+    return joined
 
 
 class SurfaceState(AgentState[Any]):
-    """The state of an agent that finds its tools; nobody gives loaded tools to it from outside."""
+    """The state of an agent that finds its tools; its input can't have loaded tools."""
 
     loaded_tools: NotRequired[Annotated[list[str], OmitFromInput, _joined]]
 
@@ -51,7 +56,7 @@ class AgentSurface:
     """One surface, as an agent's guards use it.
 
     Args:
-        governor: the Governor in charge.
+        governor: the Governor of the agent's tools.
         surface: from its ``surface``.
         handle_of: declares a tool that is not governed itself.
 
@@ -64,13 +69,17 @@ class AgentSurface:
     ) -> None:
         if surface.shelf.runtime is not governor:
             raise ConfigurationError("the surface belongs to another Governor")
-        self._surface, self._handle_of = surface, handle_of
+        self._surface = surface
+        self._handle_of = handle_of
         self._governor = governor
 
     @contextmanager
     def in_force(self, state: Any) -> Iterator[Surface]:
-        """Put the surface in force with what the state says is loaded."""
-        loaded = state.get(LOADED) if isinstance(state, Mapping) else getattr(state, LOADED, None)
+        """Put the surface in force, with the tools that the state has loaded."""
+        if isinstance(state, Mapping):
+            loaded = state.get(LOADED)
+        else:
+            loaded = getattr(state, LOADED, None)
         surface = self._surface.refresh().with_loaded(loaded or ())
         with agent_context(surface=surface):
             yield surface
@@ -79,22 +88,30 @@ class AgentSurface:
         """Return the tools of a request that a model is given, and those that were loaded from the
         catalog.
         """
-        tools = list(tools)
-        handles = {tool.name: self.know(tool) for tool in tools if isinstance(tool, BaseTool)}
+        offered = list(tools)
+        handles: dict[str, GovernedTool] = {}
+        for tool in offered:
+            if isinstance(tool, BaseTool):
+                handles[tool.name] = self.know(tool)
         with self.in_force(state) as surface:
-            kept = [tool for tool in tools if self._is_shown(surface, tool, handles)]
-            names = surface.names - handles.keys()
-            return [
-                *kept,
-                *(tool for tool in map(self.loaded_tool, sorted(names)) if tool is not None),
-            ]
+            shown = [tool for tool in offered if self._is_shown(surface, tool, handles)]
+            for name in sorted(surface.names - handles.keys()):
+                loaded = self.loaded_tool(name)
+                if loaded is not None:
+                    shown.append(loaded)
+            return shown
 
     def loaded_tool(self, name: str) -> BaseTool | None:
         """Return the LangChain tool of a name that the catalog's loader made."""
         entry = self._surface.shelf.catalog.resolve(name)
-        handle = entry.governed if entry is not None and entry.origin.loader is not None else None
-        tool = getattr(getattr(handle, "function", None), "__self__", None)
-        return tool if isinstance(tool, BaseTool) and is_governed_by_host(tool) else None
+        if entry is None or entry.origin.loader is None or entry.governed is None:
+            return None
+        # a LangChain tool's handle has the method tool.invoke as its function
+        function = getattr(entry.governed, "function", None)
+        tool = getattr(function, "__self__", None)
+        if isinstance(tool, BaseTool) and is_governed_by_host(tool):
+            return tool
+        return None
 
     def search_tool(self) -> BaseTool:
         """Return the governed tool ``tool_search`` that writes what it loaded into the
@@ -117,19 +134,19 @@ class AgentSurface:
             message = ToolMessage(json.dumps(found), tool_call_id=tool_call_id, name="tool_search")
             return Command(update={LOADED: loaded, "messages": [message]})
 
+        # a search is no use of a tool: it counts in no budget
         self._governor.sessions.exempt.add(TOOL_SEARCH_ID)
-        return self._governor.govern(
-            StructuredTool.from_function(tool_search, parse_docstring=True),
-            **tool_search_facts(shelf),
-        )
+        tool = StructuredTool.from_function(tool_search, parse_docstring=True)
+        return self._governor.govern(tool, **tool_search_facts(shelf))
 
     def know(self, tool: BaseTool) -> GovernedTool:
-        """Return what is known of a tool, and let the catalog know it, too."""
+        """Return the handle of a tool, and add it to the catalog."""
         if is_governed_by_host(tool):
             return handle_of(tool)
         handle = self._handle_of(tool)
+        # a tool that can't be governed is on no surface, and in no catalog
         if handle.spec.refusal:
-            return handle  # on no surface, and in no catalog
+            return handle
         if self._governor.registry.resolve(handle.spec.tool_id) is None:
             self._governor.registry.add(handle)
         return handle
@@ -137,15 +154,21 @@ class AgentSurface:
     def _is_shown(self, surface: Surface, tool: Any, handles: Mapping[str, GovernedTool]) -> bool:
         if isinstance(tool, BaseTool):
             return surface.holds(handles[tool.name].spec.tool_id)
-        # what a provider runs itself has no name, or one that is not in the catalog
+        # {"type": "web_search"}: a tool that the provider runs itself is not in the catalog
         name = _name_in(tool)
-        entry = surface.shelf.catalog.resolve(name) if name else None
+        if not name:
+            return True
+        entry = surface.shelf.catalog.resolve(name)
         return entry is None or surface.holds(entry.tool_id)
 
 
 def _name_in(tool: Any) -> str:
+    """The name of a tool in one of the forms that a model takes; empty where it has none."""
     if not isinstance(tool, Mapping):
         return str(getattr(tool, "__name__", ""))
+    name = tool.get("name")
     function = tool.get("function")
-    name = tool.get("name") or (function.get("name") if isinstance(function, Mapping) else "")
+    # OpenAI's form: {"type": "function", "function": {"name": "search", ...}}
+    if not name and isinstance(function, Mapping):
+        name = function.get("name")
     return name if isinstance(name, str) else ""

@@ -22,7 +22,7 @@ from agenttool_otel.call.scheduling.gate import Gate, Place, Turn, next_place
 from agenttool_otel.call.tool import GovernedTool
 from agenttool_otel.values.forks import new_lock
 
-_PATIENCE: Final = 0.25
+_PATIENCE: Final = 0.25  # seconds that a sibling which has not come is waited for
 
 _turns: weakref.WeakValueDictionary[tuple[Any, ...], Turn] = weakref.WeakValueDictionary()
 _mutex = new_lock()
@@ -32,7 +32,8 @@ _mutex = new_lock()
 def in_turn(request: ToolCallRequest, tool: GovernedTool) -> Iterator[None]:
     """Give the call that is made inside the block its place among its siblings."""
     gate = tool.governor.pipeline.gate
-    if (place := _place(request, gate)) is None:
+    place = _place(request, gate)
+    if place is None:
         yield
         return
     token = next_place.set((place, current_call()))
@@ -44,27 +45,49 @@ def in_turn(request: ToolCallRequest, tool: GovernedTool) -> Iterator[None]:
 
 
 def _place(request: ToolCallRequest, gate: Gate) -> Place | None:
-    call_id = request.tool_call.get("id")
-    message = next(
-        (one for one in reversed(_messages(request.state)) if getattr(one, "tool_calls", None)),
-        None,
-    )
-    calls = [call.get("id") for call in message.tool_calls] if message is not None else []
-    if len(calls) < 2 or call_id is None or calls.count(call_id) != 1:
+    """The place of a call among its siblings; ``None`` where it has none, or can't be found."""
+    message = _calling_message(request.state)
+    if message is None:
         return None
-    config = var_child_runnable_config.get() or {}
-    thread = (config.get("configurable") or {}).get("thread_id")
-    key = (id(gate), thread, getattr(message, "id", None) or id(message))
-    index = calls.index(call_id)
+    call_ids = [call.get("id") for call in message.tool_calls]
+    call_id = request.tool_call.get("id")
+    if len(call_ids) < 2 or call_id is None:
+        return None
+    # two calls of one id can't be told apart
+    if call_ids.count(call_id) != 1:
+        return None
+    key = (id(gate), _thread(), getattr(message, "id", None) or id(message))
+    index = call_ids.index(call_id)
     with _mutex:
         turn = _turns.get(key)
+        # the node runs again after a pause: the same message is a turn of its own
         if turn is None or index in turn.open:
-            turn = _turns[key] = Turn(range(len(calls)), _PATIENCE)
+            turn = Turn(range(len(call_ids)), _PATIENCE)
+            _turns[key] = turn
         place = Place(turn, index)
         gate.arrive(place)
     return place
 
 
+def _thread() -> Any:
+    config = var_child_runnable_config.get() or {}
+    configurable = config.get("configurable") or {}
+    return configurable.get("thread_id")
+
+
+def _calling_message(state: Any) -> Any:
+    """The last message of a state that has tool calls; ``None`` without one."""
+    for message in reversed(_messages(state)):
+        if getattr(message, "tool_calls", None):
+            return message
+    return None
+
+
 def _messages(state: Any) -> list[Any]:
-    found = state.get("messages") if isinstance(state, dict) else getattr(state, "messages", state)
-    return found if isinstance(found, list) else []
+    messages = state
+    if isinstance(state, dict):
+        messages = state.get("messages")
+    elif hasattr(state, "messages"):
+        messages = state.messages
+    # ToolNode may be given a list of messages as its state
+    return messages if isinstance(messages, list) else []
