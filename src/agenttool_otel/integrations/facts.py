@@ -1,8 +1,8 @@
-"""Facts of tools that somebody else wrote: stated beside the program, by name or glob.
+"""Facts of tools of another author: stated beside the program, by name or glob.
 
-What a tool says of itself is not among them: a remote tool's metadata is its server's word, and
-with it a server would choose its own permissions, even another tool's id. A host that believes a
-tool says so (``facts_in_metadata``).
+A tool's own metadata is not among them: a remote tool's comes from its server, which could choose
+its own permissions with it, even another tool's id. A host that trusts a tool's metadata states
+that (``facts_in_metadata``).
 """
 
 from __future__ import annotations
@@ -23,21 +23,24 @@ from agenttool_otel.values.tables import load_table
 _logger = logging.getLogger("agenttool_otel.facts")
 
 Trusts = Callable[[Any], bool]
-"""Tells whether the host vouches for what a tool object says of itself in its metadata."""
+"""Whether the host vouches for what a tool object states in its own metadata."""
 
 _KEY = "agenttool"
-_HINTS = (("readOnlyHint", "read_only"), ("destructiveHint", "destructive"))
+_HINTS = {
+    "readOnlyHint": "read_only",
+    "destructiveHint": "destructive",
+}
 """MCP's tool annotations, which its adapters keep as the tool's metadata, and the facts that they
 hint at.
 
-Not ``openWorldHint``: by it a server would have what it gives trusted, which its host alone can
-say.
+Not ``openWorldHint``: with ``false`` a server would make its own results trusted, which only its
+host can decide.
 """
 
 
 def facts_in_metadata(tool: Any) -> GovernOptions:
-    """Return what a tool says of itself: ``metadata["agenttool"]``, and MCP's hints where that says
-    nothing.
+    """Return the facts in a tool's metadata: ``metadata["agenttool"]``, and MCP's hints where that
+    has none.
 
     Nothing in this package reads it unasked. Use it for tools whose maker you trust as you trust
     your own code: ``govern(tool, **facts_in_metadata(tool))``, or ``trust_metadata`` of the agents'
@@ -46,7 +49,11 @@ def facts_in_metadata(tool: Any) -> GovernOptions:
     metadata = getattr(tool, "metadata", None)
     if not isinstance(metadata, Mapping):
         return GovernOptions()
-    hints = {fact: metadata[hint] for hint, fact in _HINTS if isinstance(metadata.get(hint), bool)}
+    hints = {}
+    for hint, fact in _HINTS.items():
+        # {"readOnlyHint": "yes"} is no hint
+        if isinstance(metadata.get(hint), bool):
+            hints[fact] = metadata[hint]
     stated = metadata.get(_KEY)
     if not isinstance(stated, Mapping):
         return cast(GovernOptions, hints)
@@ -56,36 +63,38 @@ def facts_in_metadata(tool: Any) -> GovernOptions:
 def server_facts(server: str, *, prefix: str = "") -> dict[str, GovernOptions]:
     """Return the reviewed facts of a common MCP server's tools, by tool name: ``known_servers.json``.
 
-    Whoever connects the server names it, since a server's own name is only its word: name it for
-    the tools of that very server (``AgentToolMiddleware(facts=server_facts("git"))``). A tool that
-    nobody reviewed has no entry.
+    The program that connects to the server names it, since any server may call itself ``git``: name
+    it for the tools of that very server (``AgentToolMiddleware(facts=server_facts("git"))``). A tool
+    that was not reviewed has no entry.
 
     Args:
         server: ``filesystem``, ``git``, ``fetch``, ``github``, ``slack`` or ``postgres``.
         prefix: what the client puts before the names of that server's tools, such as ``"git_"``.
 
     Raises:
-        ConfigurationError: nobody reviewed a server of that name.
+        ConfigurationError: no server of that name was reviewed.
     """
     servers = load_table(__package__, "known_servers.json")["servers"]
     if server not in servers:
-        raise ConfigurationError(
-            f"nobody reviewed a server {server!r}; it is one of {', '.join(servers)}"
-        )
-    found: dict[str, GovernOptions] = {}
+        names = ", ".join(servers)
+        raise ConfigurationError(f"no server {server!r} was reviewed; it is one of {names}")
+    by_tool: dict[str, GovernOptions] = {}
     for group in servers[server]["tools"]:
         facts = cast(GovernOptions, {"ownership": "mcp", **group["facts"]})
         if "absolute" in group:
             facts["validate"] = partial(_refuse_relative, group["absolute"])
-        found.update((prefix + name, facts) for name in group["names"])
-    return found
+        for name in group["names"]:
+            by_tool[f"{prefix}{name}"] = facts
+    return by_tool
 
 
 def _refuse_relative(names: Sequence[str], arguments: Mapping[str, Any]) -> None:
     """Refuse a path whose meaning depends on the directory of a server's own process."""
     for name in names:
         value = arguments.get(name)
-        for path in value if isinstance(value, list) else [value]:
+        # read_file has a path, read_multiple_files a list of them
+        paths = value if isinstance(value, list) else [value]
+        for path in paths:
             if isinstance(path, str) and not Path(path).is_absolute():
                 raise ValueError(
                     f"{name} has to be an absolute path: the server has a directory of its own"
@@ -98,10 +107,7 @@ def options_for(facts: Mapping[str, GovernOptions], name: str) -> GovernOptions:
     Raises:
         ConfigurationError: what is stated of it is no object.
     """
-    matching = (
-        pattern for pattern in facts if isinstance(pattern, str) and fnmatchcase(name, pattern)
-    )
-    key = name if name in facts else next(matching, None)
+    key = _key_for(facts, name)
     if key is None:
         return GovernOptions()
     stated = facts[key]
@@ -110,6 +116,16 @@ def options_for(facts: Mapping[str, GovernOptions], name: str) -> GovernOptions:
             f"the facts of {key!r} have to be an object, not {type(stated).__name__}"
         )
     return flat_options(stated)
+
+
+def _key_for(facts: Mapping[str, GovernOptions], name: str) -> str | None:
+    if name in facts:
+        return name
+    for pattern in facts:
+        # {"read_*": {...}}
+        if isinstance(pattern, str) and fnmatchcase(name, pattern):
+            return pattern
+    return None
 
 
 def options_of(

@@ -11,7 +11,7 @@ import logging
 from asyncio import to_thread
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from langchain.agents.middleware import AgentMiddleware, ModelRequest
 from langchain_core.messages import ToolMessage
@@ -48,15 +48,20 @@ _logger = logging.getLogger("agenttool_otel.langchain")
 
 Answer = ToolMessage | Command[Any]
 
+_UNSEEN: Final = (
+    "the tool %r reaches tools of a sub-agent or sub-graph that AgentToolMiddleware does not see, so"
+    " their calls are not decided: %s; give it governed tools, govern(tool), or a guard of its own"
+)
+
 
 class _Known(NamedTuple):
-    """What a guard made of a tool object with a schema."""
+    """A tool object as a guard has declared it."""
 
-    tool: Any
-    schema: Any
-    handle: GovernedTool
-    reader: Reader | None
-    inside: tuple[GovernedTool, ...]
+    tool: Any  # the object; may be none of LangChain's, or None, for an unknown name
+    schema: Any  # its args_schema when it was declared
+    handle: GovernedTool  # what its calls are decided with
+    reader: Reader | None  # reads arguments as the tool does; None where calls are refused
+    inside: tuple[GovernedTool, ...]  # governed functions that are its body
 
 
 class ToolNodeGuard:
@@ -66,8 +71,8 @@ class ToolNodeGuard:
     Args:
         governor: the Governor; ``None`` for the default one.
         facts: facts of tools by name or glob, as the keywords of ``govern``.
-        trust_metadata: tells of a tool whether what its metadata states counts where ``facts`` say
-            nothing; no tool's does where not given. A remote tool's metadata is its server's word.
+        trust_metadata: whether a tool's metadata counts where ``facts`` has nothing; by default no
+            tool's does. The metadata of a remote tool comes from its server.
         surface: from ``Governor.surface``; calls of tools that are not on it, or not loaded, are
           refused.
     """
@@ -86,9 +91,9 @@ class ToolNodeGuard:
         self._facts = dict(facts or {})
         self._trusts = trust_metadata
         self._handles: dict[str, _Known] = {}
-        self.surface = (
-            AgentSurface(governor, surface, self._handle) if governor and surface else None
-        )
+        self.surface: AgentSurface | None = None
+        if governor is not None and surface is not None:
+            self.surface = AgentSurface(governor, surface, self._handle)
 
     def __call__(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Answer]
@@ -100,10 +105,11 @@ class ToolNodeGuard:
             handler: runs it.
         """
         with self._in_force(request) as (request, known):
-            return cast(
-                Answer,
-                handler(request) if known is None else GuardedCall(known, request).run(handler),
-            )
+            # None: the tool is governed itself
+            if known is None:
+                return handler(request)
+            answer: Answer = GuardedCall(known, request).run(handler)
+            return answer
 
     async def acall(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Answer]]
@@ -115,40 +121,46 @@ class ToolNodeGuard:
             handler: runs it.
         """
         with self._in_force(request) as (request, known):
-            answer = (
-                handler(request) if known is None else GuardedCall(known, request).arun(handler)
-            )
-            return cast(Answer, await answer)
+            if known is None:
+                return await handler(request)
+            answer: Answer = await GuardedCall(known, request).arun(handler)
+            return answer
 
     @contextmanager
     def _in_force(
         self, request: ToolCallRequest
     ) -> Iterator[tuple[ToolCallRequest, _Known | None]]:
-        """Put the surface in force for a call, of a tool that it loaded, too; with what a tool's
-        own guard is for.
+        """Put the surface in force for a call, and give the call its place among its siblings.
+
+        Yields:
+            The request, of a tool that the surface loaded where the agent has none of that name;
+            and the declaration of its tool, or ``None`` where the tool is governed itself.
         """
         with ExitStack() as stack:
             if self.surface is not None:
-                loaded = (
-                    self.surface.loaded_tool(request.tool_call["name"])
-                    if request.tool is None
-                    else None
-                )
-                if loaded is not None:
-                    request = request.override(tool=loaded)
-                elif request.tool is not None:
-                    self.surface.know(request.tool)
+                request = self._with_loaded(self.surface, request)
                 stack.enter_context(self.surface.in_force(request.state))
-            governed = request.tool is not None and is_governed_by_host(request.tool)
-            known = None if governed else self._known(request.tool_call["name"], request.tool)
-            stack.enter_context(
-                in_turn(request, handle_of(request.tool) if known is None else known.handle)
-            )
+            known: _Known | None = None
+            if request.tool is not None and is_governed_by_host(request.tool):
+                handle = handle_of(request.tool)
+            else:
+                known = self._known(request.tool_call["name"], request.tool)
+                handle = known.handle
+            stack.enter_context(in_turn(request, handle))
             yield request, known
 
+    def _with_loaded(self, surface: AgentSurface, request: ToolCallRequest) -> ToolCallRequest:
+        if request.tool is not None:
+            surface.know(request.tool)
+            return request
+        loaded = surface.loaded_tool(request.tool_call["name"])
+        if loaded is None:
+            return request
+        return request.override(tool=loaded)
+
     def know(self, tool: BaseTool) -> None:
-        """Declare a tool that an agent has, so that what is wrong with its facts is said before it
-        is called.
+        """Declare a tool that an agent has, so that facts which are wrong are logged before it is
+        called.
 
         Args:
             tool: the tool.
@@ -170,55 +182,76 @@ class ToolNodeGuard:
             options = options_of(tool, name, self._facts, self._trusts)
             spec, inside, governor = declare_whole(tool, self._governor, options)
             reader = Reader(tool)
-        except Exception as error:  # facts of a glob that do not fit this one; the others go on
-            told = str(error) if isinstance(error, AgentToolError) else type(error).__name__
-            why = f"the tool {name!r} can't be governed: {told}"
-            _logger.error("%s; its calls are refused", why)
-            return self._refused(name, tool, refused_tool(name, self._governor, why, "langchain"))
-        handle = GovernedTool(spec, _unreachable, governor=governor, is_async=False, streams=False)
-        known = self._handles[name] = _Known(tool, schema, handle, reader, inside)
+        except Exception as error:
+            # {"read_*": {"path_args": ["path"]}} also names read_mail, which has no path: only the
+            # calls of that tool are refused
+            problem = str(error) if isinstance(error, AgentToolError) else type(error).__name__
+            reason = f"the tool {name!r} can't be governed: {problem}"
+            _logger.error("%s; its calls are refused", reason)
+            refusing = refused_tool(name, self._governor, reason, "langchain")
+            return self._refused(name, tool, refusing)
+        handle = GovernedTool(
+            spec,
+            _unreachable,
+            governor=governor,
+            is_async=False,
+            streams=False,
+        )
+        known = _Known(tool, schema, handle, reader, inside)
+        self._handles[name] = known
         return known
 
     def _refused(self, name: str, tool: Any, handle: GovernedTool) -> _Known:
-        """Keep what refuses the calls of a name, whatever the handler would say to it."""
+        """Keep a handle that refuses the calls of a name, whatever the handler would do with it."""
         schema = tool.args_schema if isinstance(tool, BaseTool) else None
-        known = self._handles[name] = _Known(tool, schema, handle, None, ())
+        known = _Known(tool, schema, handle, reader=None, inside=())
+        self._handles[name] = known
         return known
 
 
 class GuardedCall(LangChainAdapter):
-    """One call that an agent's guard decides, before LangChain has looked at its arguments."""
+    """One call that an agent's guard decides, before LangChain has validated its arguments."""
 
     def __init__(self, known: _Known, request: ToolCallRequest) -> None:
         super().__init__(known.handle, request.tool_call.get("id") or "")
-        self._known, self._request = known, request
+        self._known = known
+        self._request = request
         self.call.call_args = (request,)
-        callbacks = (getattr(request.runtime, "config", None) or {}).get("callbacks")
-        handlers = getattr(callbacks, "inheritable_handlers", None) or ()
+        config = getattr(request.runtime, "config", None) or {}
+        handlers = getattr(config.get("callbacks"), "inheritable_handlers", None) or ()
+        # another instrumentation measures the time of the same call
         self.call.measured = any(
             type(handler).__module__.startswith(MEASURES) for handler in handlers
         )
 
     def bind(self, call: Invocation) -> None:
-        """Take what the model sent, and what the tool will read in it."""
+        """Take what the model sent, and the same as the tool will read it."""
         arguments = snapshot(self._request.tool_call["args"])
-        call.inputs.model_input = json_object(arguments)
-        tool = self._known.tool
-        # LangChain does not look into a JSON schema, and nobody into an unknown tool's: the
-        # pipeline does
-        by_schema = not isinstance(tool, BaseTool) or isinstance(tool.args_schema, dict)
-        if by_schema and not call.spec.check.is_valid(call.inputs.model_input):
+        call.model_input = json_object(arguments)
+        # the pipeline refuses it, with the error of the schema
+        if not self._is_validated_by_langchain and not self._fits_schema(call):
             return
         try:
             call.inputs.observable_input = self._give(call, arguments)
         except ValidationError:
-            if call.spec.check.is_valid(call.inputs.model_input):
+            # a validator of the model that its JSON schema can't express
+            if self._fits_schema(call):
                 raise
-            return  # the pipeline says it in the schema's words
-        call.inputs.unchecked = call.inputs.validated = True
+            return
+        call.unchecked = True
+        call.validated = True
+
+    def _fits_schema(self, call: Invocation) -> bool:
+        return bool(call.spec.check.is_valid(call.model_input))
+
+    @property
+    def _is_validated_by_langchain(self) -> bool:
+        """LangChain validates by pydantic models, not by JSON schemas (those of MCP's tools)."""
+        tool = self._known.tool
+        return isinstance(tool, BaseTool) and not isinstance(tool.args_schema, dict)
 
     def rebind(self, call: Invocation, before: dict[str, Any], after: dict[str, Any]) -> None:
-        """Put changed arguments into the request, and decide on what the tool reads in them."""
+        """Put changed arguments into the request, and decide on them as the tool reads them."""
         shown = dict(self._give(call, snapshot(after)))
         for name in call.spec.declaration.input_contract.internal_only_fields:
             shown.pop(name, None)
@@ -233,7 +266,7 @@ class GuardedCall(LangChainAdapter):
         return deliver_answer(self.call, self.runtime, response)
 
     def _give(self, call: Invocation, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Let the call run with arguments of its own, and return what the tool makes of them."""
+        """Let the call run with arguments of its own, and return them as the tool reads them."""
         shown = arguments
         if self._known.reader is not None:
             shown, arguments = self._known.reader.read(arguments, call.native_call_id)
@@ -256,8 +289,8 @@ class AgentToolMiddleware(AgentMiddleware[Any, Any, Any]):
     Args:
         governor: the Governor; ``None`` for the default one.
         facts: facts of tools by name or glob, as the keywords of ``govern``.
-        trust_metadata: tells of a tool whether what its metadata states counts where ``facts`` say
-            nothing; no tool's does where not given. A remote tool's metadata is its server's word.
+        trust_metadata: whether a tool's metadata counts where ``facts`` has nothing; by default no
+            tool's does. The metadata of a remote tool comes from its server.
         surface: from ``Governor.surface``: the model is shown its loaded tools alone and may call
             no others. Deferred ones it finds with the tool ``tool_search``, which comes along; what
             it loaded stays in its thread.
@@ -288,9 +321,11 @@ class AgentToolMiddleware(AgentMiddleware[Any, Any, Any]):
             handler: asks it.
         """
         self._warn_of_unseen(request.tools)
-        if (surface := self._guard.surface) is None:
+        surface = self._guard.surface
+        if surface is None:
             return handler(request)
-        return handler(request.override(tools=surface.shown(request.state, request.tools)))
+        shown = surface.shown(request.state, request.tools)
+        return handler(request.override(tools=shown))
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[Any]]
@@ -302,14 +337,14 @@ class AgentToolMiddleware(AgentMiddleware[Any, Any, Any]):
             handler: asks it.
         """
         self._warn_of_unseen(request.tools)
-        if (surface := self._guard.surface) is None:
+        surface = self._guard.surface
+        if surface is None:
             return await handler(request)
-        return await handler(
-            request.override(tools=await to_thread(surface.shown, request.state, request.tools))
-        )
+        shown = await to_thread(surface.shown, request.state, request.tools)
+        return await handler(request.override(tools=shown))
 
     def _warn_of_unseen(self, tools: Iterable[Any]) -> None:
-        """Say once of each tool what it reaches that this guard can't see."""
+        """Log once for each tool which tools behind it this guard can't see."""
         for tool in tools:
             if id(tool) in self._looked_at or not isinstance(tool, BaseTool):
                 continue
@@ -317,16 +352,11 @@ class AgentToolMiddleware(AgentMiddleware[Any, Any, Any]):
             self._guard.know(tool)
             try:
                 unseen = unseen_tools(tool, _is_guard)
-            except Exception as error:  # other people's objects
-                _logger.debug("what %s reaches can't be told: %s", tool.name, type(error).__name__)
+            except Exception as error:  # a property of the program's own object may raise anything
+                _logger.debug("what %s reaches is not known: %s", tool.name, type(error).__name__)
                 continue
             if unseen:
-                _logger.warning(
-                    "the tool %r reaches tools of a sub-agent or sub-graph that AgentToolMiddleware does not see, so "
-                    "their calls are not decided: %s; give it governed tools, govern(tool), or a guard of its own",
-                    tool.name,
-                    ", ".join(unseen),
-                )
+                _logger.warning(_UNSEEN, tool.name, ", ".join(unseen))
 
     def wrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Answer]

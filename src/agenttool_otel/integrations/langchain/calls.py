@@ -8,13 +8,13 @@ import asyncio
 import contextvars
 import inspect
 import sys
+from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
 import wrapt
-from cachetools import LRUCache
 from langchain_core.callbacks import BaseCallbackManager
 from langchain_core.callbacks.manager import BaseRunManager
 from langchain_core.runnables.config import var_child_runnable_config
@@ -106,7 +106,7 @@ _POSITIONAL: Final = (
     inspect.Parameter.POSITIONAL_OR_KEYWORD,
 )
 _MAX_ASKED: Final = 256
-_asked: LRUCache[tuple[Any, ...], str] = LRUCache(_MAX_ASKED)
+_asked: OrderedDict[tuple[Any, ...], str] = OrderedDict()
 """The invocations that wait, by the run that called the tool, the tool and its input."""
 
 
@@ -203,6 +203,8 @@ class LangChainAdapter(Adapter):
         question = self._question()
         if question:
             _asked[question] = self.call.id
+            if len(_asked) > _MAX_ASKED:
+                _asked.popitem(last=False)
 
 
 @contextmanager

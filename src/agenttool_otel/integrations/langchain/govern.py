@@ -49,15 +49,15 @@ build_default_with(from_environment)  # an instrumentor imports no more of the p
 
 
 def is_governed(tool: Any) -> bool:
-    """Tell whether a tool object is governed already."""
+    """Whether a tool object is governed already."""
     return isinstance(type(tool).__dict__.get("agenttool"), GovernedTool)
 
 
 def is_governed_by_host(tool: Any) -> bool:
-    """Tell whether a tool object is governed by somebody who named it, not by an instrumentor that
-    governs them all.
-    """
-    return is_governed(tool) and not getattr(handle_of(tool), "automatic", False)
+    """Whether a tool object is governed by its program, not by an instrumentor that governs all."""
+    if not is_governed(tool):
+        return False
+    return not getattr(handle_of(tool), "automatic", False)
 
 
 def handle_of(tool: Any) -> GovernedTool:
@@ -95,7 +95,8 @@ def govern_in_place(
     spec, inside, governor = declare_whole(tool, governor, options, automatic=automatic)
     is_async = isinstance(tool, StructuredTool) and field_of(tool, "coroutine") is not None
     handle = LangChainHandle(spec, tool.invoke, governor=governor, is_async=is_async, streams=False)
-    handle.inside, handle.automatic = inside, automatic
+    handle.inside = inside
+    handle.automatic = automatic
     handle.register()
     object.__setattr__(tool, "__class__", _governed_class(base, handle, options))
 
@@ -114,32 +115,43 @@ def declare_whole(
     """Declare a tool object; a governed function that is its body is one call with it, where the
     two agree.
     """
-    inside = tuple(body.tool for body in governed_bodies(tool))
-    if inside:
-        stated = _joined(
-            [body.options for body in governed_bodies(tool)], options, automatic=automatic
-        )
-        in_charge = _common_governor(inside, governor, automatic=automatic)
-        if stated is not None and in_charge is not _NOBODY:
-            with suppress(
-                ConfigurationError
-            ):  # a function's facts need not fit the tool's schema: each is decided then
-                return Declared(declare_langchain(tool, stated), inside, in_charge)
+    bodies = governed_bodies(tool)
+    if bodies:
+        inside = tuple(body.tool for body in bodies)
+        stated = _joined([body.options for body in bodies], options, automatic=automatic)
+        common = _common_governor(inside, governor, automatic=automatic)
+        if stated is not None and common is not _NONE_IN_COMMON:
+            # path_args=["path"] of the function, where the tool's schema names it "file": the tool
+            # and the function are decided one after the other then
+            with suppress(ConfigurationError):
+                return Declared(declare_langchain(tool, stated), inside, common)
     return Declared(declare_langchain(tool, options), (), governor)
 
 
 def governed_bodies(tool: BaseTool) -> tuple[GovernedFunction, ...]:
     """Return the governed functions that do a tool's work."""
-    bodies = [field_of(tool, name) for name in FUNCTIONS if name in type(tool).model_fields]
-    bodies += [getattr(base_of(tool), name) for name in BODY_METHODS]
-    found = [body for body in map(governed_inside, bodies) if body is not None]
-    return tuple(
-        body for at, body in enumerate(found) if not any(body is other for other in found[:at])
-    )
+    bodies = []
+    for name in FUNCTIONS:
+        if name in type(tool).model_fields:
+            bodies.append(field_of(tool, name))
+    for name in BODY_METHODS:
+        bodies.append(getattr(base_of(tool), name))
+    governed: list[GovernedFunction] = []
+    for body in bodies:
+        function = governed_inside(body)
+        # a tool whose func and coroutine end in the same function has one body
+        if function is not None and not any(function is other for other in governed):
+            governed.append(function)
+    return tuple(governed)
 
 
-_IDENTITY: Final = ("name", "namespace", "tool_id", "aliases")
-_NOBODY: Final[Any] = object()
+_IDENTITY: Final = (
+    "name",
+    "namespace",
+    "tool_id",
+    "aliases",
+)
+_NONE_IN_COMMON: Final[Any] = object()
 
 
 def _joined(
@@ -147,13 +159,17 @@ def _joined(
 ) -> GovernOptions | None:
     """Join what is stated of a tool and of its functions; ``None`` where they contradict each other.
 
-    What an instrumentor's file says of every tool gives way to what a function's author says of
-    this one.
+    Facts in an instrumentor's file, which are for many tools, give way to those of a function's
+    author.
     """
-    joined: dict[str, Any] = {} if automatic else dict(options)
+    joined: dict[str, Any] = {}
+    if not automatic:
+        joined.update(options)
     for stated in functions:
         for name, value in stated.items():
-            if name not in _IDENTITY and joined.setdefault(name, value) != value:
+            if name in _IDENTITY:
+                continue
+            if joined.setdefault(name, value) != value:
                 return None
     return cast(GovernOptions, {**options, **joined})
 
@@ -164,21 +180,28 @@ def _common_governor(
     """Return the Governor that a tool and its functions have in common; ``None`` for the
     default one.
     """
-    own = [tool._governor for tool in inside]
-    wanted = own if automatic and governor is None else [*own, governor]
-    return wanted[0] if wanted and all(one is wanted[0] for one in wanted) else _NOBODY
+    governors: list[Any] = [tool._governor for tool in inside]
+    # an instrumentor that names none takes the functions'
+    if not automatic or governor is not None:
+        governors.append(governor)
+    first = governors[0]
+    if all(other is first for other in governors):
+        return first
+    return _NONE_IN_COMMON
 
 
 def declare_langchain(tool: BaseTool, options: GovernOptions) -> ToolSpec:
     """Declare a LangChain tool: name, description and schema are its own, facts the host's and the
     reviewed ones.
     """
+    stated: dict[str, Any] = {**known_facts(tool), **options}
     aliases = _aliases(tool, options)
-    stated = cast(
-        GovernOptions, {**known_facts(tool), **options, **({"aliases": aliases} if aliases else {})}
-    )
+    if aliases:
+        stated["aliases"] = aliases
     mapping = ExternalMapping(
-        source="langchain", tool_name=tool.name, tool_class=type(tool).__qualname__
+        source="langchain",
+        tool_name=tool.name,
+        tool_class=type(tool).__qualname__,
     )
     source = ToolSource(
         name=tool.name,
@@ -188,12 +211,13 @@ def declare_langchain(tool: BaseTool, options: GovernOptions) -> ToolSpec:
         is_async=_has_arun(tool),
         mappings=(mapping,),
     )
-    return declare(stated, source)
+    return declare(cast(GovernOptions, stated), source)
 
 
 def _aliases(tool: BaseTool, options: GovernOptions) -> list[str]:
-    """Return the tool's aliases, and the names of governed functions that are its body: lists
-    restrict by any.
+    """Return the tool's aliases, and the names of governed functions that are its body.
+
+    A list that allows or blocks tools may have any of them.
     """
     names = list(options.get("aliases", ()))
     for body in governed_bodies(tool):
@@ -204,7 +228,11 @@ def _aliases(tool: BaseTool, options: GovernOptions) -> list[str]:
             declaration.name,
             *declaration.aliases,
         ]
-    return list(dict.fromkeys(name for name in names if name != tool.name))
+    aliases: list[str] = []
+    for name in names:
+        if name != tool.name and name not in aliases:
+            aliases.append(name)
+    return aliases
 
 
 def _has_arun(tool: BaseTool) -> bool:
@@ -224,7 +252,8 @@ def _governed_class(
     runs_function = defining_class(base, "_run") in (StructuredTool, Tool)
 
     pinned = pinned_methods(base, ENTRY_METHODS)
-    run, arun = pinned["run"], pinned["arun"]
+    run = pinned["run"]
+    arun = pinned["arun"]
 
     def _invoke_run(self: Any, tool_input: Any, *args: Any, **kwargs: Any) -> Any:
         with entered(handle, self, tool_input, kwargs):
@@ -236,29 +265,28 @@ def _governed_class(
 
     @wrapt.decorator
     def guard(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
-        body = (
-            inspect.unwrap(base._run).__get__(_ungoverned(instance, base))
-            if runs_function
-            else wrapped
-        )
+        body = wrapped
+        if runs_function:
+            # LangChain's _run reads self.func, which is governed too
+            body = inspect.unwrap(base._run).__get__(_ungoverned(instance, base))
         return ToolCall(handle, instance, wrapped, args, kwargs).run(body)
 
     @wrapt.decorator
     async def aguard(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
-        if may_delegate and not instance.coroutine:
-            return await wrapped(*args, **kwargs)  # ends in this object's ``_run``, which decides
-        body = (
-            inspect.unwrap(base._arun).__get__(_ungoverned(instance, base))
-            if may_delegate
-            else wrapped
-        )
+        body = wrapped
+        if may_delegate:
+            # without a coroutine, LangChain's _arun calls this object's _run, which decides
+            if not instance.coroutine:
+                return await wrapped(*args, **kwargs)
+            body = inspect.unwrap(base._arun).__get__(_ungoverned(instance, base))
         return await ToolCall(handle, instance, wrapped, args, kwargs).arun(body)
 
     def reduce(self: Any, protocol: Any = 2) -> Any:
         refuse_pickle(handle)
         plain = BaseTool.model_copy(self)
         object.__setattr__(plain, "__class__", base)
-        return (_govern_again if handle.automatic else govern_tool), (plain, None, options)
+        again = _govern_again if handle.automatic else govern_tool
+        return again, (plain, None, options)
 
     namespace: dict[str, Any] = {
         **pinned,
@@ -275,7 +303,7 @@ def _governed_class(
         "__init_subclass__": _refuse_subclass,
         "__reduce_ex__": reduce,
     }
-    # BaseTool's own is kept: LangChain tells by its identity what a tool can do
+    # BaseTool's own is kept: LangChain compares it to know whether a tool is asynchronous
     if defining_class(base, "_arun") is not BaseTool:
         namespace["_arun"] = aguard(base._arun)
     if has_own_call(base):
@@ -283,13 +311,13 @@ def _governed_class(
     governed: type[BaseTool] = type(base.__name__, (base,), namespace)
     for name in FUNCTIONS:
         if name in base.model_fields and runs_function:
-            # pydantic takes no property for a field before
+            # set afterwards: in the namespace pydantic would take the property for a new default
             setattr(governed, name, _governed_function(handle, name))
     return governed
 
 
 def _refuse_subclass(cls: type, /, **kwargs: Any) -> None:
-    # a body of its own would be under the name of this handle, and decided by nobody
+    # a _run of the subclass would be governed under the name of this handle, or not at all
     name = cls.__bases__[0].__qualname__
     raise ConfigurationError(
         f"{name} is governed here: subclass its own class, and govern the objects"
@@ -310,7 +338,9 @@ def _governed_call(base: type[BaseTool], handle: LangChainHandle) -> Any:
         return await ToolCall(handle, instance, wrapped, args, kwargs, by_call=True).arun(wrapped)
 
     own: Any = getattr(base, CALL)
-    return (aguard if inspect.iscoroutinefunction(own) else guard)(own)
+    if inspect.iscoroutinefunction(own):
+        return aguard(own)
+    return guard(own)
 
 
 def _govern_again(tool: BaseTool, governor: None, options: GovernOptions) -> BaseTool:
@@ -333,12 +363,11 @@ def _ungoverned(tool: BaseTool, base: type[BaseTool]) -> BaseTool:
 
 
 def _governed_function(handle: LangChainHandle, name: str) -> property:
-    """Return the property that hands out a tool's function under governance: people call
-    ``tool.func`` in tests.
-    """
+    """Return the property that has a tool's function under governance: tests call ``tool.func``."""
 
     def read(self: Any) -> Any:
-        if (function := self.__dict__.get(name)) is None:
+        function = self.__dict__.get(name)
+        if function is None:
             return None
 
         @wrapt.decorator
@@ -349,7 +378,9 @@ def _governed_function(handle: LangChainHandle, name: str) -> property:
         async def aguard(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
             return await ToolCall(handle, self, wrapped, args, kwargs).arun(wrapped)
 
-        return (aguard if name == "coroutine" else guard)(function)
+        if name == "coroutine":
+            return aguard(function)
+        return guard(function)
 
     def write(self: Any, function: Any) -> None:
         self.__dict__[name] = function
@@ -365,5 +396,8 @@ def model_schema(tool: BaseTool) -> dict[str, Any]:
     try:
         made = schema.model_json_schema()
     except Exception:
-        made = convert_to_openai_tool(tool)["function"].get("parameters", {"type": "object"})
-    return {key: value for key, value in made.items() if key not in {"title", "description"}}
+        # a pydantic 1 model, or a field that has no JSON schema
+        function = convert_to_openai_tool(tool)["function"]
+        made = function.get("parameters", {"type": "object"})
+    # pydantic's title is the name of the class, and its description the class' docstring
+    return {key: value for key, value in made.items() if key not in ("title", "description")}
