@@ -31,7 +31,7 @@ _logger = logging.getLogger("agenttool_otel.langgraph")
 
 
 class _Task:
-    """One execution of a task: the questions of ours that were raised in it."""
+    """One execution of a task, with the questions of ours that were raised in it."""
 
     __slots__ = ("outer", "raised")
 
@@ -49,21 +49,21 @@ def note_pause(signal: BaseException | None) -> None:
     """Note that the task in progress has to pause, where a call ended with a question of ours.
 
     Args:
-        signal: what the call raises; a tool's own interrupt is left to whoever catches it.
+        signal: what the call raises; a tool's own interrupt is left to the code that catches it.
     """
     task = _task.get()
-    if (
-        task is None
-        or task.raised is not None
-        or not isinstance(signal, GraphInterrupt)
-        or not signal.args
-    ):
+    if task is None or task.raised is not None:
+        return
+    if not isinstance(signal, GraphInterrupt) or not signal.args:
         return
     interrupts = tuple(signal.args[0])
-    if any(
-        isinstance(one.value, dict) and one.value.get("type") == APPROVAL_TYPE for one in interrupts
-    ):
+    if any(_is_question(interrupt) for interrupt in interrupts):
         task.raised = interrupts
+
+
+def _is_question(interrupt: Interrupt) -> bool:
+    value = interrupt.value
+    return isinstance(value, dict) and value.get("type") == APPROVAL_TYPE
 
 
 @contextmanager
@@ -74,7 +74,7 @@ def _watched(executable: Any) -> Iterator[None]:
         yield
     except GraphBubbleUp as signal:
         if isinstance(signal, GraphInterrupt) and task.raised is not None:
-            # a graph inside a graph: the pause goes on to the task that called it
+            # a graph inside of a graph: the pause continues in the task that called it
             _note_outside(task)
         raise
     except Exception as error:
@@ -98,8 +98,9 @@ def _note_outside(task: _Task) -> None:
 
 
 def _drop(executable: Any) -> None:
-    """Drop what a task wrote after its pause was caught, but for answers that it was given."""
+    """Drop the writes of a task after its pause was caught, except answers that it got."""
     writes = executable.writes
+    # [("messages", [...]), ("__resume__", [...])]
     kept = [write for write in writes if write[0] == _RESUME]
     writes.clear()
     writes.extend(kept)

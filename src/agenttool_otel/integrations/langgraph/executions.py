@@ -1,4 +1,4 @@
-"""What the calls of one execution of a LangGraph task share: which bodies run, what has ended, and
+"""One execution of a LangGraph task, as its calls share it: which bodies run, what has ended, and
 its pause.
 
 LangGraph drops what still runs in a task when the task pauses, and runs the task again from its top
@@ -92,12 +92,14 @@ class Execution:
         """Return this execution and those of the tasks that it runs in."""
         inner = f"{self.namespace}|"
         with _changed:
-            return [
-                other
-                for other in _executions
-                if other.top_checkpoint == self.top_checkpoint
-                and inner.startswith(f"{other.namespace}|")
-            ]
+            around = []
+            for other in _executions:
+                if other.top_checkpoint != self.top_checkpoint:
+                    continue
+                # tools:9f2c|agent:51d0 lies in tools:9f2c
+                if inner.startswith(f"{other.namespace}|"):
+                    around.append(other)
+            return around
 
     # --- calls that run ---------------------------------------------------------------------------
 
@@ -134,7 +136,7 @@ class Execution:
         runs.
 
         Args:
-            call: who pauses.
+            call: the call that pauses.
             ask: makes the interrupt; one execution pauses for one question, and those around it
               with it.
 
@@ -164,9 +166,11 @@ class Execution:
         wait for.
         """
         executions = self.with_those_around()
+        # the call stands in a tool that stands in another one: none of these can end before it
+        waiting = (*_outer_calls.get(), call)
         for execution in executions:
             execution._waiting.update(
-                one for one in (*_outer_calls.get(), call) if one in execution._running
+                running for running in waiting if running in execution._running
             )
         _changed.notify_all()
         return executions

@@ -11,16 +11,16 @@ LangChain's ``tool_approval``; it is answered with ``Command(resume={"type": "ap
 ``"remember": n``, an approval or edit accepts a suggested update with it. Any other value answers
 nothing: then the answer in the store counts, if there is one.
 
-Who answers is what the host says in ``config["configurable"]``: ``agenttool_answered_by`` and
+Who answers is what the host puts into ``config["configurable"]``: ``agenttool_answered_by`` and
 ``agenttool_answerer_roles``. A host that lets clients fill ``configurable`` has to overwrite these
 two.
 
-Without a checkpointer nothing can be waited for: the model is told that an approval was needed, and
+Without a checkpointer nothing can be waited for: the model learns that an approval is needed, and
 the request stays in the store, where ``resume(invocation_id)`` of this process can still use it.
 
-A call runs once in its task. LangGraph runs a whole task again when it goes on from a pause. What
-other calls of the task gave back before the pause is kept, in this process and with the checkpoint,
-and is given back again instead of running them; and while a call asks, no other call of its task
+A call runs once in its task. LangGraph runs a whole task again when it goes on from a pause. The
+results of other calls of the task from before the pause are kept, in this process and with the
+checkpoint, and are returned again instead of running them; and while a call asks, no other call of its task
 begins.
 """
 
@@ -84,6 +84,21 @@ ANSWERER_ROLES: Final = "agenttool_answerer_roles"
 _ANSWERER: Final = "langgraph:resume"
 _TASK: Final = "langgraph_task"
 _MAX_FINISHED_CALLS: Final = 256
+_ENDED: Final = (
+    "value",
+    "delivered",
+    "preview",
+    "verdict",
+    "exception",
+    "error",
+    "flaw",
+    "outcome",
+    "result_status",
+    "redaction_state",
+    "edit_note",
+)
+"""The attributes of an ended call that make up its result."""
+
 _SETTINGS: Final = (
     "set AGENTTOOL_APPROVALS_URL and AGENTTOOL_APPROVALS_KEY to the same values in every process"
     " that asks or resumes"
@@ -113,14 +128,16 @@ def run_call(
     Returns:
         The text that a person gave in place of the result, if one did.
     """
-    if (graph := _GraphCall.open(call, target, runtime, deliver)) is None:
+    graph = _GraphCall.open(call, target, runtime, deliver)
+    if graph is None:
         run(call, runtime.pipeline.run(call, target))
         return None
     with graph.in_progress():
         graph.take_answer()
         if not graph.continue_earlier():
             run(call, runtime.pipeline.run(call, graph.target, graph.links, services=graph))
-            if (ask := graph.question()) is not None:
+            ask = graph.question()
+            if ask is not None:
                 graph.pause(graph.task.execution.stop(graph, ask))
             graph.finish()
             graph.keep_results()
@@ -131,14 +148,16 @@ async def arun_call(
     call: Invocation, target: Target, runtime: Runtime, deliver: Callable[[str | None], Any]
 ) -> str | None:
     """The same without blocking the event loop."""
-    if (graph := _GraphCall.open(call, target, runtime, deliver)) is None:
+    graph = _GraphCall.open(call, target, runtime, deliver)
+    if graph is None:
         await arun(call, runtime.pipeline.run(call, target))
         return None
     with graph.in_progress():
         await graph.atake_answer()
         if not await asyncio.to_thread(graph.continue_earlier):
             await arun(call, runtime.pipeline.run(call, graph.target, graph.links, services=graph))
-            if (ask := graph.question()) is not None:
+            ask = graph.question()
+            if ask is not None:
                 graph.pause(await graph.task.execution.astop(graph, ask))
             graph.finish()
             await graph.akeep_results()
@@ -179,7 +198,7 @@ class _GivenBack(NamedTuple):
 
 
 class _FinishedCalls:
-    """What one Governor remembers of the calls of this process; forgetting it costs a repetition,
+    """The results of ended calls of this process, of one Governor; a lost one costs a repetition,
     never a decision.
     """
 
@@ -245,8 +264,11 @@ class _GraphCall:
         self.approvals: Asks = _GraphApprovals(runtime, call, _task_digest(task), self._begin)
         self._stored: StoredCall | None = None
         self._deliver = deliver
-        self._bind_given, self._rebind = target.bind, target.rebind
-        self._is_open = self._began = self._asked = False
+        self._bind_given = target.bind
+        self._rebind = target.rebind
+        self._is_open = False  # between the begin and the end of the call in its task
+        self._began = False  # the body has begun
+        self._asked = False  # the call ends with a question
 
     @classmethod
     def open(
@@ -259,7 +281,8 @@ class _GraphCall:
         """Give a call whose ask could be waited for its invocation id; ``None`` where none
         could.
         """
-        if (task := GraphTask.current()) is None:
+        task = GraphTask.current()
+        if task is None:
             return None
         try:
             target.bind(call)
@@ -267,7 +290,8 @@ class _GraphCall:
                 call.inputs.observable_input if call.inputs.validated else call.inputs.model_input
             )
         except Exception:
-            return None  # the pipeline says what is wrong with the arguments
+            # the pipeline binds them again, and refuses them with the reason
+            return None
         alike = json.dumps([call.native_call_id, call.spec.tool_id, arguments])
         place = [task.thread_id, task.namespace, alike, task.execution.occurrence(alike)]
         call.id = "inv_" + hashlib.sha256(json.dumps(place).encode()).hexdigest()[:32]
@@ -281,7 +305,8 @@ class _GraphCall:
         try:
             yield
         finally:
-            self._is_open = False  # what waits for an answer may be resumed outside of the graph
+            # resume(invocation_id) may run the call later, outside of the graph
+            self._is_open = False
             self.task.execution.leave(self)
 
     def _body_of(self, target: Target) -> Callable[..., Any]:
@@ -295,7 +320,9 @@ class _GraphCall:
             with self._running():
                 return await function(*args, **kwargs)
 
-        return abody if target.is_async and not target.in_thread else body
+        if target.is_async and not target.in_thread:
+            return abody
+        return body
 
     @contextmanager
     def _running(self) -> Iterator[None]:
@@ -319,7 +346,8 @@ class _GraphCall:
             return
         try:
             self.task.read_interrupt()
-            if (question := self._own_question()) is None:
+            question = self._own_question()
+            if question is None:
                 return
             self.task.clear_resume_value()
         except Exception as error:
@@ -333,7 +361,8 @@ class _GraphCall:
             return
         try:
             await self.task.aread_interrupt()
-            if (question := await asyncio.to_thread(self._own_question)) is None:
+            question = await asyncio.to_thread(self._own_question)
+            if question is None:
                 return
             await self.task.aclear_resume_value()
         except Exception as error:
@@ -351,7 +380,8 @@ class _GraphCall:
         """Return the answered question if the stored request is of this task; nothing is taken by
         looking.
         """
-        if (question := self.task.answered_question()) is None:
+        question = self.task.answered_question()
+        if question is None:
             return None
         try:
             stored = self.runtime.approvals.store.stored_call(str(question.value["request_id"]))
@@ -359,7 +389,10 @@ class _GraphCall:
             if question.value.get("invocation_id") == self.call.id:
                 _logger.warning(_ASKED_ELSEWHERE, self.call.spec.name)
             return None
-        return question if stored.context.get(_TASK) == _task_digest(self.task) else None
+        # two tasks of one run may each have asked: each takes the answer to its own question
+        if stored.context.get(_TASK) != _task_digest(self.task):
+            return None
+        return question
 
     def _store_answer(self, question: Interrupt) -> None:
         """Put the answer into the store, once for the whole task."""
@@ -381,17 +414,20 @@ class _GraphCall:
 
     def continue_earlier(self) -> bool:
         """Look whether this invocation was met before, and prepare the call to go on with it."""
-        call, store = self.call, self.runtime.approvals.store
+        call = self.call
+        store = self.runtime.approvals.store
         if self._repeat():
             return True
         try:
-            if (request := store.by_invocation(call.id)) is None:
+            request = store.by_invocation(call.id)
+            if request is None:
                 return False
             if request.status is ApprovalStatus.CONSUMED and request.outcome is None:
-                store.recover()  # if its process is gone, the question is asked again
+                # killed between claim and end: if its process is gone, the question is asked again
+                store.recover()
             self._continue(store.stored_call(call.id))
         except ApprovalError as error:
-            # whether somebody was asked before can't be told, so nobody's policy may answer in
+            # a person may have been asked before: a policy that allows now must not answer in
             # their place
             self.decider = _DenyingDecider(
                 f"the approval store can't be read: {type(error).__name__}"
@@ -401,19 +437,23 @@ class _GraphCall:
     def _repeat(self) -> bool:
         """Take the result of the call from its run before the pause."""
         call = self.call
-        done: _GivenBack | None = self.finished.get(call.id)
+        done = self.finished.get(call.id)
         if done is not None:
-            done.give_again(call)
+            for name, value in zip(_ENDED, done, strict=True):
+                setattr(call, name, value)
             return True
         pause = self.task.execution.pause
-        if pause is None or (kept := pause.results.get(call.id)) is None:
+        if pause is None or call.id not in pause.results:
             return False
+        kept = pause.results[call.id]
         result = kept_result(kept)
         if isinstance(result, Exception):
             call.exception = result
             return True
         call.value = result
-        call.delivered = result if self.target.unwrap is None else self.target.unwrap(result)
+        call.delivered = result
+        if self.target.unwrap is not None:
+            call.delivered = self.target.unwrap(result)
         return True
 
     def _continue(self, stored: StoredCall) -> None:
@@ -444,8 +484,10 @@ class _GraphCall:
         """Return what makes the interrupt that the call ends its task's execution with, if
         it does.
         """
-        call, signal = self.call, self.call.exception
-        if isinstance(signal, GraphInterrupt):  # one of the tool's own, or of a task inside
+        call = self.call
+        signal = call.exception
+        # interrupt() of the tool itself, or of a graph that it runs
+        if isinstance(signal, GraphInterrupt):
             return lambda: tuple(signal.args[0])
         request = call.decision.request
         if call.outcome.execution is not Outcome.PENDING or signal is not None or request is None:
@@ -462,18 +504,19 @@ class _GraphCall:
             self.call.exception = GraphInterrupt(interrupts)
 
     def finish(self) -> None:
-        """Note what the call gave back, for a repetition of its task."""
+        """Keep the result of the call for a repetition of its task."""
         call = self.call
         if self._began and (call.exception is None or _is_own_failure(call.exception)):
             self.task.execution.finished[call.id] = self._remember
+            # its approval is used up, also where LangGraph retries the node
             if call.claim is not None and call.ran:
-                self._remember()  # its approval is used up, also where LangGraph retries the node
-        if call.outcome.execution is not Outcome.PENDING:
+                self._remember()
+        if call.outcome is not Outcome.PENDING:
             self.runtime.pipeline.paused.take(call.id)
 
     def _remember(self) -> Any:
-        """Keep the ended call in this process, and return what it gave back."""
-        self.finished.put(self.call.id, _GivenBack.of(self.call))
+        """Keep the ended call in this process, and return its result."""
+        self.finished.put(self.call.id, tuple(getattr(self.call, name) for name in _ENDED))
         try:
             return self._deliver(self.response)
         except Exception as error:
@@ -487,7 +530,7 @@ class _GraphCall:
         _logger.warning(_CANT_BE_RESUMED_ELSEWHERE)
 
     def keep_results(self) -> None:
-        """Where the task pauses, store what its ended calls gave back."""
+        """Where the task pauses, store the results of its ended calls."""
         if self._asked:
             try:
                 # it is older than the question, so it is no answer to it
@@ -517,13 +560,13 @@ class _GraphCall:
 
 
 def _is_own_failure(error: BaseException) -> bool:
-    """Tell a tool's own exception from what LangGraph, or a cancellation, raises in it."""
+    """Whether an exception is a tool's own, and not LangGraph's signal or a cancellation."""
     return isinstance(error, Exception) and not isinstance(error, GraphBubbleUp)
 
 
 def _note_not_stored(error: Exception) -> None:
     _logger.warning(
-        "the checkpoint could not be written: %s; what ran before this pause is known in this process only",
+        "the checkpoint could not be written: %s; results from before this pause are kept in this process only",
         type(error).__name__,
     )
 
@@ -544,8 +587,8 @@ class _GraphApprovals:
     def ask(
         self, request: ApprovalRequest, arguments: dict[str, Any], context: dict[str, Any]
     ) -> ApprovalAnswer | None:
-        """Store the request with the task it belongs to, and ask in place if somebody can
-        be asked.
+        """Store the request with the task that it belongs to, and ask in place if there is an
+        approver.
         """
         return self._inner.ask(request, arguments, {**context, _TASK: self._task})
 
@@ -594,7 +637,7 @@ class _GraphApprovals:
 
 
 class _DenyingDecider:
-    """A decider for a call of which it can't be told whether somebody was asked already."""
+    """Denies a call of which it is not known whether a person was asked already."""
 
     def __init__(self, message: str) -> None:
         self._message = message
@@ -621,9 +664,12 @@ def _task_digest(task: GraphTask) -> str:
 
 
 def _interrupt_value(call: Invocation, request: ApprovalRequest) -> dict[str, Any]:
-    """Make the interrupt value: LangChain's shape, with what our store and page know beside it;
-    nothing unredacted.
+    """Make the interrupt value: LangChain's form, with the fields of our request beside it; nothing
+    unredacted.
     """
+    expires_at = None
+    if request.expires_at is not None:
+        expires_at = request.expires_at.isoformat()
     return {
         "type": APPROVAL_TYPE,
         "tool_call_id": call.native_call_id or "",
@@ -635,51 +681,83 @@ def _interrupt_value(call: Invocation, request: ApprovalRequest) -> dict[str, An
         "rule": request.rule_ref,
         "alternatives": list(request.alternatives),
         "suggested_updates": list(request.suggested_updates),
-        "expires_at": request.expires_at.isoformat() if request.expires_at is not None else None,
+        "expires_at": expires_at,
     }
 
 
 def _answer_of(
     value: Any, tool: str, configurable: dict[str, Any]
 ) -> tuple[ApprovalAnswer | None, str | None]:
-    """Read a resume value; only what is plainly an answer is one."""
-    if (
-        isinstance(value, dict)
-        and isinstance(value.get("decisions"), list)
-        and len(value["decisions"]) == 1
-    ):
-        value = value["decisions"][0]
-    if not isinstance(value, dict):
+    """Read a resume value; return the answer, and the text that takes the place of the result.
+
+    Args:
+        value: the value of ``Command(resume=...)``.
+        tool: name of the tool that was asked about.
+        configurable: in which the host names who answers.
+
+    Returns:
+        ``None`` twice for a value that is not plainly an answer: nothing is approved by it.
+    """
+    decision = _single_decision(value)
+    if not isinstance(decision, dict):
         return None, None
-    by = configurable.get(ANSWERED_BY)
-    roles = configurable.get(ANSWERER_ROLES)
-    who: dict[str, Any] = {
-        "answered_by": by if isinstance(by, str) and by else _ANSWERER,
-        "roles": tuple(role for role in roles if isinstance(role, str))
-        if isinstance(roles, (list, tuple))
-        else (),
-    }
-    remember = value.get("remember")
+    remember = decision.get("remember")
+    # True is an int for Python, and no number of an update
     if remember is not None and type(remember) is not int:
         return None, None
-    message = value.get("message")
+    message = decision.get("message")
     reason = message if isinstance(message, str) else ""
-    match value.get("type"):
+    answered_by, roles = _answerer(configurable)
+    approval = ApprovalAnswer(
+        approved=True,
+        answered_by=answered_by,
+        roles=roles,
+        reason=reason,
+        remember=remember,
+    )
+    refusal = ApprovalAnswer(
+        approved=False,
+        answered_by=answered_by,
+        roles=roles,
+        reason=reason,
+    )
+    match decision.get("type"):
         case "approve":
-            return ApprovalAnswer(approved=True, reason=reason, remember=remember, **who), None
+            return approval, None
         case "reject":
-            return ApprovalAnswer(approved=False, reason=reason, **who), None
+            return refusal, None
         case "respond" if reason:
-            return ApprovalAnswer(approved=False, reason=reason, **who), reason
+            return refusal, reason
         case "edit":
-            action = value.get("edited_action")
-            if (
-                isinstance(action, dict)
-                and action.get("name") == tool
-                and isinstance(action.get("args"), dict)
-            ):
-                edited = dict(action["args"])
-                return ApprovalAnswer(
-                    True, reason=reason, edited_input=edited, remember=remember, **who
-                ), None
+            edited = _edited_arguments(decision.get("edited_action"), tool)
+            if edited is not None:
+                return replace(approval, edited_input=edited), None
     return None, None
+
+
+def _single_decision(value: Any) -> Any:
+    # LangChain's middleware answers {"decisions": [{"type": "approve"}]}, one for each call
+    if isinstance(value, dict):
+        decisions = value.get("decisions")
+        if isinstance(decisions, list) and len(decisions) == 1:
+            return decisions[0]
+    return value
+
+
+def _answerer(configurable: dict[str, Any]) -> tuple[str, tuple[str, ...]]:
+    """Id and roles of the person who answers, as the host has put them into the configuration."""
+    person = configurable.get(ANSWERED_BY)
+    if not isinstance(person, str) or not person:
+        person = _ANSWERER
+    roles = configurable.get(ANSWERER_ROLES)
+    if not isinstance(roles, (list, tuple)):
+        return person, ()
+    return person, tuple(role for role in roles if isinstance(role, str))
+
+
+def _edited_arguments(action: Any, tool: str) -> dict[str, Any] | None:
+    # another tool's name in an edit would run what was not asked about
+    if not isinstance(action, dict) or action.get("name") != tool:
+        return None
+    arguments = action.get("args")
+    return dict(arguments) if isinstance(arguments, dict) else None

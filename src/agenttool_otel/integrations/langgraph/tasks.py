@@ -37,17 +37,36 @@ _TASK_ID: Final = "__pregel_task_id"
 _RESUME_MAP: Final = "__pregel_resume_map"
 _RESUMING: Final = "__pregel_resuming"
 _SEND: Final = "__pregel_send"
+_NEEDED_KEYS: Final = (
+    "thread_id",
+    "checkpoint_ns",
+    _SEND,
+    _TASK_ID,
+)
+_NEEDED_PARTS: Final = (
+    "interrupt_counter",
+    "get_null_resume",
+    "resume",
+)
 
 
 class GraphTask:
     """One execution of a task, seen from inside it."""
 
-    __slots__ = ("_config", "_pad", "configurable", "execution", "namespace", "saver", "thread_id")
+    __slots__ = (
+        "_config",
+        "_pad",
+        "configurable",
+        "execution",
+        "namespace",
+        "saver",
+        "thread_id",
+    )
 
     def __init__(self, config: RunnableConfig) -> None:
         conf = config["configurable"]
         self._config = config
-        self.configurable = conf  # in which the host may say who answers
+        self.configurable = conf  # in which the host may name who answers
         self._pad = conf[SCRATCHPAD]
         self.saver = conf[_CHECKPOINTER]
         self.thread_id = str(conf["thread_id"])
@@ -58,20 +77,15 @@ class GraphTask:
     def current(cls) -> GraphTask | None:
         """Return the task in progress, or ``None`` where a pause could not be resumed."""
         config = var_child_runnable_config.get()
-        conf = (config or {}).get("configurable") or {}
-        pad = conf.get(SCRATCHPAD)
-        if (
-            config is None
-            or pad is None
-            or not conf.get(_CHECKPOINTER)
-            or conf[_CHECKPOINTER] is True
-        ):
+        if config is None:
             return None
-        needed = ("thread_id", "checkpoint_ns", _SEND, _TASK_ID)
-        fields = ("interrupt_counter", "get_null_resume", "resume")
-        if any(key not in conf for key in needed) or not all(hasattr(pad, name) for name in fields):
+        conf = config.get("configurable") or {}
+        # compile(checkpointer=True) of a graph inside, without one around it
+        if not conf.get(_CHECKPOINTER) or conf[_CHECKPOINTER] is True:
             return None
-        if not hasattr(pad.get_null_resume, "__dict__"):
+        if any(key not in conf for key in _NEEDED_KEYS):
+            return None
+        if not _is_known_scratchpad(conf.get(SCRATCHPAD)):
             return None
         return cls(config)
 
@@ -79,11 +93,14 @@ class GraphTask:
 
     @property
     def _top_checkpoint(self) -> str | None:
-        return (self.configurable.get("checkpoint_map") or {}).get("")
+        checkpoints = self.configurable.get("checkpoint_map") or {}
+        checkpoint: str | None = checkpoints.get("")
+        return checkpoint
 
     @property
     def _place(self) -> RunnableConfig:
-        if (checkpoint := self._top_checkpoint) is None:
+        checkpoint = self._top_checkpoint
+        if checkpoint is None:
             raise LookupError("no checkpoint of this run is known")
         place = {
             "thread_id": self.configurable["thread_id"],
@@ -103,44 +120,51 @@ class GraphTask:
 
     def read_interrupt(self) -> None:
         """Read from the checkpoint what the run goes on from, once in each execution."""
-        if (
-            self.execution.pause is None
-            and (found := self.saver.get_tuple(self._place)) is not None
-        ):
-            self.execution.pause = Pause.read(found.pending_writes)
+        if self.execution.pause is not None:
+            return
+        checkpoint = self.saver.get_tuple(self._place)
+        if checkpoint is not None:
+            self.execution.pause = Pause.read(checkpoint.pending_writes)
 
     async def aread_interrupt(self) -> None:
         """The same without blocking the event loop."""
-        if (
-            self.execution.pause is None
-            and (found := await self.saver.aget_tuple(self._place)) is not None
-        ):
-            self.execution.pause = Pause.read(found.pending_writes)
+        if self.execution.pause is not None:
+            return
+        checkpoint = await self.saver.aget_tuple(self._place)
+        if checkpoint is not None:
+            self.execution.pause = Pause.read(checkpoint.pending_writes)
 
     # --- the answer -------------------------------------------------------------------------------
 
     def answered_question(self) -> Interrupt | None:
         """Return the approval that this very task asked for and that the resume answers."""
-        pause, by_id = self.execution.pause, self.configurable.get(_RESUME_MAP) or {}
+        pause = self.execution.pause
         if pause is None or self.execution.answer_taken:
             return None
+        by_id = self.configurable.get(_RESUME_MAP) or {}
+        # invoke(None): the run goes on, and nothing is answered
         if not by_id and self._pad.get_null_resume(False) is None:
             return None
         answered = [question for question in pause.answered(by_id) if is_approval(question)]
         if not answered:
             return None
         own = self._question_ids()
-        return next((question for question in answered if question.id in own), None)
+        for question in answered:
+            if question.id in own:
+                return question
+        return None
 
     def clear_resume_value(self) -> None:
         """Clear the resume value in the checkpoint: it is older than any question to come."""
-        if (pause := self.execution.pause) is not None and pause.has_value:
+        pause = self.execution.pause
+        if pause is not None and pause.has_value:
             self.saver.put_writes(self._place, [(RESUME, None)], NULL_TASK)
             pause.has_value = False
 
     async def aclear_resume_value(self) -> None:
         """The same without blocking the event loop."""
-        if (pause := self.execution.pause) is not None and pause.has_value:
+        pause = self.execution.pause
+        if pause is not None and pause.has_value:
             await self.saver.aput_writes(self._place, [(RESUME, None)], NULL_TASK)
             pause.has_value = False
 
@@ -150,6 +174,7 @@ class GraphTask:
         by_id = self.configurable.get(_RESUME_MAP) or {}
         if question.id not in by_id:
             return self._pad.get_null_resume(True)
+        # LangGraph has put the answer into the task's list already
         if self._pad.resume and self._pad.resume[-1] is by_id[question.id]:
             self._pad.resume.pop()
         return by_id[question.id]
@@ -159,7 +184,11 @@ class GraphTask:
         got before.
         """
         answers = self._pad.resume
-        return {self._ask("", answers[:count])[0].id for count in range(len(answers) + 1)}
+        ids = set()
+        for count in range(len(answers) + 1):
+            question = self._ask("", answers[:count])[0]
+            ids.add(question.id)
+        return ids
 
     # --- results that are kept for the next execution ---------------------------------------------
 
@@ -182,19 +211,23 @@ class GraphTask:
         """Make the interrupt that pauses this task."""
         pad = self._pad
         if self._is_asked_by_tool():
-            theirs = pad.get_null_resume(True)
-            if theirs is not None:
-                # it answers a tool's own interrupt, and has to be there for it later
-                pad.resume.append(theirs)
+            answer = pad.get_null_resume(True)
+            # it answers a tool's own interrupt, and has to be there for it later
+            if answer is not None:
+                pad.resume.append(answer)
         if pad.resume:
             self.configurable[_SEND]([(RESUME, list(pad.resume))])
         return self._ask(value, pad.resume)
 
     def _is_asked_by_tool(self) -> bool:
         """Whether the question that waits is one of this task, and no approval."""
-        waiting = self.execution.pause.questions if self.execution.pause is not None else ()
-        theirs = [question for question in waiting if not is_approval(question)]
-        return bool(theirs) and any(question.id in self._question_ids() for question in theirs)
+        if self.execution.pause is None:
+            return False
+        of_tools = [q for q in self.execution.pause.questions if not is_approval(q)]
+        if not of_tools:
+            return False
+        own = self._question_ids()
+        return any(question.id in own for question in of_tools)
 
     def _ask(self, value: Any, answers: list[Any]) -> tuple[Interrupt, ...]:
         """Let LangGraph make the interrupt of a task that has got some answers and gets no further
@@ -206,7 +239,8 @@ class GraphTask:
             get_null_resume=lambda consume=False: None,
             resume=list(answers),
         )
-        config = {**self._config, "configurable": {**self.configurable, SCRATCHPAD: at_end}}
+        configurable = {**self.configurable, SCRATCHPAD: at_end}
+        config = {**self._config, "configurable": configurable}
         token = var_child_runnable_config.set(config)  # type: ignore[arg-type]
         try:
             interrupt(value)
@@ -214,7 +248,17 @@ class GraphTask:
             return tuple(pause.args[0])
         finally:
             var_child_runnable_config.reset(token)
-        raise RuntimeError("LangGraph answered a question that nobody has been asked")
+        raise RuntimeError("LangGraph answered a question that was not asked")
+
+
+def _is_known_scratchpad(pad: Any) -> bool:
+    """Whether LangGraph's scratchpad has the parts that are used here."""
+    if pad is None:
+        return False
+    if not all(hasattr(pad, name) for name in _NEEDED_PARTS):
+        return False
+    # Execution.of keeps the executions there
+    return hasattr(pad.get_null_resume, "__dict__")
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:
