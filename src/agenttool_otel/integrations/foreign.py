@@ -163,7 +163,7 @@ class JsonCall(Adapter):
         shown = to_policy_value(dict(self._arguments))
         if not isinstance(shown, dict):
             raise ValueError("the arguments are not an object")
-        call.model_input = shown
+        call.inputs.model_input = shown
         self._use(call, shown)
 
     def rebind(self, call: Invocation, before: dict[str, Any], after: dict[str, Any]) -> None:
@@ -173,7 +173,7 @@ class JsonCall(Adapter):
     def _use(self, call: Invocation, arguments: dict[str, Any]) -> None:
         # a copy: a body that changes its arguments must not change the record of them
         copied = snapshot(arguments)
-        call.bound = copied
+        call.inputs.bound = copied
         call.call_args = (copied,)
 
     def deliver(self, response: str | None) -> Any:

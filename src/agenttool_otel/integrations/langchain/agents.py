@@ -227,7 +227,7 @@ class GuardedCall(LangChainAdapter):
     def bind(self, call: Invocation) -> None:
         """Take what the model sent, and the same as the tool will read it."""
         arguments = snapshot(self._request.tool_call["args"])
-        call.model_input = json_object(arguments)
+        call.inputs.model_input = json_object(arguments)
         # the pipeline refuses it, with the error of the schema
         if not self._is_validated_by_langchain and not self._fits_schema(call):
             return
@@ -238,11 +238,11 @@ class GuardedCall(LangChainAdapter):
             if self._fits_schema(call):
                 raise
             return
-        call.unchecked = True
-        call.validated = True
+        call.inputs.unchecked = True
+        call.inputs.validated = True
 
     def _fits_schema(self, call: Invocation) -> bool:
-        return bool(call.spec.check.is_valid(call.model_input))
+        return bool(call.spec.check.is_valid(call.inputs.model_input))
 
     @property
     def _is_validated_by_langchain(self) -> bool:

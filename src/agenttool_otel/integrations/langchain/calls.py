@@ -198,7 +198,7 @@ class LangChainAdapter(Adapter):
             continue_stored(self.call, self.runtime.approvals.waiting(_asked[self._question()]))
 
     def _note_question(self) -> None:
-        if self.call.outcome is not Outcome.PENDING:
+        if self.call.outcome.execution is not Outcome.PENDING:
             return
         question = self._question()
         if question:
@@ -323,7 +323,7 @@ class ToolCall(LangChainAdapter):
         if self._by_call:
             # def __call__(self, path): return self.invoke({"path": path})
             tools = (self._tool, *inside)
-        return DecidedCall(tools, self.call.permission_input, self._hidden)
+        return DecidedCall(tools, self.call.inputs.permission_input, self._hidden)
 
     def _marked(self, body: Callable[..., Any]) -> Callable[..., Any]:
         def run(*args: Any, **kwargs: Any) -> Any:
@@ -371,21 +371,21 @@ class ToolCall(LangChainAdapter):
         by_position = tuple(snapshot(value) for value in self._args)
         call.call_args = by_position
         call.call_kwargs = {**self._kwargs, **by_name}
-        call.bound = call.call_kwargs
+        call.inputs.bound = call.call_kwargs
         read = json_object({**by_name, **self._named(by_position, by_name)})
         sent = read
         if isinstance(self._raw, dict):
             sent = json_object(_without(self._raw, self._injected))
-        call.model_input = sent
+        call.inputs.model_input = sent
         if isinstance(self._tool.args_schema, dict):
             # LangChain does not validate by a JSON schema: the pipeline refuses what does not fit
             for shown in (sent, read):
                 if not self._spec.check.is_valid(shown):
                     call.inputs.model_input = shown
                     return
-        call.observable_input = read
+        call.inputs.observable_input = read
         # LangChain has just validated, with injection and coercion that a schema can't express
-        call.validated = True
+        call.inputs.validated = True
 
     def _named(self, by_position: tuple[Any, ...], by_name: dict[str, Any]) -> dict[str, Any]:
         """The positional arguments by their names."""
@@ -420,7 +420,7 @@ class ToolCall(LangChainAdapter):
             call.call_args = self._positional(parsed)
             parsed = {}
         call.call_kwargs = {**parsed, **kept}
-        call.bound = call.call_kwargs
+        call.inputs.bound = call.call_kwargs
         use_reading(call, after, shown)
 
     def _positional(self, parsed: dict[str, Any]) -> tuple[Any, ...]:
@@ -455,9 +455,9 @@ def _without(values: Mapping[str, Any], names: Collection[str]) -> dict[str, Any
 
 
 def _shown(call: Invocation) -> dict[str, Any]:
-    if call.observable_input is NOT_READ:
-        return call.model_input
-    return call.observable_input
+    if call.inputs.observable_input is NOT_READ:
+        return call.inputs.model_input
+    return call.inputs.observable_input
 
 
 class InvalidCall(Adapter):
@@ -471,7 +471,7 @@ class InvalidCall(Adapter):
         """Record the arguments that were refused."""
         raw = to_json_value(self._raw)
         # tool.run("a text") has no object of arguments
-        call.model_input = raw if isinstance(raw, dict) else {}
+        call.inputs.model_input = raw if isinstance(raw, dict) else {}
         raise ValueError("LangChain's own validation refused the arguments")
 
     def rebind(self, call: Invocation, before: dict[str, Any], after: dict[str, Any]) -> None:

@@ -110,7 +110,7 @@ def _noted(call: Invocation, value: Any) -> Any:
     arguments.
     """
     # a direct call, tool.invoke({"path": "a"}), gets what the tool returned
-    if call.edit_note is None or call.native_call_id is None:
+    if call.inputs.edit_note is None or call.native_call_id is None:
         return value
     if isinstance(value, ToolMessage):
         return value.model_copy(update={"content": _with_note(call, value.content)})
@@ -209,9 +209,9 @@ def _companion(call: Invocation, runtime: Runtime, value: Any, content: Any) -> 
 
 
 def _is_kept_inline(call: Invocation) -> bool:
-    if call.verdict is None or call.verdict.persistence is None:
+    if call.decision.verdict is None or call.decision.verdict.persistence is None:
         return True
-    return call.verdict.persistence == PersistenceStrategy.INLINE
+    return call.decision.verdict.persistence == PersistenceStrategy.INLINE
 
 
 def _redacted(call: Invocation, runtime: Runtime, value: Any) -> Any:
@@ -230,9 +230,9 @@ def _redacted(call: Invocation, runtime: Runtime, value: Any) -> Any:
 
 
 def _has_obligations(call: Invocation) -> bool:
-    if call.must_redact or call.redaction_state is RedactionState.FAILED:
+    if call.must_redact or call.outcome.redaction_state is RedactionState.FAILED:
         return True
-    verdict = call.verdict
+    verdict = call.decision.verdict
     if verdict is None:
         return False
     return verdict.persistence is not None or verdict.max_inline_chars is not None
@@ -273,16 +273,16 @@ def refusal(call: Invocation, name: str, response: str | None = None) -> ToolMes
         lines = [response]
     else:
         lines = [result.summary or f"{name} did not run"]
-        if call.outcome is Outcome.PENDING:
+        if call.outcome.execution is Outcome.PENDING:
             lines.append(_WAITS)
         elif _is_invalid(call):
             lines.append("Fix the arguments and try again.")
-    if call.verdict is not None:
-        for alternative in call.verdict.alternatives:
+    if call.decision.verdict is not None:
+        for alternative in call.decision.verdict.alternatives:
             tool = alternative.get("tool")
             lines.append(f"Call {tool} with {alternative.get('arguments')} instead.")
-    if response is None and call.edit_note is not None:
-        lines.append(call.edit_note)
+    if response is None and call.inputs.edit_note is not None:
+        lines.append(call.inputs.edit_note)
     return ToolMessage(
         content="\n".join(lines),
         tool_call_id=call.native_call_id or "",
@@ -293,6 +293,6 @@ def refusal(call: Invocation, name: str, response: str | None = None) -> ToolMes
 
 
 def _is_invalid(call: Invocation) -> bool:
-    if call.error is None:
+    if call.outcome.error is None:
         return False
-    return call.error.error_class is ErrorClass.SCHEMA_VALIDATION_FAILED
+    return call.outcome.error.error_class is ErrorClass.SCHEMA_VALIDATION_FAILED

@@ -84,21 +84,6 @@ ANSWERER_ROLES: Final = "agenttool_answerer_roles"
 _ANSWERER: Final = "langgraph:resume"
 _TASK: Final = "langgraph_task"
 _MAX_FINISHED_CALLS: Final = 256
-_ENDED: Final = (
-    "value",
-    "delivered",
-    "preview",
-    "verdict",
-    "exception",
-    "error",
-    "flaw",
-    "outcome",
-    "result_status",
-    "redaction_state",
-    "edit_note",
-)
-"""The attributes of an ended call that make up its result."""
-
 _SETTINGS: Final = (
     "set AGENTTOOL_APPROVALS_URL and AGENTTOOL_APPROVALS_KEY to the same values in every process"
     " that asks or resumes"
@@ -164,8 +149,8 @@ async def arun_call(
     return graph.response
 
 
-class _GivenBack(NamedTuple):
-    """What an ended call gave back."""
+class _EndedCall(NamedTuple):
+    """The parts of an ended call that make up its result."""
 
     value: Any
     delivered: Any
@@ -176,7 +161,7 @@ class _GivenBack(NamedTuple):
     edit_note: str | None
 
     @classmethod
-    def of(cls, call: Invocation) -> _GivenBack:
+    def of(cls, call: Invocation) -> _EndedCall:
         return cls(
             value=call.value,
             delivered=call.delivered,
@@ -187,7 +172,8 @@ class _GivenBack(NamedTuple):
             edit_note=call.inputs.edit_note,
         )
 
-    def give_again(self, call: Invocation) -> None:
+    def put_into(self, call: Invocation) -> None:
+        """Let a call end as this one did."""
         call.value = self.value
         call.delivered = self.delivered
         call.preview = self.preview
@@ -437,10 +423,9 @@ class _GraphCall:
     def _repeat(self) -> bool:
         """Take the result of the call from its run before the pause."""
         call = self.call
-        done = self.finished.get(call.id)
-        if done is not None:
-            for name, value in zip(_ENDED, done, strict=True):
-                setattr(call, name, value)
+        ended: _EndedCall | None = self.finished.get(call.id)
+        if ended is not None:
+            ended.put_into(call)
             return True
         pause = self.task.execution.pause
         if pause is None or call.id not in pause.results:
@@ -511,12 +496,12 @@ class _GraphCall:
             # its approval is used up, also where LangGraph retries the node
             if call.claim is not None and call.ran:
                 self._remember()
-        if call.outcome is not Outcome.PENDING:
+        if call.outcome.execution is not Outcome.PENDING:
             self.runtime.pipeline.paused.take(call.id)
 
     def _remember(self) -> Any:
         """Keep the ended call in this process, and return its result."""
-        self.finished.put(self.call.id, tuple(getattr(self.call, name) for name in _ENDED))
+        self.finished.put(self.call.id, _EndedCall.of(self.call))
         try:
             return self._deliver(self.response)
         except Exception as error:
