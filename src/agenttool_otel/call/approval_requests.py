@@ -7,7 +7,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from functools import lru_cache
 from typing import Any
@@ -19,6 +19,7 @@ from agenttool_otel.context.context import AgentContext
 from agenttool_otel.facts.origins import origins_of
 from agenttool_otel.facts.types import Facts
 from agenttool_otel.policy.types import Verdict
+from agenttool_otel.readers.types import PathFact, UrlFact
 from agenttool_otel.records import utc_now
 from agenttool_otel.redaction import Redactor
 from agenttool_otel.values.canonical import digest
@@ -121,42 +122,49 @@ def _places(facts: Facts, redacted: Sequence[str]) -> list[dict[str, Any]]:
     """Return what the arguments were found to mean, without what comes from an argument that is
     redacted.
     """
-    found: list[dict[str, Any]] = []
-
-    def add(fact: Mapping[str, Any], access: str, place: str, note: str) -> None:
-        found.append({"argument": fact["argument"], "access": access, "place": place, "note": note})
-
-    for path in facts["paths"]:
-        note = (
-            "unusable path"
-            if path["rejected"]
-            else "inside the roots"
-            if path["inside"]
-            else "outside the roots"
-        )
-        add(path, path["access"], path["resolved"] or path["lexical"], note)
-    for url in facts["urls"]:
-        port = "" if url["port"] is None else f":{url['port']}"
-        add(
-            url,
-            "network",
-            f"{url['scheme']}://{url['host']}{port}",
-            url["rejected"] or url["address_class"],
-        )
-    for sql in facts["sql"]:
-        for access, tables in (("read", sql["tables_read"]), ("write", sql["tables_written"])):
-            for table in tables:
-                add(sql, access, table, "table")
-    found = [
-        one for one in found if not any(overlap(one["argument"], pointer) for pointer in redacted)
+    places = [
+        *map(_path_place, facts["paths"]),
+        *map(_url_place, facts["urls"]),
+        *_tables(facts),
     ]
+    shown = []
+    for place in places:
+        if not any(overlap(place["argument"], pointer) for pointer in redacted):
+            shown.append(place)
     # they hold nothing of the value, and what lies below an argument may be made up
     for origin in origins_of(facts):
         argument = "/".join(origin.argument.split("/")[:2]) if redacted else origin.argument
-        found.append(
-            {"argument": argument, "access": "", "place": origin.sentence, "note": origin.seen_in}
-        )
-    return found
+        shown.append(_place(argument, "", origin.sentence, origin.seen_in))
+    return shown
+
+
+def _place(argument: str, access: str, place: str, note: str) -> dict[str, Any]:
+    return {"argument": argument, "access": access, "place": place, "note": note}
+
+
+def _path_place(path: PathFact) -> dict[str, Any]:
+    if path["rejected"]:
+        note = "unusable path"
+    elif path["inside"]:
+        note = "inside the roots"
+    else:
+        note = "outside the roots"
+    return _place(path["argument"], path["access"], path["resolved"] or path["lexical"], note)
+
+
+def _url_place(url: UrlFact) -> dict[str, Any]:
+    address = f"{url['scheme']}://{url['host']}"
+    if url["port"] is not None:
+        address += f":{url['port']}"
+    return _place(url["argument"], "network", address, url["rejected"] or url["address_class"])
+
+
+def _tables(facts: Facts) -> Iterator[dict[str, Any]]:
+    for sql in facts["sql"]:
+        for table in sql["tables_read"]:
+            yield _place(sql["argument"], "read", table, "table")
+        for table in sql["tables_written"]:
+            yield _place(sql["argument"], "write", table, "table")
 
 
 def _acceptable(suggestion: Mapping[str, Any], context: AgentContext) -> bool:

@@ -91,8 +91,8 @@ class Batch:
             else executor
         )
         if runtime.telemetry.events.sinks:
-            told = self.policy.model_dump(mode="json", exclude_none=True)
-            runtime.telemetry.events.put(lambda: [("tool_scheduler_policy", told)])
+            shown = self.policy.model_dump(mode="json", exclude_none=True)
+            runtime.telemetry.events.put(lambda: [("tool_scheduler_policy", shown)])
         self._turn = Turn(serial=self.policy.ordering_policy is OrderingPolicy.SERIAL)
         self._mutex = new_lock()
         self._taken = 0

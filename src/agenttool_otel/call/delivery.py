@@ -9,7 +9,7 @@ result rather than leak it. What is stored or previewed is redacted always.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from agenttool_otel.call.argument_mask import ArgumentMask
 from agenttool_otel.call.invocation import Invocation
@@ -210,7 +210,8 @@ class Delivery:
         return True
 
     def _tap(self, call: Invocation, span: CallSpan, *, keep: bool, binding: bool) -> StreamTap:
-        collector, limit = None, None
+        collector = None
+        limit = None
         if keep:
             collector, choice = self.keeper.collector(
                 _demand(call),
@@ -218,43 +219,49 @@ class Delivery:
                 transform=self._transform_of(call),
                 owner=_owner(call),
             )
-            if binding:
-                hidden = (PersistenceStrategy.REF_ONLY, PersistenceStrategy.DROP_WITH_REASON)
-                limit = 0 if choice.strategy in hidden else choice.max_inline_chars
-        cleaner, found = None, list[Redaction]()
-        if call.must_redact:
-            pointers = _item_pointers(call.result_pointers)
+            if binding and choice.strategy in _HIDDEN:
+                limit = 0
+            elif binding:
+                limit = choice.max_inline_chars
+        found: list[Redaction] = []
 
-            def clean(item: Any) -> Any:
-                cleaned = self._redacted(call, item, pointers)
-                if cleaned is None or cleaned.state is RedactionState.FAILED:
-                    raise RedactionFailed("redaction failed")
-                found.extend(cleaned.redactions)
-                return cleaned.value
-
-            cleaner = ItemCleaner(clean, apart=names_everything(pointers))
-
-        def partial(sequence: int, size: int | None) -> None:
+        def emit_item(sequence: int, size: int | None) -> None:
             attributes: dict[str, Any] = {Attr.PROGRESS_SEQUENCE: sequence}
             if size is not None:
                 attributes[Attr.RESULT_SIZE_BYTES] = size
             span.emit(call, Event.INVOCATION_PARTIAL_RESULT, attributes)
 
-        def redacted(failed: bool) -> None:
+        def record(failed: bool) -> None:
             state = RedactionState.REDACTED if found else RedactionState.NONE
-            span.record_redactions(
-                call, "result", _summed(found), RedactionState.FAILED if failed else state
-            )
+            if failed:
+                state = RedactionState.FAILED
+            span.record_redactions(call, "result", _summed(found), state)
 
-        verbose = span.telemetry.events.verbose
         return StreamTap(
             on_first_item=lambda: call.enter(InvocationStatus.PARTIAL_RESULT),
             collector=collector,
-            cleaner=cleaner,
+            cleaner=self._item_cleaner(call, found) if call.must_redact else None,
             left=limit,
-            on_item=partial if verbose else None,
-            on_redacted=redacted,
+            on_item=emit_item if span.telemetry.events.verbose else None,
+            on_redacted=record,
         )
+
+    def _item_cleaner(self, call: Invocation, found: list[Redaction]) -> ItemCleaner:
+        """Return what redacts each item of a stream, and adds to ``found`` what it redacts."""
+        pointers = _item_pointers(call.result_pointers)
+
+        def clean(item: Any) -> Any:
+            cleaned = self._redacted(call, item, pointers)
+            if cleaned is None or cleaned.state is RedactionState.FAILED:
+                raise RedactionFailed("redaction failed")
+            found.extend(cleaned.redactions)
+            return cleaned.value
+
+        return ItemCleaner(clean, apart=names_everything(pointers))
+
+
+_HIDDEN: Final = frozenset({PersistenceStrategy.REF_ONLY, PersistenceStrategy.DROP_WITH_REASON})
+"""Strategies that leave nothing of a result inline."""
 
 
 def _demand(call: Invocation) -> Demand:

@@ -147,8 +147,10 @@ def examine(call: Invocation) -> None:
         *_output_problems(call, mapped.structured_content),
     ]
     if problems and call.outcome.error is None and call.outcome.result_error is None:
-        told = f"the output does not fit the output schema: {', '.join(problems)}"
-        call.outcome.result_error = ToolError.of(ErrorClass.RESULT_MAPPING_FAILED, told)
+        call.outcome.result_error = ToolError.of(
+            ErrorClass.RESULT_MAPPING_FAILED,
+            f"the output does not fit the output schema: {', '.join(problems)}",
+        )
 
 
 def _output_problems(call: Invocation, structured: Any) -> list[str]:

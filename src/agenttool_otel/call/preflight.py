@@ -78,10 +78,10 @@ def next_outcome_step(evaluation: Mapping[str, Any] | None) -> str | None:
     """
     if not evaluation or evaluation.get("status") == "pass":
         return None
-    said = str(evaluation.get("next_step") or "")
-    if evaluation.get("trend") in ("stable", "regressing") and _HISTORY not in said:
+    step = str(evaluation.get("next_step") or "")
+    if evaluation.get("trend") in ("stable", "regressing") and _HISTORY not in step:
         return _HISTORY
-    return said or None
+    return step or None
 
 
 def preflight_of(call: Invocation) -> Preflight:

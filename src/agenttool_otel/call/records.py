@@ -43,7 +43,7 @@ def _decision(call: CallRecord, decided: Decided) -> PermissionDecision:
     if verdict.mode is PolicyMode.SHADOW and verdict.shadow is not None:
         verdict = verdict.shadow  # what was decided; that it did not bind is another fact
     shadow = enforced.shadow if verdict is enforced else None
-    said = {name: verdict.extra[name] for name in _PASSED if verdict.extra.get(name)}
+    passed_on = {name: verdict.extra[name] for name in _PASSED if verdict.extra.get(name)}
     origin = verdict.extra.get("source")
     return PermissionDecision(
         decision_id=decided.decision_id,
@@ -76,7 +76,7 @@ def _decision(call: CallRecord, decided: Decided) -> PermissionDecision:
         ),
         decided_at=_time(decided.at_ns),
         expires_at=datetime.fromisoformat(verdict.expires_at) if verdict.expires_at else None,
-        **said,
+        **passed_on,
     )
 
 
@@ -160,7 +160,7 @@ def cancellation_record(call: CallRecord) -> dict[str, Any] | None:
     if (state := call.cancellation) is None:
         return None
     times = {"requested_at": state.requested_at, "acknowledged_at": state.acknowledged_at}
-    told = {
+    times_given = {
         name: datetime.fromtimestamp(at, UTC).isoformat()
         for name, at in times.items()
         if at is not None
@@ -168,7 +168,7 @@ def cancellation_record(call: CallRecord) -> dict[str, Any] | None:
     return {
         "reason": state.reason,
         "abort_reason": state.abort_reason,
-        **told,
+        **times_given,
         "outcome": state.outcome,
     }
 

@@ -26,28 +26,46 @@ class Matcher(NamedTuple):
     kind: tuple[str, ...] = ()  # patterns on the kind
 
     def matches(self, facts: ToolFacts) -> bool:
-        """Tell whether a hook is for a tool."""
-        return (
-            _any(self.tool, (facts.tool_id, *facts.names))
-            and _any(self.namespace, (facts.namespace,))
-            and _any(self.kind, (facts.kind,))
-        )
+        """Return whether a hook is for a tool."""
+        if self.tool and not _any(self.tool, (facts.tool_id, *facts.names)):
+            return False
+        if self.namespace and not _any(self.namespace, (facts.namespace,)):
+            return False
+        return not self.kind or _any(self.kind, (facts.kind,))
 
     def to_json_object(self) -> dict[str, list[str]]:
         """Return what is stated, as data of a hook record."""
-        stated = {"tool": self.tool, "namespace": self.namespace, "kind": self.kind}
-        return {name: list(globs) for name, globs in stated.items() if globs}
+        stated: dict[str, list[str]] = {}
+        if self.tool:
+            stated["tool"] = list(self.tool)
+        if self.namespace:
+            stated["namespace"] = list(self.namespace)
+        if self.kind:
+            stated["kind"] = list(self.kind)
+        return stated
 
 
 def _any(globs: tuple[str, ...], values: Iterable[str]) -> bool:
-    return not globs or any(fnmatchcase(value, glob) for glob in globs for value in values)
+    # "local.*" matches the id "local.files.read_file"; case counts on every platform
+    return any(fnmatchcase(value, glob) for value in values for glob in globs)
 
 
 def patterns(name: str, given: str | Sequence[str] | None) -> tuple[str, ...]:
-    """Read what was given as one glob or several."""
+    """Return what was given as globs.
+
+    Args:
+        name: the option, for the error's message.
+        given: one glob, or several.
+
+    Raises:
+        ConfigurationError: an empty list or an empty glob, which would match nothing.
+    """
     if given is None:
         return ()
     globs = (given,) if isinstance(given, str) else tuple(given)
-    if not globs or not all(isinstance(glob, str) and glob for glob in globs):
+    for glob in globs:
+        if not isinstance(glob, str) or not glob:
+            raise ConfigurationError(f"{name} is a pattern or a list of patterns")
+    if not globs:
         raise ConfigurationError(f"{name} is a pattern or a list of patterns")
     return globs

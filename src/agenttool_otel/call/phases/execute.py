@@ -240,17 +240,23 @@ class Body:
         else:
             # the tool returned, so its caller gets the value; that it failed is what the value
             # itself says
-            told = "the result says that the call failed"
             call.fail(
-                ErrorClass.EXECUTION_FAILED, told, InvocationStatus.FAILED, native_error_ref=failure
+                ErrorClass.EXECUTION_FAILED,
+                "the result says that the call failed",
+                InvocationStatus.FAILED,
+                native_error_ref=failure,
             )
 
     def _failed(self, call: Invocation, attempt: Attempt) -> None:
         error = call.exception = attempt.exception
         if attempt.timed_out or error is None:
             call.outcome.abort_reason = AbortReason.TIMEOUT.value
-            told = f"the tool did not end within {call.spec.execution.timeout_ms} ms"
-            call.fail(ErrorClass.TIMEOUT, told, InvocationStatus.TIMED_OUT, ResultStatus.TIMED_OUT)
+            call.fail(
+                ErrorClass.TIMEOUT,
+                f"the tool did not end within {call.spec.execution.timeout_ms} ms",
+                InvocationStatus.TIMED_OUT,
+                ResultStatus.TIMED_OUT,
+            )
             call.exception = None
         elif jump(error):  # the tool is done, and the framework goes on elsewhere
             call.enter(InvocationStatus.SUCCEEDED)

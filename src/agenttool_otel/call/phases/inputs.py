@@ -34,7 +34,7 @@ from agenttool_otel.values.snapshot import snapshot
 
 _MAX_FIELDS = 64
 _MAX_PROBLEMS = 1000
-_MAX_TOLD = 8
+_MAX_SHOWN = 8
 _QUOTING = frozenset({"value_error", "assertion_error", "union_tag_invalid"})
 """Errors of pydantic whose words may hold the value; so may those of a validator that makes errors
 of its own.
@@ -67,7 +67,7 @@ class Inputs:
                 call, "an argument can't be copied, so that it could change after the decision"
             )
         except ValidationError as error:
-            self._refusals.invalid(call, self._told(call, _refused(call, error)))
+            self._refusals.invalid(call, self._describe(call, _refused(call, error)))
         except (TypeError, ValueError) as error:
             # Python's own words for a TypeError name parameters, and keywords that may be secrets;
             # a ValueError may quote a value
@@ -117,7 +117,7 @@ class Inputs:
         if call.inputs.unchecked and all(pointer for pointer, _ in problems):
             call.inputs.misfits = call.spec.check.misfits(problems)
         elif problems:
-            self._refusals.invalid(call, self._told(call, problems[:_MAX_TOLD]))
+            self._refusals.invalid(call, self._describe(call, problems[:_MAX_SHOWN]))
 
     def _problems(self, call: Invocation, shown: dict[str, Any]) -> list[tuple[str, str]]:
         """Return what in a document misses the schema, but for Python values that are what the
@@ -130,7 +130,7 @@ class Inputs:
             (pointer, wanted) for pointer, wanted in found if not _accepted_as_python(call, pointer)
         ]
 
-    def _told(self, call: Invocation, problems: list[tuple[str, str]]) -> str:
+    def _describe(self, call: Invocation, problems: list[tuple[str, str]]) -> str:
         """Say where the arguments don't fit; the places are keys, which may be secrets
         themselves.
         """
@@ -212,7 +212,7 @@ class Inputs:
                 entry for entry in problems if not call.spec.check.misfits([entry]) & kept
             ]
             if changed_ones or len(problems) == _MAX_PROBLEMS:
-                told = self._told(call, (changed_ones or problems)[:_MAX_TOLD])
+                told = self._describe(call, (changed_ones or problems)[:_MAX_SHOWN])
                 self._refusals.mutation_failed(
                     call, f"the changed input does not fit the schema: {told}"
                 )
@@ -424,7 +424,9 @@ def _by_name(place: tuple[int | str, ...], names: tuple[str, ...]) -> tuple[int 
 def _refused(call: Invocation, error: ValidationError) -> list[tuple[str, str]]:
     """Return where a reader refuses the arguments, and what it wants there; never a value."""
     names = tuple(call.spec.parameters.arguments) if call.spec.parameters is not None else ()
-    places = error.errors(include_url=False, include_context=False, include_input=False)[:_MAX_TOLD]
+    places = error.errors(include_url=False, include_context=False, include_input=False)[
+        :_MAX_SHOWN
+    ]
     return [
         (
             "".join(f"/{escape_token(str(part))}" for part in _by_name(place["loc"], names)),

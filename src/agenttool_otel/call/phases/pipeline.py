@@ -158,7 +158,8 @@ class Pipeline:
         call.handle = self.running[call.id] = CallHandle(call, self._reporter)
         if not call.outcome.transitions:
             call.outcome.transitions.append((InvocationStatus.PLANNED, call.created_ns))
-        admitted = told = False
+        admitted = False
+        settled = False
         try:
             try:
                 self._prepare(call, target, session)
@@ -185,7 +186,7 @@ class Pipeline:
             elif admitted:
                 yield from self._body.run(call, target, session)
             if session.shared:
-                told = yield Call(self._settle, None, (call, session))
+                settled = yield Call(self._settle, None, (call, session))
         except BaseException as signal:
             self._refusals.stopped(call, signal)
         finally:
@@ -195,18 +196,18 @@ class Pipeline:
                 or (call.handle is not None and call.handle.locks)
             ):
                 self._schedule.leave(call)
-            self._close(call, session, told)
+            self._close(call, session, settled)
         return call
 
     def _settle(self, call: Invocation, session: Session) -> bool:
-        """Tell the other processes of a session how a call ended; awaited where there are any."""
+        """Share with the other processes of a session how a call ended."""
         if call.happened is not None:
             call.happened.outcome = call.outcome.result_status.value
         session.settle(call.id, call.happened)
         return True
 
-    def _close(self, call: Invocation, session: Session, told: bool) -> None:
-        """End the call: nobody can stop it any more, and whatever it held back is told."""
+    def _close(self, call: Invocation, session: Session, settled: bool) -> None:
+        """End the call: nobody can stop it any more, and what it held back is reported."""
         handle, call.handle = call.handle, None
         if handle is not None:
             self.running.pop(call.id, None)
@@ -220,7 +221,7 @@ class Pipeline:
                 handle.report_status(_LAST_STEPS.get(call.outcome.status, ProgressStatus.FAILED))
         if call.outcome.execution is not Outcome.PENDING:
             self.ended.append(call.id)
-        if not told:
+        if not settled:
             self._settle(call, session)
         if call.inputs.mutations:
             self._span.redaction.add_edit_note(call)
@@ -275,16 +276,18 @@ class Pipeline:
             attempt: what its executor reports.
             links: the span of its first part.
         """
-        call.services, session, told = self._services, self._sessions.of(call.context), False
+        call.services = self._services
+        session = self._sessions.of(call.context)
+        settled = False
         self._span.begin(call, links)
         try:
             yield from self._body.complete(call, session, attempt)
             if session.shared:
-                told = yield Call(self._settle, None, (call, session))
+                settled = yield Call(self._settle, None, (call, session))
         except BaseException as signal:
             self._refusals.stopped(call, signal)
         finally:
-            self._close(call, session, told)
+            self._close(call, session, settled)
         return call
 
     def interrupt(self, call: Invocation, reason: str, links: tuple[Link, ...] = ()) -> Steps:
@@ -295,7 +298,9 @@ class Pipeline:
             reason: why, redacted.
             links: the span of its first part.
         """
-        call.services, session, told = self._services, self._sessions.of(call.context), False
+        call.services = self._services
+        session = self._sessions.of(call.context)
+        settled = False
         span = self._span
         span.begin(call, links)
         try:
@@ -312,9 +317,9 @@ class Pipeline:
             )
             yield from finish(call, ResultStatus.CANCELED)
             if session.shared:
-                told = yield Call(self._settle, None, (call, session))
+                settled = yield Call(self._settle, None, (call, session))
         finally:
-            self._close(call, session, told)
+            self._close(call, session, settled)
         return call
 
     def unavailable(self, call: Invocation, message: str) -> Steps:
@@ -324,15 +329,17 @@ class Pipeline:
             call: the call.
             message: what failed.
         """
-        call.services, session, told = self._services, self._sessions.of(call.context), False
+        call.services = self._services
+        session = self._sessions.of(call.context)
+        settled = False
         self._span.begin(call, ())
         try:
             with suppress(Refused):
                 self._refusals.unavailable(call, message)
             if session.shared:
-                told = yield Call(self._settle, None, (call, session))
+                settled = yield Call(self._settle, None, (call, session))
         finally:
-            self._close(call, session, told)
+            self._close(call, session, settled)
         return call
 
     def preflight(self, call: Invocation, target: Target) -> Steps:

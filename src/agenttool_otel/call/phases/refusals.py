@@ -170,25 +170,25 @@ class Refusals:
     def reject(self, call: Invocation, answer: ApprovalAnswer, session: Session) -> NoReturn:
         """End the call because somebody said no."""
         session.count("denials")
-        said = self.answered(call, answer, Behavior.DENY) or "no reason given"
-        self.unapproved(call, f"approval was rejected: {said}")
+        reason = self.answered(call, answer, Behavior.DENY) or "no reason given"
+        self.unapproved(call, f"approval was rejected: {reason}")
 
     def answered(self, call: Invocation, answer: ApprovalAnswer, behavior: Behavior) -> str:
         """Record what a person answered as a decision of its own; return their words, redacted."""
-        said = self.redact(answer.reason, call) if answer.reason else ""
+        reason = self.redact(answer.reason, call) if answer.reason else ""
         rule = call.decision.request.rule_ref if call.decision.request is not None else ""
         verdict = Verdict(
             behavior,
             source=DecisionSource.USER,
             reason_type=ReasonType.PERMISSION_PROMPT_TOOL,
             rule_ref=rule,
-            extra={"accept_feedback": said} if said else {},
+            extra={"accept_feedback": reason} if reason else {},
         )
         asked = call.decision.verdict
         self.decide(call, verdict)
-        # what the policy said: spans and metrics tell apart what was asked and what was denied
+        # the policy's verdict stays: spans and metrics tell apart what was asked and what was denied
         call.decision.verdict = asked
-        return said
+        return reason
 
     def unapproved(self, call: Invocation, message: str) -> NoReturn:
         """End the call because it has no approval that can be used."""

@@ -78,62 +78,70 @@ def redacted_input(call: Invocation, redactor: Redactor) -> Redacted:
 
 
 def _secrets(call: Invocation, redactor: Redactor, pointers: tuple[str, ...]) -> set[str]:
-    pattern = re.compile(Placeholders(redactor.settings).pattern.pattern.decode("utf-8"))
+    placeholder = re.compile(Placeholders(redactor.settings).pattern.pattern.decode("utf-8"))
     found: set[str] = set()
-    looked: list[Any] = []
-    for arguments in (
-        call.inputs.permission_input,
-        call.inputs.model_input,
-        call.inputs.observable_input,
-    ):
-        if not arguments or any(arguments is other or arguments == other for other in looked):
-            continue
-        looked.append(arguments)
-        own = arguments is call.inputs.permission_input
-        redacted = (
-            redacted_input(call, redactor) if own else redactor.redact(arguments, pointers=pointers)
-        )
+    for arguments in _distinct_inputs(call):
+        if arguments is call.inputs.permission_input:
+            redacted = redacted_input(call, redactor)
+        else:
+            redacted = redactor.redact(arguments, pointers=pointers)
         if redacted.redactions:
-            _differences(arguments, redacted.value, pattern, found)
+            _differences(arguments, redacted.value, placeholder, found)
     for name, value in call.inputs.bound.items():
-        if type(value) is str:
-            if (
-                name not in call.inputs.permission_input
-                and redactor.redact({name: value}).redactions
-            ):
-                # an internal argument, which no model sees: its name alone says what it is
-                found.add(value)
-        elif any(
-            word.rpartition(".")[2] in ("SecretStr", "SecretBytes")
-            for word in mro_names(type(value))
-        ):
-            secret = value.get_secret_value()
-            found.add(
-                secret if isinstance(secret, str) else bytes(secret).decode("utf-8", "replace")
-            )
-    return {
-        value
-        for value in found
-        if MIN_CHARS <= len(value) <= MAX_CHARS and pattern.fullmatch(value) is None
-    }
+        secret = _bound_secret(call, name, value, redactor)
+        if secret is not None:
+            found.add(secret)
+    secrets = set()
+    for value in found:
+        # "[redacted:secret]" comes from an input that was redacted before, as on resume
+        if MIN_CHARS <= len(value) <= MAX_CHARS and placeholder.fullmatch(value) is None:
+            secrets.add(value)
+    return secrets
 
 
-def _differences(before: Any, after: Any, pattern: re.Pattern[str], found: set[str]) -> None:
-    if type(before) is dict and type(after) is dict and len(before) == len(after):
+def _distinct_inputs(call: Invocation) -> list[dict[str, Any]]:
+    inputs = call.inputs
+    distinct: list[dict[str, Any]] = []
+    for arguments in (inputs.permission_input, inputs.model_input, inputs.observable_input):
+        if arguments and arguments not in distinct:
+            distinct.append(arguments)
+    return distinct
+
+
+def _bound_secret(call: Invocation, name: str, value: Any, redactor: Redactor) -> str | None:
+    """Return the text of a Python argument that is secret by its name or its type."""
+    if type(value) is str:
+        if name in call.inputs.permission_input:
+            return None  # looked at as part of the input
+        # an internal argument, which no model sees: its name alone says what it is
+        return value if redactor.redact({name: value}).redactions else None
+    classes = {word.rpartition(".")[2] for word in mro_names(type(value))}
+    if classes.isdisjoint({"SecretStr", "SecretBytes"}):
+        return None
+    secret = value.get_secret_value()  # of pydantic
+    return secret if isinstance(secret, str) else bytes(secret).decode("utf-8", "replace")
+
+
+def _differences(before: Any, after: Any, placeholder: re.Pattern[str], found: set[str]) -> None:
+    """Find what redaction took out of a value, at all depths."""
+    if _same_length(before, after, (dict,)):
         for (key, old), (new_key, new) in zip(before.items(), after.items(), strict=True):
+            # {"AKIA...": 1}: a key may be a secret, too
             if type(key) is str and type(new_key) is str and key != new_key:
-                _parts(key, new_key, pattern, found)
-            _differences(old, new, pattern, found)
-    elif (
-        type(before) in (list, tuple) and type(after) in (list, tuple) and len(before) == len(after)
-    ):
+                _parts(key, new_key, placeholder, found)
+            _differences(old, new, placeholder, found)
+    elif _same_length(before, after, (list, tuple)):
         for old, new in zip(before, after, strict=True):
-            _differences(old, new, pattern, found)
+            _differences(old, new, placeholder, found)
     elif type(before) is str and type(after) is str:
         if before != after:
-            _parts(before, after, pattern, found)
+            _parts(before, after, placeholder, found)
     elif type(before) is not type(after) or before != after:
         _leaves(before, found)
+
+
+def _same_length(before: Any, after: Any, types: tuple[type, ...]) -> bool:
+    return type(before) in types and type(after) in types and len(before) == len(after)
 
 
 def _parts(before: str, after: str, pattern: re.Pattern[str], found: set[str]) -> None:
@@ -142,13 +150,18 @@ def _parts(before: str, after: str, pattern: re.Pattern[str], found: set[str]) -
     position = len(kept[0])
     if not before.startswith(kept[0]):
         return
-    for index, part in enumerate(kept[1:], 2):
-        last = index == len(kept)
-        end = len(before) - len(part) if last else before.find(part, position) if part else -1
-        if end < position or (last and not before.endswith(part)):
+    # "login <placeholder> now" is left of "login p4ss now": what stands between is the secret
+    for part in kept[1:-1]:
+        end = before.find(part, position) if part else -1
+        if end < position:
             return
         found.add(before[position:end].strip("\"' "))
         position = end + len(part)
+    if len(kept) == 1 or not before.endswith(kept[-1]):
+        return
+    end = len(before) - len(kept[-1])
+    if end >= position:
+        found.add(before[position:end].strip("\"' "))
 
 
 def _leaves(value: Any, found: set[str]) -> None:

@@ -35,10 +35,10 @@ def edit_note(call: Invocation, redactor: Redactor) -> str | None:
         shown: Any = redacted_input(call, redactor).value
     except Exception:
         shown = None  # what can't be redacted is not shown
-    told = [_field(pointer, shown) for pointer in fields[:_MAX_FIELDS]]
+    changes = [_field(pointer, shown) for pointer in fields[:_MAX_FIELDS]]
     if len(fields) > _MAX_FIELDS:
-        told.append(f"{len(fields) - _MAX_FIELDS} more changed")
-    return f"A person changed the arguments of this call: {'; '.join(told)}. Do not repeat the call as you made it."
+        changes.append(f"{len(fields) - _MAX_FIELDS} more changed")
+    return f"A person changed the arguments of this call: {'; '.join(changes)}. Do not repeat the call as you made it."
 
 
 def _edited_fields(call: Invocation) -> list[str]:

@@ -183,10 +183,10 @@ class Gate:
         if (waiter := self._ask(handle, place, exclusive, locks)) is None:
             return False
         try:
-            told = asyncio.wrap_future(waiter.future)
-            while not (await asyncio.wait((told,), timeout=self._patience(waiter)))[0]:
+            let_in = asyncio.wrap_future(waiter.future)
+            while not (await asyncio.wait((let_in,), timeout=self._patience(waiter)))[0]:
                 self._look_again(waiter)
-            told.result()
+            let_in.result()
             return True
         finally:
             self._forget(waiter)
