@@ -52,29 +52,17 @@ def to_result(call: CallRecord) -> ToolResult:
     if isinstance(call, Invocation) and call.ran:
         examine(call)
     decision = decision_record(call)
-    measured = {
-        "tool_name": call.spec.name,
-        "tool_call_id": call.native_call_id,
-        "duration_ms": (call.outcome.ended_ns - call.created_ns) // 1_000_000
-        if call.outcome.ended_ns
-        else None,
-        "result_size_bytes": call.outcome.size,
-    }
     error = call.outcome.error or call.outcome.result_error
+    if error is not None:
+        error = error.model_copy(update=references(call))
     result = ToolResult(
         **result_facts(call),
-        error=error.model_copy(update=references(call)) if error is not None else None,
-        telemetry_refs=[{**ref, **measured} for ref in trace_refs(call.span)],
+        error=error,
+        telemetry_refs=_telemetry_refs(call),
         permission=decision.to_json_object() if decision is not None else None,
         summary=_summary(call),
     )
-    if call.decision.hook_context:
-        result.additional_context = call.decision.hook_context
-    if call.decision.hook_state is not None:
-        if call.decision.hook_state.messages:
-            result.hook_messages = call.decision.hook_state.messages
-        if call.decision.hook_state.stop is not None:
-            result.stop = call.decision.hook_state.stop
+    _add_hook_outputs(call, result)
     if action := _required_action(call):
         result.requires_action = action
     if isinstance(call, Invocation) and call.ran:
@@ -84,6 +72,31 @@ def to_result(call: CallRecord) -> ToolResult:
     result.model_facing_content = [*result.content, *_notes(call)]
     result.ui_facing_summary = text
     return result
+
+
+def _telemetry_refs(call: CallRecord) -> list[dict[str, Any]]:
+    duration = None
+    if call.outcome.ended_ns:
+        duration = (call.outcome.ended_ns - call.created_ns) // 1_000_000
+    measured = {
+        "tool_name": call.spec.name,
+        "tool_call_id": call.native_call_id,
+        "duration_ms": duration,
+        "result_size_bytes": call.outcome.size,
+    }
+    return [{**ref, **measured} for ref in trace_refs(call.span)]
+
+
+def _add_hook_outputs(call: CallRecord, result: ToolResult) -> None:
+    if call.decision.hook_context:
+        result.additional_context = call.decision.hook_context
+    state = call.decision.hook_state
+    if state is None:
+        return
+    if state.messages:
+        result.hook_messages = state.messages
+    if state.stop is not None:
+        result.stop = state.stop
 
 
 def _notes(call: CallRecord) -> list[dict[str, Any]]:

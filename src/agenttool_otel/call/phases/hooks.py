@@ -165,14 +165,27 @@ class HookRunner:
                 verdict = _stricter(verdict, hook.hook_id, Behavior.DENY, refusal)
                 verdict.extra = {**verdict.extra, HOOK_FAILED: run.failed}
             for output, entry in zip(run.outputs, record.outputs, strict=True):
-                if isinstance(output, PermissionResult):
-                    if output.behavior in (Behavior.ASK, Behavior.DENY):
-                        message = self._refusals.redact(output.message, call)
-                        verdict = _stricter(
-                            verdict, hook.hook_id, Behavior(output.behavior), message
-                        )
-                elif isinstance(output, UpdatedInput) and verdict.behavior is not Behavior.DENY:
-                    verdict = self._propose(call, target, verdict, hook, output, entry)
+                verdict = self._with_output(call, target, verdict, hook, output, entry)
+        return verdict
+
+    def _with_output(
+        self,
+        call: Invocation,
+        target: Target,
+        verdict: Verdict,
+        hook: Hook,
+        output: Any,
+        entry: dict[str, Any],
+    ) -> Verdict:
+        """Return a verdict joined with one output of a permission_decision hook."""
+        if isinstance(output, PermissionResult):
+            # a hook's allow lifts nothing
+            if output.behavior not in (Behavior.ASK, Behavior.DENY):
+                return verdict
+            message = self._refusals.redact(output.message, call)
+            return _stricter(verdict, hook.hook_id, Behavior(output.behavior), message)
+        if isinstance(output, UpdatedInput) and verdict.behavior is not Behavior.DENY:
+            return self._propose(call, target, verdict, hook, output, entry)
         return verdict
 
     def _propose(

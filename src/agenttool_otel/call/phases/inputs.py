@@ -58,8 +58,33 @@ class Inputs:
         """Bind the arguments, check them against the model-facing schema, and prepare the
         observable input.
         """
-        spec = call.spec
-        call.inputs.observable_input = NOT_READ
+        spec, inputs = call.spec, call.inputs
+        inputs.observable_input = NOT_READ
+        self._bind(call, target)
+        # reading the arguments changed something about them
+        read = inputs.observable_input is not NOT_READ
+        if is_partial(inputs.model_input):
+            self._refusals.undecidable(call, self._partial(call, inputs.model_input))
+        if read and is_partial(inputs.observable_input):
+            self._refusals.undecidable(call, self._partial(call, inputs.observable_input))
+        if not inputs.validated:
+            if not spec.check.is_valid(inputs.model_input):
+                self._check(call)
+            if not read:
+                inputs.observable_input = inputs.model_input
+                if spec.parameters is not None and spec.parameters.defaults:
+                    inputs.observable_input = {**spec.parameters.defaults, **inputs.model_input}
+        elif inputs.unchecked:
+            self._find_misfits(call)
+        if spec.declaration.input_contract.internal_only_fields:
+            self._take_out_internal(call)
+        inputs.permission_input = inputs.observable_input
+        if spec.validate is not None:
+            self.validate(call)
+        call.enter(InvocationStatus.ARGUMENTS_READY)
+
+    def _bind(self, call: Invocation, target: Target) -> None:
+        """Bind the arguments, or end the call because they can't be."""
         try:
             target.bind(call)
         except NotCopyable:
@@ -69,45 +94,27 @@ class Inputs:
         except ValidationError as error:
             self._refusals.invalid(call, self._describe(call, _refused(call, error)))
         except (TypeError, ValueError) as error:
-            # Python's own words for a TypeError name parameters, and keywords that may be secrets;
-            # a ValueError may quote a value
-            told = (
-                self._refusals.redact(str(error), call)
-                if type(error) is TypeError
-                else "the arguments can't be read"
-            )
-            self._refusals.invalid(call, told)
-        # reading the arguments changed something about them
-        read = call.inputs.observable_input is not NOT_READ
-        for shown in (
-            (call.inputs.model_input, call.inputs.observable_input)
-            if read
-            else (call.inputs.model_input,)
-        ):
-            if is_partial(shown):
-                self._refusals.undecidable(call, self._partial(call, shown))
-        if not call.inputs.validated:
-            if not spec.check.is_valid(call.inputs.model_input):
-                self._check(call)
-            if not read:
-                defaults = spec.parameters.defaults if spec.parameters is not None else None
-                call.inputs.observable_input = (
-                    {**defaults, **call.inputs.model_input} if defaults else call.inputs.model_input
-                )
-        elif call.inputs.unchecked and not spec.check.is_valid(call.inputs.observable_input):
-            call.inputs.misfits = spec.check.misfits(
-                self._problems(call, call.inputs.observable_input)
-            )
-        if internal := spec.declaration.input_contract.internal_only_fields:
-            if not call.inputs.model_input.keys().isdisjoint(internal):
-                self._refusals.invalid(call, "an internal argument was given")
-            call.inputs.observable_input = {
-                n: value for n, value in call.inputs.observable_input.items() if n not in internal
-            }
-        call.inputs.permission_input = call.inputs.observable_input
-        if spec.validate is not None:
-            self.validate(call)
-        call.enter(InvocationStatus.ARGUMENTS_READY)
+            if type(error) is not TypeError:  # it may quote a value
+                self._refusals.invalid(call, "the arguments can't be read")
+            # "f() got an unexpected keyword argument 'AKIA...'": a keyword may be a secret
+            self._refusals.invalid(call, self._refusals.redact(str(error), call))
+
+    def _find_misfits(self, call: Invocation) -> None:
+        """Find the arguments that a reader made something else of than the schema says."""
+        check, shown = call.spec.check, call.inputs.observable_input
+        if not check.is_valid(shown):
+            call.inputs.misfits = check.misfits(self._problems(call, shown))
+
+    def _take_out_internal(self, call: Invocation) -> None:
+        """Leave internal-only arguments out of what is decided; no model may give one."""
+        internal = call.spec.declaration.input_contract.internal_only_fields
+        if not call.inputs.model_input.keys().isdisjoint(internal):
+            self._refusals.invalid(call, "an internal argument was given")
+        visible = {}
+        for name, value in call.inputs.observable_input.items():
+            if name not in internal:
+                visible[name] = value
+        call.inputs.observable_input = visible
 
     def _check(self, call: Invocation) -> None:
         """See whether arguments that miss the schema may run: a plain function takes what its

@@ -13,7 +13,7 @@ from typing import Any
 
 from agenttool_otel.approvals.types import ApprovalAnswer, ClaimBinding
 from agenttool_otel.call.approval_requests import Questions, bound_places
-from agenttool_otel.call.invocation import Invocation
+from agenttool_otel.call.invocation import Decided, Invocation
 from agenttool_otel.call.pending.serialized import asked_context
 from agenttool_otel.call.phases.grants import GrantUse, fill_in
 from agenttool_otel.call.phases.hooks import HookRunner
@@ -209,7 +209,7 @@ class Permission:
     def _admits(
         self, call: Invocation, verdict: Verdict, session: Session, grant: GrantUse | None
     ) -> Generator[Any, Any, bool | None]:
-        """Tell whether the call may run now; ``None`` where it has to be decided again. A denial
+        """Return whether the call may run now; ``None`` where it has to be decided again. A denial
         ends it.
         """
         changes = verdict.updated_input is not None and self._inputs.is_new(
@@ -221,48 +221,47 @@ class Permission:
             return False  # in shadow mode by a hook: nothing that hooks say is only observed
         shadow = verdict.mode is PolicyMode.SHADOW
         granted = grant is not None and grant.found
-        approved = (
-            call.decision.approval is not None
-            and call.decision.approval["status"] == ApprovalStatus.APPROVED
-        )
-        if not (shadow or granted or approved) and (
-            verdict.behavior is not Behavior.ALLOW or call.resumed
-        ):
+        permitted = shadow or granted
+        if call.decision.approval is not None:
+            permitted = permitted or _is_approved(call)
+        if not permitted and (verdict.behavior is not Behavior.ALLOW or call.resumed):
             return False
-        waits = (
+        if (
             call.place is not None
             or call.spec.locks
             or call.spec.exclusive
             or call.cancellation is not None
-        )
-        if (
-            waits
-            and (yield from self._schedule.lock(call))
-            and self._outdated(call, verdict, session)
         ):
-            return None
+            waited = yield from self._schedule.lock(call)
+            if waited and self._outdated(call, verdict, session):
+                return None
         if shadow:
             return True
-        if grant is not None and granted:
+        if granted or call.decision.approval is not None:
+            used = yield from self._use_answer(call, verdict, session, grant)
+            if not used:
+                return False
+        if verdict.expires_at is not None:
+            yield from self._check_not_expired(call, verdict, session)
+        if call.decision.approval is not None and _is_approved(call):
+            session.approve(call.spec.tool_id, call.inputs.permission_input)
+        return True
+
+    def _use_answer(
+        self, call: Invocation, verdict: Verdict, session: Session, grant: GrantUse | None
+    ) -> Generator[Any, Any, bool]:
+        """Use up the grant or the approval that lets a call run; return whether it could be."""
+        if grant is not None and grant.found:
             asking = yield from grant.use(call, verdict)
             if asking is not None:
                 self._refusals.decide(call, asking)
                 return False
-        elif approved:
+        elif _is_approved(call):
             self._check_roles(call, verdict, session)
             yield from self._claim(call, verdict, session)
-            # it is the person's answer that lets the call run
             if verdict.behavior is not Behavior.ALLOW:
-                call.decision.decisions.sort(
-                    key=lambda decided: decided.verdict.source is DecisionSource.USER
-                )
-        if verdict.expires_at is not None:
-            yield from self._check_not_expired(call, verdict, session)
-        if (
-            call.decision.approval is not None
-            and call.decision.approval["status"] == ApprovalStatus.APPROVED
-        ):
-            session.approve(call.spec.tool_id, call.inputs.permission_input)
+                # it is the person's answer that lets the call run: it goes last
+                call.decision.decisions.sort(key=_is_answer)
         return True
 
     def _outdated(self, call: Invocation, verdict: Verdict, session: Session) -> bool:
@@ -447,6 +446,15 @@ class Permission:
             self._refusals.unapproved(
                 call, f"the approval can't be used: it takes one of the roles: {roles}"
             )
+
+
+def _is_approved(call: Invocation) -> bool:
+    approval = call.decision.approval
+    return approval is not None and approval["status"] == ApprovalStatus.APPROVED
+
+
+def _is_answer(decided: Decided) -> bool:
+    return decided.verdict.source is DecisionSource.USER
 
 
 def _reads_history(call: Invocation) -> bool:

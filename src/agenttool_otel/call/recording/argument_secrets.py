@@ -127,16 +127,17 @@ def _differences(before: Any, after: Any, placeholder: re.Pattern[str], found: s
     if _same_length(before, after, (dict,)):
         for (key, old), (new_key, new) in zip(before.items(), after.items(), strict=True):
             # {"AKIA...": 1}: a key may be a secret, too
-            if type(key) is str and type(new_key) is str and key != new_key:
+            if type(key) is type(new_key) is str and key != new_key:
                 _parts(key, new_key, placeholder, found)
             _differences(old, new, placeholder, found)
     elif _same_length(before, after, (list, tuple)):
         for old, new in zip(before, after, strict=True):
             _differences(old, new, placeholder, found)
+    elif type(before) is type(after) and before == after:
+        return
     elif type(before) is str and type(after) is str:
-        if before != after:
-            _parts(before, after, placeholder, found)
-    elif type(before) is not type(after) or before != after:
+        _parts(before, after, placeholder, found)
+    else:
         _leaves(before, found)
 
 

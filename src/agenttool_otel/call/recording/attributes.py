@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 
@@ -150,18 +151,10 @@ def record_metrics(telemetry: Telemetry, call: Invocation, duration: float) -> N
     spec = call.spec
     verdict = call.decision.verdict
     instruments = telemetry.instruments
-    labels = spec.metric_attributes
-    agent = call.context.agent
-    if call.outcome.error is not None or agent:
-        labels = dict(labels)
-        if call.outcome.error is not None:
-            labels[GenAI.ERROR_TYPE] = call.outcome.error.error_class.value
-        if agent:
-            labels[GenAI.AGENT_NAME] = agent_label(agent)
-    if not (call.measured and call.outcome.execution is Outcome.EXECUTED) and (
-        call.owned or not records_duration(call.span)
-    ):
-        telemetry.measure(instruments.duration, duration, labels)
+    measured_elsewhere = call.measured and call.outcome.execution is Outcome.EXECUTED
+    # where a framework's span is used, its own processor may measure it
+    if not measured_elsewhere and (call.owned or not records_duration(call.span)):
+        telemetry.measure(instruments.duration, duration, _duration_labels(call))
     if verdict is not None:
         instruments.decided(
             spec.name,
@@ -183,6 +176,19 @@ def record_metrics(telemetry: Telemetry, call: Invocation, duration: float) -> N
             call.outcome.size,
             result_labels(spec.name, call.outcome.result_status),
         )
+
+
+def _duration_labels(call: Invocation) -> Mapping[str, Any]:
+    error = call.outcome.error
+    agent = call.context.agent
+    if error is None and not agent:
+        return call.spec.metric_attributes
+    labels = dict(call.spec.metric_attributes)
+    if error is not None:
+        labels[GenAI.ERROR_TYPE] = error.error_class.value
+    if agent:
+        labels[GenAI.AGENT_NAME] = agent_label(agent)
+    return labels
 
 
 def _record_unusual(telemetry: Telemetry, call: Invocation, verdict: Verdict) -> None:
