@@ -168,7 +168,7 @@ def _tables(facts: Facts) -> Iterator[dict[str, Any]]:
 
 
 def _acceptable(suggestion: Mapping[str, Any], context: AgentContext) -> bool:
-    """Tell whether a call has the scope of a grant: without a session, nothing can be remembered
+    """Return whether a call has the scope of a grant: without a session, nothing can be remembered
     for it.
     """
     if suggestion.get("type") != "grant":

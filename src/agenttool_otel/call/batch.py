@@ -290,8 +290,8 @@ class Batch:
     def _hand_on(self, index: int) -> tuple[int, ToolResult]:
         call = self._calls[index]
         later, call.held_progress = call.held_progress, None
-        for tell in later or ():
-            tell()
+        for report in later or ():
+            report()
         self._runtime.pipeline.yielded(call)
         return index, self._results[index]
 

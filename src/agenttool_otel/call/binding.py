@@ -109,7 +109,7 @@ def bind_json(call: Invocation) -> None:
         _bind_json_read(call, parameters, arguments)
         return
     if not spec.check.is_valid(arguments):
-        return  # the pipeline says what is wrong
+        return  # the pipeline reports what is wrong
     given = parameters.spread(arguments)
     # a program's Decimal is read as it is: as a number of JSON it may have lost digits
     given.update(
@@ -227,7 +227,7 @@ def rebind_python(call: Invocation, before: dict[str, Any], after: dict[str, Any
 
 
 def _is_as_given(read: Any, value: Any) -> bool:
-    """Tell whether an argument was read as the very JSON that it is, and is nobody else's: a plain
+    """Return whether an argument was read as the very JSON that it is, and is nobody else's: a plain
     value or list.
     """
     kind = type(read)

@@ -51,7 +51,7 @@ class Delivery:
         self.keeper = keeper
 
     def obliged(self, call: Invocation) -> bool:
-        """Tell whether contract or policy demand that the result is changed before anyone
+        """Return whether contract or policy demand that the result is changed before anyone
         sees it.
         """
         return call.must_redact or _demand(call).binding
@@ -182,7 +182,7 @@ class Delivery:
         return collected(open_tap, function, is_async)
 
     def streamed(self, call: Invocation, span: CallSpan) -> bool:
-        """Take over what the tap of a stream found; tell whether the result needs no
+        """Take over what the tap of a stream found; return whether the result needs no
         further keeping.
         """
         tap, outcome = call.tap, call.kept

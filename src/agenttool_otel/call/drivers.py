@@ -152,17 +152,21 @@ async def arun_body(call: Invocation, step: Execute) -> Attempt:
     """Await a coroutine function or an executor, or run a plain callable off the loop when its time
     is limited.
     """
+    executor = call.executor
+    if executor is not None and not takes(executor, step):
+        executor = None
+    if executor is None and not step.is_async:
+        if step.timeout is None:
+            return run_body(call, step)
+        return await asyncio.to_thread(run_body, call, step)
     future: concurrent.futures.Future[Any] | None = None
-    if (call.executor is None or not takes(call.executor, step)) and not step.is_async:
-        limited = step.timeout is not None
-        return await asyncio.to_thread(run_body, call, step) if limited else run_body(call, step)
     deadline: asyncio.Timeout | None = None
     stop = _Stop(call)
     try:
         with stop:
             awaitable: Any
-            if call.executor is not None and takes(call.executor, step):
-                future = submit(call, call.executor, step)
+            if executor is not None:
+                future = submit(call, executor, step)
                 stop.instead(future.cancel)
                 awaitable = asyncio.wrap_future(future)
             else:

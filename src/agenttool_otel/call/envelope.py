@@ -100,7 +100,7 @@ def _add_hook_outputs(call: CallRecord, result: ToolResult) -> None:
 
 
 def _notes(call: CallRecord) -> list[dict[str, Any]]:
-    """Return what a model is told beside the result."""
+    """Return what a model gets beside the result."""
     return (
         [] if call.inputs.edit_note is None else [{"type": "text", "text": call.inputs.edit_note}]
     )

@@ -28,7 +28,7 @@ from agenttool_otel.values.inspection import short_name
 
 
 def takes(executor: Executor, step: Execute) -> bool:
-    """Tell whether a body runs there: a coroutine function needs no thread, and stays in
+    """Return whether a body runs there: a coroutine function needs no thread, and stays in
     its own loop.
     """
     return not (step.is_async and isinstance(executor, ThreadPoolExecutor))
@@ -61,7 +61,7 @@ def submit(call: Invocation, executor: Executor, step: Execute) -> Future[Any]:
 
 
 def _is_near(executor: Executor) -> bool:
-    """Tell whether a pipe reaches the executor's workers."""
+    """Return whether a pipe reaches the executor's workers."""
     from concurrent.futures import ProcessPoolExecutor
 
     return isinstance(executor, ProcessPoolExecutor)
@@ -109,7 +109,7 @@ async def _awaited(value: Any) -> Any:
 
 
 def _portable(error: BaseException) -> BaseException:
-    """Return an exception that arrives; one that can't be pickled is told by its type."""
+    """Return an exception that arrives; one that can't be pickled is replaced by its type."""
     import pickle
 
     try:

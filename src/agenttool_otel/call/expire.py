@@ -1,10 +1,10 @@
-"""The end of a call that waited and will not run: rejected, expired or canceled, told by whoever
+"""The end of a call that waited and will not run: rejected, expired or canceled, recorded by whoever
 finds out.
 
-The asking process may be gone for good, and then nobody would ever tell. So the process in which
+The asking process may be gone for good, and then nobody would ever record it. So the process in which
 the answer was given, or in which the time was found to be over, leaves the terminal result and the
 span, linked to the asking one and under the same invocation id. If the asking process goes on later
-all the same, it tells its caller the same end.
+all the same, it gives its caller the same end.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def close_call(runtime: Runtime, ref: str) -> ToolResult:
         message = f"the request is {request.status.value}, so its call has not ended here"
         raise ApprovalConflict(message, reason=ApprovalConflictReason.STILL_OPEN)
     if request.status is ApprovalStatus.EXPIRED:
-        # it may be told twice then, which is better than never
+        # it may be recorded twice then, which is better than never
         with contextlib.suppress(ApprovalStoreError):
             runtime.approvals.store.report_expiry(request.request_id)
     return _close(runtime, stored)

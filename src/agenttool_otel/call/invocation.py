@@ -75,7 +75,7 @@ class Inputs:
     # normalised copy for hooks and people
     observable_input: dict[str, Any] = field(default_factory=lambda: NOT_READ)
     permission_input: dict[str, Any] = field(default_factory=dict)  # what is decided
-    # whether the arguments may be others than the schema says: a Python caller's, or what a reader
+    # whether the arguments may be others than in the schema: a Python caller's, or what a reader
     # makes of them
     unchecked: bool = False
     # the arguments that are: facts look at them as at data of no schema
@@ -269,7 +269,7 @@ class Invocation(CallRecord):
     # --- content of the result ---
     # what the tool (or a control-flow signal) raised, re-raised unmodified
     exception: BaseException | None = None
-    value: Any = NOT_RUN  # native return value; ``ran`` tells whether there is one
+    value: Any = NOT_RUN  # native return value; ``ran`` is whether there is one
     delivered: Any = NOT_RUN  # what the caller of the plain function gets
     preview: Any = NOT_RUN  # what a model gets, where that is less
     kept: Kept | StreamOutcome | None = None  # what was done to keep the result

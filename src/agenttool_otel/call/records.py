@@ -35,7 +35,7 @@ def decision_records(call: CallRecord) -> list[PermissionDecision]:
 
 
 _PASSED: Final = ("classifier", "pending_classifier_check", "content_blocks", "accept_feedback")
-"""What a policy or an approver may say that only the record of the decision repeats."""
+"""Members of a policy's or an approver's answer that only the record of the decision repeats."""
 
 
 def _decision(call: CallRecord, decided: Decided) -> PermissionDecision:
@@ -175,7 +175,7 @@ def cancellation_record(call: CallRecord) -> dict[str, Any] | None:
 
 def references(call: CallRecord) -> dict[str, list[str]]:
     """Return the policies behind a call, and what of the approval log proves who was asked and what
-    they said.
+    they answered.
     """
     policies = (
         [policy_ref(call.decision.verdict)]
@@ -221,7 +221,7 @@ def input_mutations(call: CallRecord) -> list[dict[str, Any]] | None:
 
 
 def trust(call: CallRecord) -> dict[str, str] | None:
-    """Say whether others may have written what a tool returned, and why."""
+    """Return whether others may have written what a tool returned, and why."""
     if call.outcome.execution is not Outcome.EXECUTED:
         return None
     closed = call.spec.safety.open_world is False

@@ -130,7 +130,7 @@ def replace_default(runtime: Runtime | None, *, configured: bool = True) -> Runt
 
 
 def default_is_configured() -> bool:
-    """Tell whether the program chose the default Governor itself, instead of leaving it to the
+    """Return whether the program chose the default Governor itself, instead of leaving it to the
     environment.
     """
     return _configured

@@ -61,7 +61,7 @@ def scheduler_facts(call: CallRecord) -> dict[str, Any]:
 def settle_modifier(
     call: Invocation, policy: ContextModifierPolicy, *, alone: bool, complete: bool = True
 ) -> None:
-    """Make the change that a call wants which ended, or say why not; what is deferred waits for the
+    """Make the change that a call wants which ended, or record why not; what is deferred waits for the
     batch's end.
     """
     stated = getattr(call.spec.interface, "context_modifier_policy", None)

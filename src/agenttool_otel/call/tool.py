@@ -267,7 +267,7 @@ def _no_tool(**arguments: Any) -> Any:
 
 
 def shape_of(function: Any) -> tuple[bool, bool]:
-    """Tell whether a callable is asynchronous, and whether it streams.
+    """Return whether a callable is asynchronous, and whether it streams.
 
     Args:
         function: function, method, partial or callable object.

@@ -88,6 +88,6 @@ class HookState:
     seen: dict[str, dict[str, Any]] = field(default_factory=dict)
     messages: list[dict[str, Any]] = field(default_factory=list)  # messages, redacted
     stop: dict[str, Any] | None = None  # the stop that a hook asked for after the tool had run
-    steps: int = 0  # how many progress steps were told
+    steps: int = 0  # how many progress steps were emitted
     # the input that a permission_decision hook wants, its author and the reason
     proposal: tuple[dict[str, Any], str, str] | None = None

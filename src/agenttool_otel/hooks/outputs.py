@@ -41,7 +41,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A step of the hook's own work, numbered within the call and told as a progress event.
+    """A step of the hook's own work, numbered within the call and emitted as a progress event.
 
     Attributes:
         message: what goes on.
@@ -98,7 +98,7 @@ class PermissionResult:
     message: str = ""
 
     def __post_init__(self) -> None:
-        # a word that nobody knows must not become "no opinion": the hook fails, and a failing hook
+        # an unknown word must not become "no opinion": the hook fails, and a failing hook
         # blocks
         object.__setattr__(self, "behavior", Behavior(self.behavior))
         _text("a message", self.message)

@@ -15,7 +15,7 @@ from agenttool_otel.names import HookEvent
 from agenttool_otel.values.forks import new_lock
 
 DEFAULT_TIMEOUT: Final = 5.0
-"""Seconds that a hook may take where nothing is said."""
+"""Seconds that a hook may take where nothing is stated."""
 
 BEFORE: Final = frozenset(
     {HookEvent.PRE_TOOL_USE, HookEvent.PERMISSION_REQUEST, HookEvent.PERMISSION_DECISION}

@@ -89,12 +89,12 @@ async def arun_hook(hook: Hook, context: HookContext) -> HookRun:
     loop = asyncio.get_running_loop()
     turn, done = _Turn(hook), asyncio.Event()
 
-    def tell() -> None:
+    def wake() -> None:
         """Tell the loop that the hook's thread is done."""
         with contextlib.suppress(RuntimeError):  # the loop is gone, and with it whoever waited
             loop.call_soon_threadsafe(done.set)
 
-    _start(hook, context, turn, tell)
+    _start(hook, context, turn, wake)
     while turn.run is None and (left := turn.left()) > 0:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(min(left, hook.timeout)):
@@ -102,7 +102,7 @@ async def arun_hook(hook: Hook, context: HookContext) -> HookRun:
     return turn.outcome()
 
 
-def _start(hook: Hook, context: HookContext, turn: _Turn, tell: Callable[[], object]) -> None:
+def _start(hook: Hook, context: HookContext, turn: _Turn, wake: Callable[[], object]) -> None:
     variables = contextvars.copy_context()
 
     def body() -> None:
@@ -115,7 +115,7 @@ def _start(hook: Hook, context: HookContext, turn: _Turn, tell: Callable[[], obj
             turn.run = HookRun(timed_out=True)
         except BaseException as error:
             turn.run = HookRun(exception=error)
-        tell()
+        wake()
 
     threading.Thread(target=body, name=f"agenttool-hook-{hook.hook_id}", daemon=True).start()
 

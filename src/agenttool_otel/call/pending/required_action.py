@@ -1,4 +1,4 @@
-"""What a host is told of a call that it has to run."""
+"""The description of a call that a host has to run."""
 
 from __future__ import annotations
 

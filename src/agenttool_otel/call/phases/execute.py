@@ -286,7 +286,7 @@ class Body:
 
 
 def _is_plain(call: Invocation, max_inline_chars: int) -> bool:
-    """Tell whether a result is delivered as it is: small, and nobody demands anything of it; the
+    """Return whether a result is delivered as it is: small, and nobody demands anything of it; the
     usual case.
     """
     verdict, size = call.decision.verdict, call.outcome.size
@@ -318,7 +318,7 @@ def _guarded(step: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def _from_outside(call: Invocation) -> bool:
-    """Tell whether what the call gives may have been written by anybody, and somebody will ask
+    """Return whether what the call gives may have been written by anybody, and somebody will ask
     where it came from.
     """
     return bool(call.context.session_id) and call.spec.safety.open_world is not False

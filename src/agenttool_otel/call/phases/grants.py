@@ -24,7 +24,7 @@ from agenttool_otel.policy.types import Verdict
 from agenttool_otel.values.canonical import digest
 
 _PLAIN_ACCESS: Final = frozenset({"file_read", "file_write", "network"})
-"""What paths and URLs alone tell of a tool without commands."""
+"""Accesses of a tool without commands that its paths and URLs show in full."""
 
 
 class _Found(NamedTuple):
@@ -115,7 +115,7 @@ class GrantUse:
         )
 
     def allows(self, verdict: Verdict) -> bool:
-        """Tell whether the decision with the grant lets the call run, and the grant is of somebody
+        """Return whether the decision with the grant lets the call run, and the grant is of somebody
         who may give it.
         """
         needed = _roles(verdict)

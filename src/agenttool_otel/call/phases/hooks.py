@@ -1,6 +1,6 @@
 """Hooks in the pipeline: what they are given, what their outputs may do, and what is recorded of them.
 
-Two rules hold whatever a hook says or does. Before the tool's body a hook can only make a decision
+Two rules hold whatever a hook does. Before the tool's body a hook can only make a decision
 stricter, and a hook that fails blocks unless it was registered otherwise. From the body on it can
 break nothing.
 """
@@ -123,7 +123,7 @@ class HookRunner:
         if (refusal := self._refusal(call, hook, run)) is not None:
             self._block(call, session, hook, refusal, failed=run.failed)
         if run.failed:
-            return  # what it said of an earlier input stands
+            return  # its answer about an earlier input stands
         call.decision.hints = [
             hint for hint in call.decision.hints if hint["hook_id"] != hook.hook_id
         ]
@@ -145,7 +145,7 @@ class HookRunner:
     def decided(
         self, call: Invocation, target: Target, verdict: Verdict
     ) -> Generator[Any, Any, Verdict]:
-        """Join a decision with what hooks say: deny over ask over allow, so that a hook can only
+        """Join a decision with the hooks' answers: deny over ask over allow, so that a hook can only
         make it stricter.
         """
         for hint in call.decision.hints:
@@ -398,7 +398,7 @@ class HookRunner:
         return self._hooks.matching(event, facts)
 
     def _run(self, call: Invocation, hook: Hook, **facts: Any) -> Run:
-        """Run one hook, and record and tell what it did."""
+        """Run one hook, and record its outputs."""
         record = HookRecord(
             hook_id=hook.hook_id,
             hook_event=hook.event,
@@ -450,13 +450,13 @@ class HookRunner:
                     )
                     state.steps += 1
                 case AdditionalContext():
-                    told = {
+                    added = {
                         "hook_id": hook.hook_id,
                         "text": clean(output.text),
                         "source": clean(output.source),
                     }
-                    record.additional_context.append(told)
-                    call.decision.hook_context.append(told)
+                    record.additional_context.append(added)
+                    call.decision.hook_context.append(added)
                 case PermissionResult():
                     record.permission_result = {
                         "behavior": str(output.behavior),
@@ -546,7 +546,7 @@ def _stricter(verdict: Verdict, hook_id: str, behavior: Behavior, message: str) 
     """Return the stricter of a decision and a hook's opinion.
 
     A decision in shadow mode blocks nothing, so a hook's opinion is compared with an allow; hooks
-    are no policy, and what they say is never shadowed.
+    are no policy, and their answers are never shadowed.
     """
     shadowed = verdict.mode is PolicyMode.SHADOW
     if behavior is Behavior.ASK and verdict.suggested_updates:

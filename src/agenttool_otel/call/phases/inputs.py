@@ -219,9 +219,9 @@ class Inputs:
                 entry for entry in problems if not call.spec.check.misfits([entry]) & kept
             ]
             if changed_ones or len(problems) == _MAX_PROBLEMS:
-                told = self._describe(call, (changed_ones or problems)[:_MAX_SHOWN])
+                places = self._describe(call, (changed_ones or problems)[:_MAX_SHOWN])
                 self._refusals.mutation_failed(
-                    call, f"the changed input does not fit the schema: {told}"
+                    call, f"the changed input does not fit the schema: {places}"
                 )
         call.inputs.permission_input = after
         call.inputs.given = None
@@ -244,7 +244,7 @@ class Inputs:
         self.validate(call)
 
     def is_new(self, call: Invocation, updated: Any) -> bool:
-        """Tell whether an input is another one than that in force, also than that in force as its
+        """Return whether an input is another one than that in force, also than that in force as its
         author gave it.
         """
         return differs(updated, call.inputs.permission_input) and (
@@ -322,7 +322,7 @@ class Inputs:
             self._refusals.mutation_failed(call, "this tool takes no such internal argument")
 
     def _mutated(self, call: Invocation, mutation: InputMutation) -> None:
-        """Record and tell a change, whether it can be used or not; then see whether the contract
+        """Record a change, whether it can be used or not; then check whether the contract
         allows its author.
         """
         call.inputs.mutations.append(mutation)
@@ -356,7 +356,7 @@ _ALLOWED = {
 
 
 def differs(a: Any, b: Any) -> bool:
-    """Tell whether two JSON values are different as JSON: to Python ``1`` is ``True``, to a tool it
+    """Return whether two JSON values are different as JSON: to Python ``1`` is ``True``, to a tool it
     may not be.
     """
     return bool(a != b) or digest(a) != digest(b)
@@ -379,7 +379,7 @@ def _reason(tag: dict[str, Any]) -> str:
 
 
 def is_partial(document: dict[str, Any]) -> bool:
-    """Tell whether something was left out of a JSON document on the way from Python.
+    """Return whether something was left out of a JSON document on the way from Python.
 
     Half a value must never be decided on as if it were the value."""
     return next(_partial_places(document), None) is not None
@@ -407,7 +407,7 @@ def _partial_places(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, A
 
 
 def _same(bound: dict[str, Any], name: str, value: Any) -> bool:
-    """Tell whether an internal argument has this value already; objects are compared by identity,
+    """Return whether an internal argument has this value already; objects are compared by identity,
     never asked.
     """
     if name not in bound:

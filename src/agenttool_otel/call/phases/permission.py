@@ -112,7 +112,7 @@ class Permission:
             counters = yield from self._admit(call, session)
             admitted: bool | None = False
             try:
-                self.establish(call, session)  # now that what other processes told is known
+                self.establish(call, session)  # now that what other processes shared is known
                 document, decider = policy_input(call, session, counters), call.in_charge.decider
                 verdict: Verdict = yield Call(decider.decide, decider.adecide, (document,))
                 verdict = yield from self._take_verdict(call, target, session, verdict, grant)
@@ -192,7 +192,7 @@ class Permission:
         verdict: Verdict,
         grant: GrantUse | None,
     ) -> Generator[Any, Any, Verdict]:
-        """Bring a verdict into force: joined with what a grant and hooks say, redacted and
+        """Bring a verdict into force: joined with a grant's and the hooks' answers, redacted and
         recorded.
         """
         if grant is not None:
@@ -218,7 +218,7 @@ class Permission:
         if verdict.mode is not PolicyMode.SHADOW and verdict.behavior is Behavior.DENY:
             self._refusals.deny(call, verdict, session)
         if changes:
-            return False  # in shadow mode by a hook: nothing that hooks say is only observed
+            return False  # in shadow mode by a hook: no answer of a hook is only observed
         shadow = verdict.mode is PolicyMode.SHADOW
         granted = grant is not None and grant.found
         permitted = shadow or granted
@@ -265,7 +265,7 @@ class Permission:
         return True
 
     def _outdated(self, call: Invocation, verdict: Verdict, session: Session) -> bool:
-        """Tell whether a decision is about a world that has changed while the call waited."""
+        """Return whether a decision is about a world that has changed while the call waited."""
         decided = call.decision.facts
         self.establish(call, session)
         return bool(call.decision.facts != decided) or (

@@ -1,8 +1,8 @@
-"""What a tool says other than by returning: the items of a stream and the text of an exception
+"""What a tool gives other than by returning: the items of a stream and the text of an exception
 reach a model too.
 
 So the session's ledger has to know their words, or an agent that reads a page in pieces, or in an
-error, would be told what to do by it with nobody seeing where the value came from.
+error, would follow it with nobody seeing where the value came from.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def record_output(call: Invocation, session: Session, value: Any) -> None:
 
 
 def record_exception_text(call: Invocation, session: Session, error: BaseException) -> None:
-    """Tell a session's ledger what an exception says; never raises."""
+    """Add the text of an exception to the session's ledger; never raises."""
     tool_id = call.spec.declaration.tool_id
     try:
         texts: Any = [

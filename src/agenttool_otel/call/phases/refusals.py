@@ -41,7 +41,7 @@ _ABORTED: Final[dict[str, tuple[ErrorClass, ResultStatus]]] = {
 
 
 class Refused(Exception):
-    """Ends the phases before the body; the invocation already says why."""
+    """Ends the phases before the body; the invocation holds the reason."""
 
 
 def fail_closed(message: str, cause: FailClosedCause) -> Verdict:
@@ -168,7 +168,7 @@ class Refusals:
         self.deny(call, verdict, session)
 
     def reject(self, call: Invocation, answer: ApprovalAnswer, session: Session) -> NoReturn:
-        """End the call because somebody said no."""
+        """End the call because a person rejected it."""
         session.count("denials")
         reason = self.answered(call, answer, Behavior.DENY) or "no reason given"
         self.unapproved(call, f"approval was rejected: {reason}")
@@ -260,7 +260,7 @@ class Refusals:
             error_class, result = _ABORTED.get(state.abort_reason, (error_class, result))
             if call.handle is not None:
                 call.handle.settle(CancelOutcome.CANCELED)
-        elif signal is not None:  # who knows by whom has said so already
+        elif signal is not None:  # a known reason was set before
             call.outcome.abort_reason = (
                 call.outcome.abort_reason or (cancellation(signal) or AbortReason.UNKNOWN).value
             )
@@ -268,7 +268,7 @@ class Refusals:
         call.fail(error_class, message, InvocationStatus.CANCELED, result, **details)
 
     def redact(self, text: str, call: Invocation) -> str:
-        """Redact a text that somebody said about a call."""
+        """Redact a person's or a tool's text about a call."""
         return self._span.redaction.text_redactor(call, self._clean)(text)
 
     def message_of(self, error: BaseException, call: Invocation) -> str:

@@ -51,7 +51,7 @@ class Schedule:
         self.check(call)
 
     def lock(self, call: Invocation) -> Generator[Any, Any, bool]:
-        """Wait for the call's locks, and to be alone if it turned out to need that; tell whether it
+        """Wait for the call's locks, and to be alone if it turned out to need that; return whether it
         had to wait.
         """
         self.check(call)

@@ -44,7 +44,7 @@ def mask_of(call: Invocation, redactor: Redactor) -> ArgumentMask | None:
             mask = ArgumentMask(values, Placeholders(redactor.settings))
     except Exception as error:
         # What breaks this look breaks the redactor too, and then content is withheld everywhere.
-        _logger.debug("the call's own secrets can't be told: %s", type(error).__name__)
+        _logger.debug("the call's own secrets can't be found: %s", type(error).__name__)
     call.argument_mask = (call.inputs.permission_input, call.inputs.bound, pointers, mask)
     return mask
 
@@ -113,7 +113,7 @@ def _bound_secret(call: Invocation, name: str, value: Any, redactor: Redactor) -
     if type(value) is str:
         if name in call.inputs.permission_input:
             return None  # looked at as part of the input
-        # an internal argument, which no model sees: its name alone says what it is
+        # an internal argument, which no model sees: its name alone marks it
         return value if redactor.redact({name: value}).redactions else None
     classes = {word.rpartition(".")[2] for word in mro_names(type(value))}
     if classes.isdisjoint({"SecretStr", "SecretBytes"}):

@@ -77,7 +77,7 @@ def _verdict_attributes(verdict: Verdict) -> dict[str, Any]:
 
 
 def final_attributes(call: Invocation) -> dict[str, Any]:
-    """Return what a call's span says at its end."""
+    """Return the attributes that a call's span gets at its end."""
     attributes = _call_attributes(call)
     attributes[Attr.REDACTION_COUNT] = (
         sum(entry.times for entry in call.outcome.redactions) if call.outcome.redactions else 0
@@ -103,7 +103,7 @@ def final_attributes(call: Invocation) -> dict[str, Any]:
 
 
 def decision_attributes(call: Invocation, verdict: Verdict) -> dict[str, Any]:
-    """Return what the event of a decision says where there is no span beside it."""
+    """Return the attributes of a decision's event where no span of its own is beside it."""
     attributes = _verdict_attributes(verdict)
     del attributes[Attr.PERMISSION_DURATION], attributes[Attr.PERMISSION_RULE]
     attributes[Attr.PERMISSION_DECISION_ID] = call.decision.decision_id
@@ -113,7 +113,7 @@ def decision_attributes(call: Invocation, verdict: Verdict) -> dict[str, Any]:
 
 
 def lean_decision(verdict: Verdict) -> dict[str, Any]:
-    """Return what the event of a decision says beside a span that says the rest."""
+    """Return the attributes of a decision's event beside a span that holds the rest."""
     attributes: dict[str, Any] = {Attr.PERMISSION_BEHAVIOR: verdict.behavior.value}
     if verdict.rule_ref:
         attributes[Attr.PERMISSION_RULE] = verdict.rule_ref
@@ -125,7 +125,7 @@ def lean_decision(verdict: Verdict) -> dict[str, Any]:
 
 
 def stands(call: Invocation, verdict: Verdict) -> bool:
-    """Tell whether a decision is the one that this call's own span will show: the first, asking for
+    """Return whether a decision is the one that this call's own span will show: the first, asking for
     no other.
     """
     lasting = verdict.updated_input is None and verdict.expires_at is None

@@ -1,4 +1,4 @@
-"""What a model is told of a person's edit: its own message still holds the arguments that it asked
+"""The note to a model about a person's edit: its own message still holds the arguments that it asked
 for.
 """
 

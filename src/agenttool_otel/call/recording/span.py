@@ -176,7 +176,7 @@ class CallSpan:
         self.telemetry.attribute(call.span, Attr.APPROVAL_GRANT_ID, grant_id)
 
     def capture_arguments(self, call: Invocation, event: str = Event.INVOCATION_STARTED) -> None:
-        """Capture the arguments, redacted, if content was asked for and somebody keeps it."""
+        """Capture the arguments, redacted, if content was asked for and the span or a sink keeps it."""
         redaction = self.redaction
         if not redaction.captures or not self.telemetry.events.wanted(call.span):
             return

@@ -1,7 +1,7 @@
 """A call whose body runs in another process: what it reports, and its question whether to stop,
 come back by a pipe.
 
-The body asks and this process answers, so that a report is told, and a stop is acknowledged, before
+The body asks and this process answers, so that a report is passed on, and a stop is acknowledged, before
 the body goes on.
 """
 

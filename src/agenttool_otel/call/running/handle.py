@@ -2,7 +2,7 @@
 asks it.
 
 A request, what became of it and the call's own end are separate facts: a function that nobody can
-stop goes on, and then the cancellation has failed, whatever the caller was told.
+stop goes on, and then the cancellation has failed, whatever its caller got.
 """
 
 from __future__ import annotations

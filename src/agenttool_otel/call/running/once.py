@@ -1,6 +1,6 @@
 """One call that passes several guards is decided, asked and recorded by the first of them.
 
-A guard says what it decided (the tools that this very call goes on through, and the arguments)
+A guard states what it decided (the tools that this very call goes on through, and the arguments)
 while the call's body runs. A guard behind it that meets one of these tools with these arguments
 lets the call through, once each. A second call of the tool, or one with other arguments, is a call
 of its own.
@@ -26,7 +26,7 @@ class DecidedCall:
     """A call whose body runs, and the tools behind its guard that it may reach as itself.
 
     Args:
-        tools: the tools, told by identity.
+        tools: the tools, compared by identity.
         arguments: what was decided, as JSON data.
         hidden: names of arguments that no model gives, and that were not decided on.
     """
@@ -41,11 +41,11 @@ class DecidedCall:
         self._hidden = frozenset(hidden)
 
     def covers(self, tool: object) -> bool:
-        """Tell whether the call has yet to reach a tool."""
+        """Return whether the call has yet to reach a tool."""
         return id(tool) in self._tools
 
     def take(self, tool: object, arguments: Mapping[str, Any], defaults: Mapping[str, Any]) -> bool:
-        """Tell whether a call of a tool is this one, which it is once.
+        """Return whether a call of a tool is this one, which it is once.
 
         Args:
             tool: the tool.

@@ -85,10 +85,10 @@ def mcp_progress(
     """
     loop, last = asyncio.get_running_loop(), -1.0
 
-    def tell(record: ToolProgress) -> None:
+    def send(record: ToolProgress) -> None:
         nonlocal last
         if record.percent is not None and record.percent > last:
             last = record.percent
             asyncio.run_coroutine_threadsafe(report(last, 100.0, record.message), loop)
 
-    return tell
+    return send

@@ -54,7 +54,7 @@ class Turn:
         self.open[index] = True
 
     def admits(self, index: int, exclusive: bool, after: Iterable[int]) -> bool:
-        """Tell whether a call may go on now."""
+        """Return whether a call may go on now."""
         if self.before(index, exclusive, after):
             return False
         if not exclusive or self.until <= time.monotonic():
@@ -155,7 +155,7 @@ class Gate:
     def enter(
         self, handle: CallHandle, place: Place | None, exclusive: bool, locks: frozenset[str]
     ) -> bool:
-        """Wait until a call may go on, and tell whether it had to; a canceled one goes on without
+        """Wait until a call may go on, and return whether it had to; a canceled one goes on without
         its locks.
 
         Raises:
@@ -292,7 +292,7 @@ class Gate:
         return blockers
 
     def _goes_first(self, earlier: _Waiter, waiter: _Waiter) -> bool:
-        """Tell whether a call that came earlier and wants one of the same locks is let in first."""
+        """Return whether a call that came earlier and wants one of the same locks is let in first."""
         if earlier.keys.isdisjoint(waiter.keys):
             return False
         holders = {self._held[key] for key in earlier.keys if key in self._held}
