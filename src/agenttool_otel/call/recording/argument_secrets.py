@@ -124,25 +124,40 @@ def _bound_secret(call: Invocation, name: str, value: Any, redactor: Redactor) -
 
 def _differences(before: Any, after: Any, placeholder: re.Pattern[str], found: set[str]) -> None:
     """Find what redaction took out of a value, at all depths."""
-    if _same_length(before, after, (dict,)):
-        for (key, old), (new_key, new) in zip(before.items(), after.items(), strict=True):
-            # {"AKIA...": 1}: a key may be a secret, too
-            if type(key) is type(new_key) is str and key != new_key:
-                _parts(key, new_key, placeholder, found)
-            _differences(old, new, placeholder, found)
-    elif _same_length(before, after, (list, tuple)):
+    if _are_alike(before, after, dict):
+        _members(before, after, placeholder, found)
+        return
+    if _are_alike(before, after, (list, tuple)):
         for old, new in zip(before, after, strict=True):
             _differences(old, new, placeholder, found)
-    elif type(before) is type(after) and before == after:
         return
-    elif type(before) is str and type(after) is str:
+    if type(before) is type(after) and before == after:
+        return
+    if isinstance(before, str) and isinstance(after, str):
         _parts(before, after, placeholder, found)
     else:
-        _leaves(before, found)
+        _leaves(before, found)  # 123456 became "[redacted:secret]", or a list was cut
 
 
-def _same_length(before: Any, after: Any, types: tuple[type, ...]) -> bool:
-    return type(before) in types and type(after) in types and len(before) == len(after)
+def _are_alike(before: Any, after: Any, kind: type | tuple[type, ...]) -> bool:
+    if not isinstance(before, kind) or not isinstance(after, kind):
+        return False
+    return len(before) == len(after)
+
+
+def _members(
+    before: dict[Any, Any],
+    after: dict[Any, Any],
+    placeholder: re.Pattern[str],
+    found: set[str],
+) -> None:
+    new_items = iter(after.items())
+    for key, old in before.items():
+        new_key, new = next(new_items)
+        # {"AKIA...": 1}: a key may be a secret, too
+        if key != new_key and isinstance(key, str):
+            _parts(key, str(new_key), placeholder, found)
+        _differences(old, new, placeholder, found)
 
 
 def _parts(before: str, after: str, pattern: re.Pattern[str], found: set[str]) -> None:
