@@ -139,7 +139,7 @@ def _differences(before: Any, after: Any, placeholder: re.Pattern[str], found: s
         _leaves(before, found)  # 123456 became "[redacted:secret]", or a list was cut
 
 
-def _are_alike(before: Any, after: Any, kind: type | tuple[type, ...]) -> bool:
+def _are_alike(before: Any, after: Any, kind: Any) -> bool:
     if not isinstance(before, kind) or not isinstance(after, kind):
         return False
     return len(before) == len(after)
