@@ -34,13 +34,17 @@ BOOT_ID: Final = _boot_id()
 
 
 def _ticks() -> float:
-    boottime = getattr(time, "CLOCK_BOOTTIME", None)  # goes on while the machine sleeps
-    return time.clock_gettime(boottime) if boottime is not None else time.monotonic()
+    # CLOCK_BOOTTIME goes on while the machine sleeps, and macOS does not have it
+    boottime = getattr(time, "CLOCK_BOOTTIME", None)
+    if boottime is None:
+        return time.monotonic()
+    return time.clock_gettime(boottime)
 
 
 def to_us(value: datetime) -> int:
     """Return microseconds since 1970 of a time; one without a zone is read as UTC."""
-    value = value if value.tzinfo else value.replace(tzinfo=UTC)
+    if not value.tzinfo:
+        value = value.replace(tzinfo=UTC)
     return (value - _EPOCH) // timedelta(microseconds=1)
 
 
@@ -84,19 +88,28 @@ class StoreClock:
             mark: the latest time that the store has seen.
             server_us: the time of the database's server, if it has one.
         """
-        ticks_us = int(self._ticks() * 1_000_000)
-        wall = to_us(self._wall())
-        passed = ticks_us - mark.ticks_us if mark.boot == BOOT_ID else 0
-        least = mark.us + max(passed, 0)
+        ticks_us = self._ticks_us()
+        wall_us = to_us(self._wall())
+        passed_us = 0
+        if mark.boot == BOOT_ID:
+            passed_us = ticks_us - mark.ticks_us
+        least_us = mark.us + max(passed_us, 0)
         if server_us is not None and not self._is_simulated:
-            ahead = wall - server_us if self._is_given else 0
-            return Mark(
-                max(server_us, least), ticks_us, BOOT_ID, ahead if ahead > MAX_AHEAD_US else 0
-            )
-        if passed > 0 and wall - least > MAX_AHEAD_US:  # ticks that stand still tell nothing
-            return Mark(least, ticks_us, BOOT_ID, wall - least)
-        return Mark(max(wall, least), ticks_us, BOOT_ID)
+            now_us = max(server_us, least_us)
+            ahead_us = wall_us - server_us
+            if not self._is_given or ahead_us <= MAX_AHEAD_US:
+                ahead_us = 0
+            return Mark(now_us, ticks_us, BOOT_ID, ahead_us)
+        ahead_us = wall_us - least_us
+        # ticks that stand still, as a test's do, prove nothing about the wall clock
+        if passed_us > 0 and ahead_us > MAX_AHEAD_US:
+            return Mark(least_us, ticks_us, BOOT_ID, ahead_us)
+        return Mark(max(wall_us, least_us), ticks_us, BOOT_ID)
 
     def accept(self, mark: Mark) -> Mark:
         """Return the present as the wall clock has it, however far it is ahead of ``mark``."""
-        return Mark(max(to_us(self._wall()), mark.us), int(self._ticks() * 1_000_000), BOOT_ID)
+        wall_us = to_us(self._wall())
+        return Mark(max(wall_us, mark.us), self._ticks_us(), BOOT_ID)
+
+    def _ticks_us(self) -> int:
+        return int(self._ticks() * 1_000_000)

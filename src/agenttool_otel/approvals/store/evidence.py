@@ -17,10 +17,10 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any, Final
 
-from sqlalchemy import Connection, Table, bindparam, literal, select, union_all
+from sqlalchemy import Connection, Select, Table, bindparam, literal, select, union_all
 
 from agenttool_otel.approvals.store import schema
 from agenttool_otel.approvals.store.sealing import MAC_BYTES, Sealer
@@ -88,24 +88,17 @@ def _is_live(table: Table, row: Mapping[str, Any]) -> bool:
 
 
 def _bucket(table: Table, row: Mapping[str, Any]) -> int:
-    return (
-        hashlib.sha256(
-            f"{table.name}:{key_of(table, row)}".encode("utf-8", "surrogatepass")
-        ).digest()[0]
-        % BUCKETS
-    )
+    name = f"{table.name}:{key_of(table, row)}"
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()
+    return digest[0] % BUCKETS
 
 
-_LIVE_SEALS: Final = Statement(
-    union_all(
-        *(
-            select(literal(table.name), *table.primary_key.columns, table.c.seal).where(
-                table.c.bucket == bindparam("live")
-            )
-            for table in schema.SEALED
-        )
-    )
-)
+def _select_live_seals(table: Table) -> Select[Any]:
+    columns = literal(table.name), *table.primary_key.columns, table.c.seal
+    return select(*columns).where(table.c.bucket == bindparam("live"))
+
+
+_LIVE_SEALS: Final = Statement(union_all(*map(_select_live_seals, schema.SEALED)))
 _ADD_ENTRY: Final = Statement(schema.log.insert())
 _LAST_ENTRY: Final = Statement(
     select(schema.log.c.seq, schema.log.c.hash).order_by(schema.log.c.seq.desc()).limit(1)
@@ -120,7 +113,9 @@ def live_seals(connection: Connection, bucket: int) -> dict[str, str]:
 
 def bucket_mac(sealer: Sealer, bucket: int, seals: Mapping[str, str]) -> bytes:
     """Return the MAC over the seals of a bucket's rows."""
-    return sealer.mac("bucket", [bucket, sorted(seals.items())]) if seals else NO_LIVE_ROWS
+    if not seals:
+        return NO_LIVE_ROWS
+    return sealer.mac("bucket", [bucket, sorted(seals.items())])
 
 
 def head_seal(sealer: Sealer, head: Mapping[str, Any]) -> str:
@@ -132,14 +127,16 @@ def check_head(sealer: Sealer, head: Any) -> None:
     """Refuse a head that is not as this store wrote it."""
     if head is not None and head.key_id != sealer.key_id:
         raise ApprovalStoreError("the approval store was sealed with another key")
-    if (
-        head is None
-        or not _is_intact(sealer, schema.head, head)
-        or len(head.bucket_macs) != BUCKETS * MAC_BYTES
-    ):
-        raise ApprovalStoreError(
-            "the approval store was changed: its head is not as this program wrote it"
-        )
+    if head is None or not _is_intact(sealer, schema.head, head):
+        raise _changed_head()
+    if len(head.bucket_macs) != BUCKETS * MAC_BYTES:
+        raise _changed_head()
+
+
+def _changed_head() -> ApprovalStoreError:
+    return ApprovalStoreError(
+        "the approval store was changed: its head is not as this program wrote it"
+    )
 
 
 # --- the log --------------------------------------------------------------------------------------
@@ -155,14 +152,49 @@ def append_entry(
     changed_row: str,
     data: dict[str, Any],
 ) -> tuple[int, str]:
-    """Insert one entry after the previous one's number and MAC; gives its own."""
+    """Insert one entry after the previous one.
+
+    Args:
+        connection: of the transaction that makes the change.
+        sealer: the store's key.
+        previous: number and MAC of the last entry.
+        at_us: the store's time, microseconds since 1970.
+        kind: what happened.
+        request_id: the request that it happened to; empty where it is about none.
+        changed_row: table, key and new seal of the row that the change wrote; empty where it wrote
+            none.
+        data: further facts; those that are ``None`` are left out.
+
+    Returns:
+        number and MAC of the new entry.
+    """
     facts = {key: value for key, value in data.items() if value is not None}
     if "args_digest" in facts:  # the log is not encrypted, and short arguments could be tried
         facts["args_digest"] = sealer.mac("args_digest", [facts["args_digest"]]).hex()
-    entry = LogEntry(previous[0] + 1, previous[1], "", at_us, kind, request_id, facts, changed_row)
-    told = json_text(facts)
-    mac = entry_mac(sealer, entry, told)
-    _ADD_ENTRY.run(connection, **{**asdict(entry), "hash": mac, "kind": kind.value, "data": told})
+    last_number, last_mac = previous
+    entry = LogEntry(
+        seq=last_number + 1,
+        previous=last_mac,
+        hash="",
+        at_us=at_us,
+        kind=kind,
+        request_id=request_id,
+        data=facts,
+        changed_row=changed_row,
+    )
+    facts_json = json_text(facts)
+    mac = entry_mac(sealer, entry, facts_json)
+    _ADD_ENTRY.run(
+        connection,
+        seq=entry.seq,
+        previous=entry.previous,
+        hash=mac,
+        at_us=entry.at_us,
+        kind=kind.value,
+        request_id=entry.request_id,
+        changed_row=entry.changed_row,
+        data=facts_json,
+    )
     return entry.seq, mac
 
 
@@ -200,18 +232,20 @@ def read_entries(connection: Connection, after: int = 0) -> Iterator[LogEntry]:
 
 def _entry_of(row: Any) -> LogEntry:
     with suppress(ValueError, TypeError, RecursionError):
-        kind, data = ApprovalLogKind(row.kind), json.loads(row.data)
+        data = json.loads(row.data)
+        entry = LogEntry(
+            seq=row.seq,
+            previous=row.previous,
+            hash=row.hash,
+            at_us=row.at_us,
+            kind=ApprovalLogKind(row.kind),
+            request_id=row.request_id,
+            data=data,
+            changed_row=row.changed_row,
+        )
+        # {"a":1,"a":2} or other spaces: not the text that this store writes
         if json_text(data) == row.data:
-            return LogEntry(
-                row.seq,
-                row.previous,
-                row.hash,
-                row.at_us,
-                kind,
-                row.request_id,
-                data,
-                row.changed_row,
-            )
+            return entry
     raise ApprovalStoreError(f"entry {row.seq} of the evidence log can't be read")
 
 
@@ -247,33 +281,40 @@ def verify(
     except (ValueError, ApprovalStoreError):
         return ChainReport(False, 0, GENESIS, None, "the head is not as this program wrote it")
     seals: dict[str, str] = {}  # by table and key: what the log says that the row's seal is
-    before = (0, GENESIS)
-    if not from_start:
-        oldest = connection.execute(
-            select(schema.log.c.seq, schema.log.c.previous).order_by(schema.log.c.seq)
-        ).first()
-        before = before if oldest is None else (oldest.seq - 1, oldest.previous)
+    before = (0, GENESIS) if from_start else _before_oldest(connection)
     report = _verify_log(connection, sealer, seals, before)
     if not report.ok:
         return report
     if (head.seq, head.hash) != (report.entries, report.head):
-        return ChainReport(
-            False, report.entries, report.head, report.entries + 1, "the last entries are missing"
+        return report._replace(
+            ok=False,
+            broken_at=report.entries + 1,
+            problem="the last entries are missing",
         )
-    problem = (
-        None if before[0] else _verify_rows(connection, sealer, seals, bytes(head.bucket_macs))
-    )
+    problem = None
+    if before[0] == 0:  # a log without its start does not name all rows
+        problem = _verify_rows(connection, sealer, seals, bytes(head.bucket_macs))
     if anchor is not None and _mac_of_entry(connection, anchor[0]) != anchor[1]:
         problem = "the anchor is not in the log: the database is an older copy, or another one"
-    return (
-        report
-        if problem is None
-        else ChainReport(False, report.entries, report.head, None, problem)
-    )
+    if problem is None:
+        return report
+    return report._replace(ok=False, problem=problem)
+
+
+def _before_oldest(connection: Connection) -> tuple[int, str]:
+    """Return number and MAC of the entry before the oldest that is still there."""
+    columns = schema.log.c.seq, schema.log.c.previous
+    oldest = connection.execute(select(*columns).order_by(schema.log.c.seq)).first()
+    if oldest is None:
+        return 0, GENESIS
+    return oldest.seq - 1, oldest.previous
 
 
 def _verify_log(
-    connection: Connection, sealer: Sealer, seals: dict[str, str], before: tuple[int, str]
+    connection: Connection,
+    sealer: Sealer,
+    seals: dict[str, str],
+    before: tuple[int, str],
 ) -> ChainReport:
     count, previous = before
     entries = read_entries(connection)
@@ -281,14 +322,16 @@ def _verify_log(
         expected = count + 1
         try:
             entry = next(entries, None)
-            problem = None if entry is None else _problem(sealer, entry, expected, previous)
+            if entry is None:
+                return ChainReport(True, count, previous)
+            problem = _problem(sealer, entry, expected, previous)
         except (ApprovalStoreError, TypeError, ValueError):
-            return ChainReport(False, count, previous, expected, "unreadable entry")
-        if entry is None:
-            return ChainReport(True, count, previous)
-        if problem is not None:
+            problem = "unreadable entry"
+            entry = None
+        if entry is None or problem is not None:
             return ChainReport(False, count, previous, expected, problem)
-        count, previous = expected, entry.hash
+        count = expected
+        previous = entry.hash
         if entry.changed_row:
             row, _, seal = entry.changed_row.rpartition(":")
             seals[row] = seal
@@ -299,23 +342,24 @@ def _problem(sealer: Sealer, entry: LogEntry, expected: int, previous: str) -> s
         return "an entry is missing"
     if entry.previous != previous:
         return "does not follow from the entry before"
-    return (
-        None
-        if sealer.equal(entry_mac(sealer, entry, json_text(entry.data)), entry.hash)
-        else "was changed"
-    )
+    mac = entry_mac(sealer, entry, json_text(entry.data))
+    if not sealer.equal(mac, entry.hash):
+        return "was changed"
+    return None
 
 
 def _verify_rows(
-    connection: Connection, sealer: Sealer, seals: dict[str, str], bucket_macs: bytes
+    connection: Connection,
+    sealer: Sealer,
+    seals: dict[str, str],
+    bucket_macs: bytes,
 ) -> str | None:
     live: dict[int, dict[str, str]] = {}
     for table in schema.SEALED:
-        for row in connection.execute(select(table).execution_options(yield_per=_ROWS_PER_READ)):
+        query = select(table).execution_options(yield_per=_ROWS_PER_READ)
+        for row in connection.execute(query):
             name = f"{table.name}:{key_of(table, row._asdict())}"
-            try:
-                check_row(sealer, table, row)
-            except ApprovalStoreError:
+            if not _is_intact(sealer, table, row):
                 return f"a row was changed: {name}"
             if seals.pop(name, None) != row.seal:
                 return f"a row is not as the log says: {name}"
@@ -323,15 +367,14 @@ def _verify_rows(
                 live.setdefault(row.bucket, {})[name] = row.seal
     if seals:
         return f"a row is missing: {next(iter(seals))}"
-    return (
-        None
-        if sealer.equal(_all_macs(sealer, live), bucket_macs)
-        else "the rows are not those of the head"
-    )
+    if not sealer.equal(_all_macs(sealer, live), bucket_macs):
+        return "the rows are not those of the head"
+    return None
 
 
 def _all_macs(sealer: Sealer, live: Mapping[int, Mapping[str, str]]) -> bytes:
-    return b"".join(bucket_mac(sealer, bucket, live.get(bucket, {})) for bucket in range(BUCKETS))
+    macs = [bucket_mac(sealer, bucket, live.get(bucket, {})) for bucket in range(BUCKETS)]
+    return b"".join(macs)
 
 
 # --- another key ----------------------------------------------------------------------------------

@@ -69,31 +69,40 @@ class LeaseKeeper:
 
     def _renew(self, every: float) -> None:
         due = time.monotonic() + every
-        while True:
-            with self._changed:
-                while True:
-                    # a claim that was given back, or that waits with a custom tool's call, is held
-                    # by nobody
-                    for claim_id in self._claims.keys() - HELD:
-                        del self._claims[claim_id]
-                    if not self._claims:
-                        self._thread = None
-                        return
-                    left = due - time.monotonic()
-                    if left <= 0:
-                        break
-                    self._changed.wait(left)
-                claims = list(self._claims.values())
-            for store, claim in claims:
-                try:
-                    store.extend(claim)
-                except ApprovalConflict:
-                    self.drop(claim)
-                except ApprovalError as error:
-                    _logger.warning(
-                        "the lease of a running call could not be renewed: %s", type(error).__name__
-                    )
+        while (held := self._wait_for(due)) is not None:
+            for store, claim in held:
+                self._extend(store, claim)
             due = time.monotonic() + every
+
+    def _wait_for(self, due: float) -> list[tuple[ApprovalStore, Claim]] | None:
+        """Wait until the claims are due, and return them; ``None`` once there is none.
+
+        Args:
+            due: a time of the monotonic clock, in seconds.
+        """
+        with self._changed:
+            while True:
+                # a claim that was given back, or that waits with a custom tool's call, is held by no
+                # process
+                for claim_id in self._claims.keys() - HELD:
+                    del self._claims[claim_id]
+                if not self._claims:
+                    self._thread = None
+                    return None
+                left = due - time.monotonic()
+                if left <= 0:
+                    return list(self._claims.values())
+                self._changed.wait(left)
+
+    def _extend(self, store: ApprovalStore, claim: Claim) -> None:
+        try:
+            store.extend(claim)
+        except ApprovalConflict:
+            self.drop(claim)
+        except ApprovalError as error:
+            _logger.warning(
+                "the lease of a running call could not be renewed: %s", type(error).__name__
+            )
 
 
 def _in_child() -> None:

@@ -39,6 +39,13 @@ again.
 """
 
 
+_NEED_APPROVAL: Final = {
+    ApprovalStatus.APPROVED,
+    ApprovalStatus.CONSUMED,
+    ApprovalStatus.INTERRUPTED,
+}
+
+
 def seal_request(sealer: Sealer, request: ApprovalRequest) -> bytes:
     """Seal the unchanging part of a request."""
     body = request.model_dump(mode="json", exclude_none=True, exclude=set(MUTABLE_FIELDS))
@@ -51,8 +58,10 @@ def seal_answer(
     """Seal an answer with the digest of what it approves; without it no ``approved`` is
     believed.
     """
-    body = {**asdict(answer), "digest": digest, "at_us": now_us}
+    body = asdict(answer)
     del body["stored"]
+    body["digest"] = digest
+    body["at_us"] = now_us
     return sealer.seal(body, purpose="answer", row=request_id)
 
 
@@ -62,12 +71,12 @@ def required_call_of(sealer: Sealer, row: Any) -> RequiredCall:
     body = sealer.open(row.sealed_call, purpose="required", row=row.invocation_id)
     since = from_us(row.created_us)
     return RequiredCall(
-        row.invocation_id,
-        row.tool_id,
-        body["declaration_digest"],
-        body["arguments"],
-        body["context"],
-        since,
+        invocation_id=row.invocation_id,
+        tool_id=row.tool_id,
+        declaration_digest=body["declaration_digest"],
+        arguments=body["arguments"],
+        context=body["context"],
+        since=since,
     )
 
 
@@ -77,11 +86,13 @@ def open_answer(sealer: Sealer, row: Any) -> tuple[ApprovalAnswer, str] | None:
         return None
     body = sealer.open(row.sealed_answer, purpose="answer", row=row.request_id)
     try:
-        said = {
-            field: body[field] for field in ("answered_by", "reason", "edited_input", "remember")
-        }
         answer = ApprovalAnswer(
-            approved=body["approved"] is True, roles=tuple(body["roles"]), **said
+            approved=body["approved"] is True,
+            answered_by=body["answered_by"],
+            reason=body["reason"],
+            edited_input=body["edited_input"],
+            roles=tuple(body["roles"]),
+            remember=body["remember"],
         )
         return answer, body["digest"]
     except (KeyError, TypeError):
@@ -93,10 +104,12 @@ def open_call(sealer: Sealer, row: Any) -> StoredCall:
     request = request_of(sealer, row)
     body = sealer.open(row.sealed_call, purpose="call", row=row.request_id)
     try:
-        original, context = body["arguments"], body["context"]
+        original = body["arguments"]
+        context = body["context"]
     except (KeyError, TypeError):
         raise ApprovalStoreError("the stored call is not in a known format") from None
-    if (opened := open_answer(sealer, row)) is None:
+    opened = open_answer(sealer, row)
+    if opened is None:
         return StoredCall(request, original, original, context, None, request.args_digest)
     answer, digest = opened
     arguments = original if answer.edited_input is None else answer.edited_input
@@ -110,13 +123,13 @@ def claim_of(call: StoredCall, claim_id: str) -> Claim:
         raise ApprovalStoreError("an approval without an answer")
     request = call.request.model_copy(update={"status": ApprovalStatus.CONSUMED})
     return Claim(
-        claim_id,
-        request,
-        call.arguments,
-        call.original_arguments,
-        call.context,
-        call.answer,
-        call.args_digest,
+        claim_id=claim_id,
+        request=request,
+        arguments=call.arguments,
+        original_arguments=call.original_arguments,
+        context=call.context,
+        answer=call.answer,
+        args_digest=call.args_digest,
     )
 
 
@@ -131,24 +144,23 @@ def request_of(sealer: Sealer, row: Any) -> ApprovalRequest:
         request = ApprovalRequest.model_validate(body)
     except (ValidationError, ValueError):
         raise ApprovalStoreError("the stored request is not in a known format") from None
-    if status in {
-        ApprovalStatus.APPROVED,
-        ApprovalStatus.CONSUMED,
-        ApprovalStatus.INTERRUPTED,
-    } and (opened is None or not opened[0].approved):
-        raise ApprovalStoreError("the request is marked approved, but nobody approved it")
-    return request.model_copy(
-        update={
-            "status": status,
-            "outcome": outcome,
-            "closed_reason": row.closed_reason,
-            "supersedes": row.supersedes,
-            "answered_at": None if row.answered_us is None else from_us(row.answered_us),
-            "answered_by": opened[0].answered_by if opened else None,
-            "answer_reason": opened[0].reason or None if opened else None,
-            "edited": bool(opened and opened[0].edited_input is not None),
-        }
-    )
+    answer = None if opened is None else opened[0]
+    if status in _NEED_APPROVAL and (answer is None or not answer.approved):
+        raise ApprovalStoreError(
+            "the request is marked approved, but its answer does not approve it"
+        )
+    state: dict[str, Any] = {
+        "status": status,
+        "outcome": outcome,
+        "closed_reason": row.closed_reason,
+        "supersedes": row.supersedes,
+        "answered_at": None if row.answered_us is None else from_us(row.answered_us),
+    }
+    if answer is not None:
+        state["answered_by"] = answer.answered_by
+        state["answer_reason"] = answer.reason or None
+        state["edited"] = answer.edited_input is not None
+    return request.model_copy(update=state)
 
 
 def unreadable(row: Any, why: str) -> ApprovalRequest:

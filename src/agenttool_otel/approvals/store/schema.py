@@ -8,7 +8,7 @@ that it belongs to (``evidence``).
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import (
     BigInteger,
@@ -27,7 +27,6 @@ from sqlalchemy import (
 )
 
 from agenttool_otel.errors import ApprovalStoreError
-from agenttool_otel.values.tables import load_table
 
 VERSION: Final = 5
 """The version of the tables that this package works with; it is in the head."""
@@ -37,53 +36,110 @@ _VERSIONS_BEFORE: Final = "agenttool_approval_schema"
 
 metadata: Final = MetaData()
 
-_KINDS: Final = {
-    "Integer": Integer,
-    "BigInteger": BigInteger,
-    "LargeBinary": LargeBinary,
-    "Text": Text,
-}
-
-
-def _table(name: str) -> Table:
-    found = _TABLES[name]
-    columns = [_column(column, *text.split()) for column, text in found["columns"].items()]
-    indexes = found.get("indexes", {}).items()
-    full = f"agenttool_approval_{name}"
-    return Table(
-        full,
-        metadata,
-        *columns,
-        *(Index(f"{full}_{index}", *members) for index, members in indexes),
-    )
-
-
-def _column(name: str, kind: str, *marks: str) -> Column[Any]:
-    return Column(
-        name,
-        String(int(kind)) if kind.isdecimal() else _KINDS[kind],
-        primary_key="key" in marks,
-        autoincrement=False,
-        nullable="null" in marks,
-        server_default="" if "empty" in marks else None,
-    )
-
-
-_TABLES: Final[dict[str, Any]] = load_table(__package__, "schema.toml")
-head: Final = _table("head")
+head: Final = Table(
+    "agenttool_approval_head",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("version", Integer, nullable=False),
+    Column("seq", BigInteger, nullable=False),
+    Column("hash", String(64), nullable=False),
+    Column("clock_us", BigInteger, nullable=False),
+    Column("clock_ticks_us", BigInteger, nullable=False),
+    Column("clock_boot", String(64), nullable=False),
+    Column("key_id", String(16), nullable=False),
+    Column("bucket_macs", LargeBinary, nullable=False),
+    Column("seal", String(64), nullable=False),
+)
 """One row: the end of the log, the latest time seen, the key's id, the MACs of the live rows. Every
 write locks it.
 """
-requests: Final = _table("request")
-"""``expiry_reported_us``: when somebody undertook to report the end of the call of a request that
+
+requests: Final = Table(
+    "agenttool_approval_request",
+    metadata,
+    Column("request_id", String(200), primary_key=True, autoincrement=False),
+    Column("invocation_id", String(200), nullable=False),
+    Column("tool_id", String(400), nullable=False),
+    Column("actor_id", String(400), nullable=False),
+    Column("session_id", String(400), nullable=True),
+    Column("status", String(20), nullable=False),
+    Column("created_us", BigInteger, nullable=False),
+    Column("expires_us", BigInteger, nullable=False),
+    Column("answered_us", BigInteger, nullable=True),
+    Column("sealed_request", LargeBinary, nullable=False),
+    Column("sealed_call", LargeBinary, nullable=False),
+    Column("sealed_answer", LargeBinary, nullable=True),
+    Column("closed_reason", String(200), nullable=True),
+    Column("supersedes", String(200), nullable=True),
+    Column("claim_id", String(200), nullable=True),
+    Column("claim_owner", Text, nullable=True),
+    Column("claimed_us", BigInteger, nullable=True),
+    Column("lease_us", BigInteger, nullable=True),
+    Column("outcome", String(40), nullable=True),
+    Column("finished_us", BigInteger, nullable=True),
+    Column("expiry_reported_us", BigInteger, nullable=True),
+    Column("bucket", Integer, nullable=True),
+    Column("seal", String(64), nullable=False),
+    Index("agenttool_approval_request_invocation", "invocation_id", "created_us"),
+    Index("agenttool_approval_request_status", "status", "expires_us"),
+    Index("agenttool_approval_request_actor", "actor_id", "created_us"),
+    Index("agenttool_approval_request_session", "session_id", "status"),
+    Index("agenttool_approval_request_bucket", "bucket"),
+)
+"""``expiry_reported_us``: when a process undertook to report the end of the call of a request that
 expired.
 """
-log: Final = _table("log")
-grants: Final = _table("grant")
-required: Final = _table("required")
+
+log: Final = Table(
+    "agenttool_approval_log",
+    metadata,
+    Column("seq", BigInteger, primary_key=True, autoincrement=False),
+    Column("previous", String(64), nullable=False),
+    Column("hash", String(64), nullable=False),
+    Column("at_us", BigInteger, nullable=False),
+    Column("kind", String(40), nullable=False),
+    Column("request_id", String(200), nullable=False),
+    Column("changed_row", Text, nullable=False, server_default=""),
+    Column("data", Text, nullable=False),
+    Index("agenttool_approval_log_request", "request_id", "seq"),
+)
+
+grants: Final = Table(
+    "agenttool_approval_grant",
+    metadata,
+    Column("grant_id", String(200), primary_key=True, autoincrement=False),
+    Column("tool_id", String(400), nullable=False),
+    Column("created_us", BigInteger, nullable=False),
+    Column("expires_us", BigInteger, nullable=False),
+    Column("revoked_us", BigInteger, nullable=True),
+    Column("sealed_grant", LargeBinary, nullable=False),
+    Column("bucket", Integer, nullable=True),
+    Column("seal", String(64), nullable=False),
+    Index("agenttool_approval_grant_tool", "tool_id", "expires_us"),
+    Index("agenttool_approval_grant_bucket", "bucket"),
+)
+
+required: Final = Table(
+    "agenttool_approval_required",
+    metadata,
+    Column("invocation_id", String(200), primary_key=True, autoincrement=False),
+    Column("tool_id", String(400), nullable=False),
+    Column("status", String(20), nullable=False),
+    Column("created_us", BigInteger, nullable=False),
+    Column("ended_us", BigInteger, nullable=True),
+    Column("request_id", String(200), nullable=True),
+    Column("claim_id", String(200), nullable=True),
+    Column("sealed_call", LargeBinary, nullable=False),
+    Column("bucket", Integer, nullable=True),
+    Column("seal", String(64), nullable=False),
+    Index("agenttool_approval_required_status", "status", "created_us"),
+    Index("agenttool_approval_required_claim", "claim_id"),
+    Index("agenttool_approval_required_bucket", "bucket"),
+)
 """Permitted calls of custom tools that wait for their result; request and claim where they had to
 be approved.
 """
+
 SEALED: Final = (requests, grants, required)
 """The tables whose rows carry a seal."""
 
@@ -105,15 +161,20 @@ def prepare(connection: Connection) -> None:
         )
     if not found.has_table(head.name):
         metadata.create_all(connection)
-        blank = {
-            "version": VERSION,
-            "hash": "0" * 64,
-            "bucket_macs": b"",
-            "clock_boot": "",
-            "key_id": "",
-            "seal": "",
-        }
-        connection.execute(head.insert().values(id=1, seq=0, clock_us=0, clock_ticks_us=0, **blank))
+        connection.execute(
+            head.insert().values(
+                id=1,
+                version=VERSION,
+                seq=0,
+                hash="0" * 64,
+                clock_us=0,
+                clock_ticks_us=0,
+                clock_boot="",
+                key_id="",
+                bucket_macs=b"",
+                seal="",
+            )
+        )
     version = connection.execute(select(head.c.version).where(head.c.id == 1)).scalar()
     if version != VERSION:
         raise ApprovalStoreError(
@@ -123,6 +184,8 @@ def prepare(connection: Connection) -> None:
 
 def is_empty(connection: Connection) -> bool:
     """Tell whether nothing was ever stored."""
-    return not any(
-        connection.execute(select(func.count()).select_from(t)).scalar() for t in (log, *SEALED)
-    )
+    return not any(_count(connection, table) for table in (log, *SEALED))
+
+
+def _count(connection: Connection, table: Table) -> int:
+    return connection.execute(select(func.count()).select_from(table)).scalar() or 0

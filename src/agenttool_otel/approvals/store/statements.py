@@ -21,15 +21,24 @@ class Statement:
     def __init__(self, statement: Any) -> None:
         self._statement = statement
         self._compiled: dict[str, tuple[str, Mapping[str, Any]]] = {}
-        names = statement.selected_columns.keys() if statement.is_select else ()
-        self._row: Callable[[Any], Any] = _row_type("StoredRow", names, rename=True)._make
+        names: list[str] = []
+        if statement.is_select:
+            names = statement.selected_columns.keys()
+        # rename: a column of a union has a name such as "anon_1" or "class"
+        row_type = _row_type("StoredRow", names, rename=True)
+        self._row: Callable[[Any], Any] = row_type._make
 
     def run(self, connection: Connection, **values: Any) -> Any:
-        """Run it and return the driver's cursor."""
+        """Run it and return the driver's cursor.
+
+        Args:
+            connection: whose dialect the statement is compiled for, at its first run.
+            values: the statement's parameters by name, or the columns of a row to insert.
+        """
         dialect = connection.dialect
         if dialect.name not in self._compiled:
             made = self._statement.compile(dialect=dialect)
-            self._compiled[dialect.name] = str(made), made.params
+            self._compiled[dialect.name] = (str(made), made.params)
         text, fixed = self._compiled[dialect.name]
         cursor = connection.connection.cursor()
         cursor.execute(text, {**fixed, **values})
@@ -37,8 +46,10 @@ class Statement:
 
     def all(self, connection: Connection, **values: Any) -> list[Any]:
         """Run it and return its rows."""
-        return list(map(self._row, self.run(connection, **values).fetchall()))
+        rows = self.run(connection, **values).fetchall()
+        return [self._row(row) for row in rows]
 
     def first(self, connection: Connection, **values: Any) -> Any:
         """Run it and return its first row, ``None`` where there is none."""
-        return next(iter(self.all(connection, **values)), None)
+        rows = self.all(connection, **values)
+        return rows[0] if rows else None
