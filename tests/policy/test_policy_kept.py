@@ -37,7 +37,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path))
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
     monkeypatch.setattr(evaluation, "_WORTH_KEEPING", 0.0)
-    monkeypatch.setattr(evaluation, "_shared", evaluation.OrderedDict())
+    monkeypatch.setattr(evaluation, "_shared", evaluation.LRUCache(4))
     return tmp_path
 
 

@@ -11,11 +11,11 @@ import copy
 import dataclasses
 import hashlib
 import operator
-from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple
 
 import orjson
+from cachetools import LRUCache
 
 from agenttool_otel.policy.bundles.reads import VIEW, ReadSet
 from agenttool_otel.policy.jsonio import ENCODE_STRICT
@@ -29,8 +29,13 @@ _LARGE: Final = 16_384
 _DEEP: Final = 64
 _TYPES: Final = {VIEW + "is_object": dict, VIEW + "is_string": str}
 _LOOKS: Final = {VIEW + "empty", *_TYPES}
-_TOLD: Final = {("input",), ("input", VIEW + "object.keys"), ("input", VIEW + "is_object")}
+_IN_KEY: Final = {("input",), ("input", VIEW + "object.keys"), ("input", VIEW + "is_object")}
 _Take = tuple[str, Callable[[Any], Any]]
+"""A member of the document, and what takes out of it what guards read."""
+
+_Case = tuple[int, str, bytes]
+"""A bundle's generation, an entry point, and what its guards read."""
+
 _fields: Final = operator.attrgetter(*(item.name for item in dataclasses.fields(Verdict)))
 
 
@@ -57,70 +62,75 @@ class DecisionCache:
     def __init__(self, max_entries: int = 4096) -> None:
         if max_entries < 1:
             raise ValueError("a decision cache holds at least one entry")
-        self._max_entries = max_entries
-        self._entries: OrderedDict[CacheKey, Verdict] = OrderedDict()
+        # an LRUCache is not thread-safe: what touches it holds the lock
+        self._entries: LRUCache[CacheKey, Verdict] = LRUCache(max_entries)
         self._takes: dict[tuple[int, str], list[_Take]] = {}
-        self._projectors: dict[tuple[int, str, bytes], _Projector | None] = {}
+        self._projectors: dict[_Case, _Projector | None] = {}
         self._lock = new_lock()
-        self._hits = self._misses = self._uncacheable = 0
+        self._hits = 0
+        self._misses = 0
+        self._uncacheable = 0
 
     def key(self, engine: PolicyEngine, entry_point: str, document: Any) -> CacheKey | None:
         """Return the key of a decision, or ``None`` when it must not be cached."""
         try:
             generation: int = engine.generation  # type: ignore[attr-defined]
-            takes = self._takes.get((generation, entry_point)) or self._guarding(
-                engine, generation, entry_point
-            )
+            takes = self._takes.get((generation, entry_point))
+            if not takes:
+                takes = self._guarding(engine, generation, entry_point)
             if type(document["input"]) is not dict:
                 raise TypeError
-            told: list[Any] = sorted(document["input"])
+            guarded: list[Any] = sorted(document["input"])
             for name, take in takes:
-                told.append(take(document[name]))
-            same = generation, entry_point, orjson.dumps(told)
-            projector = (
-                self._projectors[same]
-                if same in self._projectors
-                else self._project(engine, same, document)
-            )
+                guarded.append(take(document[name]))
+            read_by_guards = orjson.dumps(guarded)
+            case = (generation, entry_point, read_by_guards)
+            if case in self._projectors:
+                projector = self._projectors[case]
+            else:
+                projector = self._project(engine, case, document)
             if projector is not None:
-                return CacheKey(generation, entry_point, projector.projection(same[2], document))
+                projection = projector.projection(read_by_guards, document)
+                return CacheKey(generation, entry_point, projection)
         except (AttributeError, LookupError, ValueError, TypeError, RecursionError):
             pass  # no engine of ours, or not what the contract says; the engine says why
         self._uncacheable += 1
         return None
 
     def _guarding(self, engine: Any, generation: int, entry_point: str) -> list[_Take]:
-        """What the guards read, which tells them all; the arguments' names are told apart
-        from it.
+        """Return what the guards read, by member of the document: where two documents agree in it,
+        the same guards hold.
+
+        The names of the arguments are no part of it; they are in the key anyway.
         """
         members: dict[str, set[str]] = {"session": {"mode"}}
-        for path in (path for guard in engine.guards(entry_point) for path in guard.reads):
-            if not path[1].startswith(VIEW):
-                members.setdefault(path[0], set()).add(path[1])
-        takes: list[_Take] = [
-            (name, operator.itemgetter(*sorted(names))) for name, names in sorted(members.items())
-        ]
+        for guard in engine.guards(entry_point):
+            for path in guard.reads:
+                if not path[1].startswith(VIEW):
+                    members.setdefault(path[0], set()).add(path[1])
+        takes: list[_Take] = []
+        for name, read in sorted(members.items()):
+            takes.append((name, operator.itemgetter(*sorted(read))))
         self._takes = {(generation, entry_point): takes}  # of few bundles, mostly of one
         return takes
 
-    def _project(
-        self, engine: Any, same: tuple[int, str, bytes], document: Any
-    ) -> _Projector | None:
-        proven = engine.reads(same[1], document)
-        if proven is not None and proven[0] != same[0]:
+    def _project(self, engine: Any, case: _Case, document: Any) -> _Projector | None:
+        generation, entry_point, _ = case
+        proven = engine.reads(entry_point, document)
+        if proven is not None and proven[0] != generation:
             return None  # another bundle by now
         if len(self._projectors) >= _MAX_PROJECTORS:
             self._projectors.clear()
-        self._projectors[same] = None if proven is None else _Projector(proven[1])
-        return self._projectors[same]
+        self._projectors[case] = None if proven is None else _Projector(proven[1])
+        return self._projectors[case]
 
     def get(self, key: CacheKey) -> Verdict | None:
         """Return a copy of the verdict of an earlier, equal decision, marked as cached."""
         with self._lock:
-            if (verdict := self._entries.get(key)) is None:
+            verdict = self._entries.get(key)
+            if verdict is None:
                 self._misses += 1
                 return None
-            self._entries.move_to_end(key)
             self._hits += 1
         verdict = _copy(verdict)
         verdict.cached = True
@@ -137,9 +147,6 @@ class DecisionCache:
         kept = _copy(verdict)
         with self._lock:
             self._entries[key] = kept
-            self._entries.move_to_end(key)
-            while len(self._entries) > self._max_entries:
-                self._entries.popitem(last=False)
 
     def clear(self) -> None:
         """Forget everything."""
@@ -153,7 +160,14 @@ class DecisionCache:
 
     def describe(self) -> dict[str, Any]:
         """Return size and counters as plain data."""
-        return {"max_entries": self._max_entries, **self.stats()._asdict()}
+        counters = self.stats()
+        return {
+            "max_entries": int(self._entries.maxsize),
+            "hits": counters.hits,
+            "misses": counters.misses,
+            "uncacheable": counters.uncacheable,
+            "entries": counters.entries,
+        }
 
 
 class _Projector:
@@ -176,10 +190,10 @@ class _Projector:
         self._groups = [(name, operator.itemgetter(*members)) for name, members in groups.items()]
         self._typed = read_set.typed
         self._whole = ("input",) in read_set.arguments
-        # the names of the arguments are told before, and what is no object has no key
-        self._free = [path for path in read_set.arguments if path not in _TOLD]
+        # the names of the arguments are in the key before, and what is no object has no key
+        self._free = [path for path in read_set.arguments if path not in _IN_KEY]
 
-    def projection(self, told: bytes, document: Any) -> bytes:
+    def projection(self, read_by_guards: bytes, document: Any) -> bytes:
         """Return what is read of a document, or a digest of it."""
         try:
             found: list[Any] = [0]
@@ -197,18 +211,17 @@ class _Projector:
             found = [1, *values(document, self._typed)]
         # the parts that are not tool arguments are typed by the schema, so orjson can't write them
         # ambiguously
-        projection = told + orjson.dumps(found)
+        projection = read_by_guards + orjson.dumps(found)
         # what an engine would refuse, or stumble over, has to miss even where no rule looks at it
         arguments = ENCODE_STRICT(document["input"]).encode("utf-8")
-        if (
-            self._whole
-            or len(arguments) > _LARGE
-            or arguments.count(b"[") + arguments.count(b"{") > _DEEP
-        ):
+        brackets = arguments.count(b"[") + arguments.count(b"{")
+        if self._whole or len(arguments) > _LARGE or brackets > _DEEP:
             projection += arguments
         if self._free:
             projection += ENCODE_STRICT(values(document, self._free)).encode("utf-8")
-        return projection if len(projection) <= _SHORT else hashlib.sha256(projection).digest()
+        if len(projection) <= _SHORT:
+            return projection
+        return hashlib.sha256(projection).digest()
 
 
 def values(document: Any, paths: Iterable[Path]) -> list[list[Any]]:
@@ -217,20 +230,28 @@ def values(document: Any, paths: Iterable[Path]) -> list[list[Any]]:
     """
     found: list[list[Any]] = []
     for path in paths:
-        value = [document]
+        value = document
         for part in path:
             if part.startswith(VIEW):
-                if part in _TYPES:
-                    value = [isinstance(value[0], _TYPES[part])]
-                else:
-                    value = [value[0] == "" if part == VIEW + "empty" else sorted(value[0].keys())]
-            elif type(value[0]) is not dict or part not in value[0]:
-                value = []  # a list that is indexed by a string has nothing there, in Rego too
-                break
+                value = _view(value, part)
+            elif type(value) is dict and part in value:
+                value = value[part]
             else:
-                value = [value[0][part]]
-        found.append(value)
+                # a list that is indexed by a string has nothing there, in Rego too
+                found.append([])
+                break
+        else:
+            found.append([value])
     return found
+
+
+def _view(value: Any, view: str) -> Any:
+    """Return what a builtin can see of a value: of ``is_string(x)``, whether x is a string."""
+    if view in _TYPES:
+        return isinstance(value, _TYPES[view])
+    if view == VIEW + "empty":
+        return value == ""
+    return sorted(value.keys())
 
 
 def _copy(verdict: Verdict) -> Verdict:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import Any, Final, TypeVar, cast
@@ -24,7 +24,7 @@ from agenttool_otel.names import (
     PolicyMode,
 )
 from agenttool_otel.policy.bundles.input_schema import validate_input
-from agenttool_otel.policy.cache import DecisionCache
+from agenttool_otel.policy.cache import CacheKey, DecisionCache
 from agenttool_otel.policy.normalise import deny_for, no_decision, normalise, normalise_visible
 from agenttool_otel.policy.rego.native import is_panic
 from agenttool_otel.policy.rego.syntax import Path
@@ -115,18 +115,21 @@ class Decider:
         """Tell whether some engine may read a part of the input, which need not be made where none
         does.
         """
-        for engine in (*self.engines, *self._shadow_engines):
-            if (generation := getattr(engine, "generation", None)) is None:
-                return True
-            key = (generation, mode, path)
-            if key not in self._wanted:
-                proven = engine.reads(EntryPoint.DECISION, {"session": {"mode": mode}})  # type: ignore[attr-defined]
-                self._wanted[key] = proven is None or any(
-                    path[: len(r)] == r[: len(path)] for r in proven[1].paths
-                )
-            if self._wanted[key]:
-                return True
-        return False
+        return any(
+            self._engine_wants(engine, path, mode)
+            for engine in (*self.engines, *self._shadow_engines)
+        )
+
+    def _engine_wants(self, engine: PolicyEngine, path: Path, mode: str) -> bool:
+        generation = getattr(engine, "generation", None)
+        if generation is None:
+            return True  # an engine that proves nothing about what it reads
+        key = (generation, mode, path)
+        if key not in self._wanted:
+            part = {"session": {"mode": mode}}
+            proven = engine.reads(EntryPoint.DECISION, part)  # type: ignore[attr-defined]
+            self._wanted[key] = proven is None or _overlaps(path, proven[1].paths)
+        return self._wanted[key]
 
     def close(self) -> None:
         """Close every engine."""
@@ -181,37 +184,29 @@ class Decider:
         self, engine: PolicyEngine, document: PolicyInput, began: float, waits: bool
     ) -> Verdict:
         timeout = self._timeout
+        cache = self._cache
+        key: CacheKey | None = None
         try:
             if not engine.capabilities.counts_cpu_time:
                 timeout -= time.perf_counter() - began
-            key = (
-                None
-                if self._cache is None
-                else self._cache.key(engine, EntryPoint.DECISION, document)
-            )
-            if (
-                key is not None
-                and self._cache is not None
-                and (known := self._cache.get(key)) is not None
-            ):
-                return known
+            if cache is not None:
+                key = cache.key(engine, EntryPoint.DECISION, document)
+                known = None if key is None else cache.get(key)
+                if known is not None:
+                    return known
             validate_input(document)
             started = time.perf_counter()
+            given = _given(engine, document)
             if waits:
-                async with asyncio.timeout(
-                    max(timeout, 0.0) if engine.capabilities.remote else None
-                ):
-                    answer = await engine.aevaluate(
-                        EntryPoint.DECISION, _given(engine, document), timeout=timeout
-                    )
+                limit = max(timeout, 0.0) if engine.capabilities.remote else None
+                async with asyncio.timeout(limit):
+                    answer = await engine.aevaluate(EntryPoint.DECISION, given, timeout=timeout)
             else:
-                answer = engine.evaluate(
-                    EntryPoint.DECISION, _given(engine, document), timeout=timeout
-                )
+                answer = engine.evaluate(EntryPoint.DECISION, given, timeout=timeout)
             _check_time(engine, started, timeout)
             verdict = _believe(answer, engine, document)
-            if key is not None and self._cache is not None:
-                self._cache.put(engine, key, verdict)
+            if cache is not None and key is not None:
+                cache.put(engine, key, verdict)
             return verdict
         except TimeoutError as error:
             return _failure(_too_late(timeout) if waits else error, engine)
@@ -226,17 +221,17 @@ class Decider:
         """
         if self.mode is PolicyMode.SHADOW or not self._shadow_tools:
             return self.mode is PolicyMode.SHADOW
+        decided_by = ""
         try:
             tool = document["tool"]
             names = (tool["id"], f"{tool['namespace']}.{tool['name']}")
-            fitting = [
-                glob
-                for glob in self._shadow_tools
-                if any(fnmatchcase(n, glob.removeprefix("!")) for n in names)
-            ]
+            for glob in self._shadow_tools:
+                pattern = glob.removeprefix("!")
+                if any(fnmatchcase(name, pattern) for name in names):
+                    decided_by = glob
         except (KeyError, TypeError):  # no document that could be decided
             return False
-        return bool(fitting) and not fitting[-1].startswith("!")
+        return bool(decided_by) and not decided_by.startswith("!")
 
     # --- the other entry points -------------------------------------------------------------------
 
@@ -286,6 +281,11 @@ class Decider:
             if not isinstance(error, Exception) and not is_panic(error):
                 raise
             return failed(error)
+
+
+def _overlaps(path: Path, others: Iterable[Path]) -> bool:
+    """Return whether a path is, contains or lies below one of the others."""
+    return any(path[: len(other)] == other[: len(path)] for other in others)
 
 
 def _nobody_decided(engine: PolicyEngine | None, verdict: Verdict | None) -> Verdict:
@@ -353,18 +353,26 @@ def _believe(answer: EngineAnswer, engine: PolicyEngine, document: PolicyInput) 
     return verdict
 
 
-_CARRIED: Final = (
-    *("source", "reason_type", "rule_ref", "message", "rule_refs", "redact_input", "redact_result"),
-    *("engine", "revision", "opa_decision_id", "cached", "fail_closed"),
-)
-"""What an allow keeps of the decision that was only observed; what that would have changed or
-limited is none of it.
-"""
-
-
 def _observed(verdict: Verdict) -> Verdict:
     """Return what a governor in shadow mode acts on: an allow that carries what would have been
     decided.
+
+    What that decision would have changed or limited (arguments, roles, an expiry) is no part of it.
     """
-    carried = {name: getattr(verdict, name) for name in _CARRIED}
-    return Verdict(Behavior.ALLOW, mode=PolicyMode.SHADOW, shadow=verdict, **carried)
+    return Verdict(
+        behavior=Behavior.ALLOW,
+        mode=PolicyMode.SHADOW,
+        shadow=verdict,
+        source=verdict.source,
+        reason_type=verdict.reason_type,
+        rule_ref=verdict.rule_ref,
+        message=verdict.message,
+        rule_refs=verdict.rule_refs,
+        redact_input=verdict.redact_input,
+        redact_result=verdict.redact_result,
+        engine=verdict.engine,
+        revision=verdict.revision,
+        opa_decision_id=verdict.opa_decision_id,
+        cached=verdict.cached,
+        fail_closed=verdict.fail_closed,
+    )

@@ -8,6 +8,7 @@ can't be trusted in another.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Final
 
@@ -36,23 +37,6 @@ _BEHAVIORS: Final = {str(item): item for item in Behavior}
 _REASONS: Final = {str(item): item for item in ReasonType}
 _PERSISTENCE: Final = frozenset(str(item) for item in PersistenceStrategy)
 
-DECISION_KEYS: Final = frozenset(
-    (
-        "behavior",
-        "reason",
-        "rule_refs",
-        "updated_input",
-        "suggested_updates",
-        "blocked_path",
-        "alternatives",
-        "obligations",
-        "approver_roles",
-        "source",
-        "expires_at",
-    )
-)
-"""Members of a decision document that have a meaning; others are kept in ``Verdict.extra``."""
-
 _OBLIGATION_KEYS: Final = frozenset(
     {"redact_input", "redact_result", "max_inline_chars", "persistence"}
 )
@@ -75,9 +59,10 @@ def _meant_to_bind(key: str) -> bool:
     from difflib import get_close_matches
 
     word = key.lower().replace("-", "_")
-    return word.startswith(("redact", "obligation")) or bool(
-        get_close_matches(word, _BINDING, n=1, cutoff=0.85)
-    )
+    if word.startswith(("redact", "obligation")):
+        return True
+    # "approver_role", "expire_at"
+    return bool(get_close_matches(word, _BINDING, n=1, cutoff=0.85))
 
 
 def _malformed(where: str, why: str) -> PolicyEvaluationError:
@@ -107,7 +92,9 @@ def _objects(value: Any, where: str) -> tuple[dict[str, Any], ...]:
 def _pointers(value: Any, where: str, *, star: bool = False) -> tuple[str, ...]:
     pointers = _texts(value, where)
     for pointer in pointers:
-        if not (star and pointer in ("*", DETECTED)) and not _POINTER.fullmatch(pointer):
+        if star and pointer in ("*", DETECTED):
+            continue
+        if not _POINTER.fullmatch(pointer):
             raise _malformed(where, "has an entry that is no JSON pointer")
     return pointers
 
@@ -129,31 +116,60 @@ def _set_obligations(verdict: Verdict, value: Any) -> None:
     if not value.keys() <= _OBLIGATION_KEYS:
         # an obligation that nobody knows can't be met, so the call must not run
         raise _malformed("obligations", "has an unknown member")
-    if (item := value.get("redact_input")) is not None:
-        verdict.redact_input = _pointers(item, "obligations.redact_input")
-    if (item := value.get("redact_result")) is not None:
+    pointers = value.get("redact_input")
+    if pointers is not None:
+        verdict.redact_input = _pointers(pointers, "obligations.redact_input")
+    pointers = value.get("redact_result")
+    if pointers == "*":
         # one string is accepted for the one word that means everything
-        verdict.redact_result = (
-            ("*",) if item == "*" else _pointers(item, "obligations.redact_result", star=True)
-        )
-    if (item := value.get("max_inline_chars")) is not None:
-        if type(item) is not int or item < 0:
+        verdict.redact_result = ("*",)
+    elif pointers is not None:
+        verdict.redact_result = _pointers(pointers, "obligations.redact_result", star=True)
+    limit = value.get("max_inline_chars")
+    if limit is not None:
+        if type(limit) is not int or limit < 0:
             raise _malformed("obligations.max_inline_chars", "is not a whole number of characters")
-        verdict.max_inline_chars = item
-    if (item := value.get("persistence")) is not None:
-        if _text(item, "obligations.persistence") not in _PERSISTENCE:
+        verdict.max_inline_chars = limit
+    strategy = value.get("persistence")
+    if strategy is not None:
+        if _text(strategy, "obligations.persistence") not in _PERSISTENCE:
             raise _malformed("obligations.persistence", "is an unknown strategy")
-        verdict.persistence = item
+        verdict.persistence = strategy
 
 
 def normalise(answer: EngineAnswer, *, engine: str) -> Verdict:
-    """Turn a decision document into a verdict, or refuse it."""
-    if (document := answer.value) is None:
+    """Turn a decision document into a verdict, or refuse it.
+
+    Args:
+        answer: what the engine returned for the decision's entry point.
+        engine: the engine's name, for the record.
+
+    Raises:
+        PolicyEvaluationError: the document is null, or any member of it has a wrong type.
+    """
+    document = answer.value
+    if document is None:
         raise PolicyEvaluationError(
             "the policy gave no decision (null)", cause=FailClosedCause.UNDEFINED
         )
     if type(document) is not dict:
         raise _malformed("the decision", "is not an object")
+    verdict = Verdict(
+        behavior=_behavior(document),
+        engine=engine,
+        revision=answer.revision,
+        opa_decision_id=answer.decision_id,
+    )
+    for name, set_member in _SETTERS.items():
+        value = document.get(name)
+        if value is not None:  # a rule may leave a member out, or write null
+            set_member(verdict, value)
+    if not document.keys() <= DECISION_KEYS:
+        _keep_unknown(verdict, document)
+    return verdict
+
+
+def _behavior(document: dict[str, Any]) -> Behavior:
     if "behavior" not in document:
         raise _malformed("behavior", "is missing")
     behavior = _BEHAVIORS.get(_text(document["behavior"], "behavior"))
@@ -161,55 +177,85 @@ def normalise(answer: EngineAnswer, *, engine: str) -> Verdict:
         raise PolicyEvaluationError(
             "the policy's answer has an unknown behavior", cause=FailClosedCause.UNKNOWN_BEHAVIOR
         )
-    verdict = Verdict(
-        behavior=behavior,
-        engine=engine,
-        revision=answer.revision,
-        opa_decision_id=answer.decision_id,
-    )
-    get = document.get
-    if (reason := get("reason")) is not None:
-        if type(reason) is not dict:
-            raise _malformed("reason", "is not an object")
-        if (item := reason.get("type")) is not None:
-            kind = _REASONS.get(_text(item, "reason.type"))
-            if kind is None:
-                raise _malformed("reason.type", "is an unknown word")
-            verdict.reason_type = kind
-        if (item := reason.get("rule_ref")) is not None:
-            verdict.rule_ref = _text(item, "reason.rule_ref")
-        if (item := reason.get("message")) is not None:
-            verdict.message = _text(item, "reason.message")
-    if (item := get("rule_refs")) is not None:
-        verdict.rule_refs = _texts(item, "rule_refs")
-    if (item := get("updated_input")) is not None:
-        if type(item) is not dict:
-            raise _malformed("updated_input", "is not an object")
-        verdict.updated_input = item
-    if (item := get("suggested_updates")) is not None:
-        verdict.suggested_updates = _objects(item, "suggested_updates")
-    if (item := get("blocked_path")) is not None:
-        verdict.blocked_path = _text(item, "blocked_path")
-    if (item := get("alternatives")) is not None:
-        verdict.alternatives = _objects(item, "alternatives")
-    if (item := get("obligations")) is not None:
-        _set_obligations(verdict, item)
-    if (item := get("approver_roles")) is not None:
-        verdict.approver_roles = _texts(item, "approver_roles")
-    if (item := get("expires_at")) is not None:
-        verdict.expires_at = _time(item, "expires_at")
-    if item := get("source"):
-        verdict.extra["source"] = _text(item, "source")
-    if not document.keys() <= DECISION_KEYS:
-        for key in document.keys() - DECISION_KEYS:
-            if _meant_to_bind(key):
-                raise _malformed(
-                    key[:64], "is no member of a decision, but looks like one that binds"
-                )
-        verdict.extra.update(
-            (key, document[key]) for key in sorted(document.keys() - DECISION_KEYS)
-        )
-    return verdict
+    return behavior
+
+
+def _set_reason(verdict: Verdict, value: Any) -> None:
+    if type(value) is not dict:
+        raise _malformed("reason", "is not an object")
+    kind = value.get("type")
+    if kind is not None:
+        reason_type = _REASONS.get(_text(kind, "reason.type"))
+        if reason_type is None:
+            raise _malformed("reason.type", "is an unknown word")
+        verdict.reason_type = reason_type
+    rule_ref = value.get("rule_ref")
+    if rule_ref is not None:
+        verdict.rule_ref = _text(rule_ref, "reason.rule_ref")
+    message = value.get("message")
+    if message is not None:
+        verdict.message = _text(message, "reason.message")
+
+
+def _set_rule_refs(verdict: Verdict, value: Any) -> None:
+    verdict.rule_refs = _texts(value, "rule_refs")
+
+
+def _set_updated_input(verdict: Verdict, value: Any) -> None:
+    if type(value) is not dict:
+        raise _malformed("updated_input", "is not an object")
+    verdict.updated_input = value
+
+
+def _set_suggested_updates(verdict: Verdict, value: Any) -> None:
+    verdict.suggested_updates = _objects(value, "suggested_updates")
+
+
+def _set_blocked_path(verdict: Verdict, value: Any) -> None:
+    verdict.blocked_path = _text(value, "blocked_path")
+
+
+def _set_alternatives(verdict: Verdict, value: Any) -> None:
+    verdict.alternatives = _objects(value, "alternatives")
+
+
+def _set_approver_roles(verdict: Verdict, value: Any) -> None:
+    verdict.approver_roles = _texts(value, "approver_roles")
+
+
+def _set_expires_at(verdict: Verdict, value: Any) -> None:
+    verdict.expires_at = _time(value, "expires_at")
+
+
+def _set_source(verdict: Verdict, value: Any) -> None:
+    if value:
+        verdict.extra["source"] = _text(value, "source")
+
+
+_SETTERS: Final[dict[str, Callable[[Verdict, Any], None]]] = {
+    "reason": _set_reason,
+    "rule_refs": _set_rule_refs,
+    "updated_input": _set_updated_input,
+    "suggested_updates": _set_suggested_updates,
+    "blocked_path": _set_blocked_path,
+    "alternatives": _set_alternatives,
+    "obligations": _set_obligations,
+    "approver_roles": _set_approver_roles,
+    "expires_at": _set_expires_at,
+    "source": _set_source,
+}
+"""By member of a decision document, what checks its value and writes it into the verdict."""
+
+DECISION_KEYS: Final = frozenset({"behavior", *_SETTERS})
+"""Members of a decision document that have a meaning; others are kept in ``Verdict.extra``."""
+
+
+def _keep_unknown(verdict: Verdict, document: dict[str, Any]) -> None:
+    unknown = sorted(document.keys() - DECISION_KEYS)
+    for key in unknown:
+        if _meant_to_bind(key):
+            raise _malformed(key[:64], "is no member of a decision, but looks like one that binds")
+        verdict.extra[key] = document[key]
 
 
 def normalise_visible(answer: EngineAnswer) -> bool:
@@ -225,13 +271,21 @@ def normalise_visible(answer: EngineAnswer) -> bool:
 
 def deny_for(error: BaseException, *, engine: str = EngineName.NONE, revision: str = "") -> Verdict:
     """Return the deny that stands for a failure to decide."""
-    known = isinstance(error, PolicyError)
-    cause = error.cause if isinstance(error, PolicyError) else FailClosedCause.INTERNAL
+    if isinstance(error, PolicyError):
+        cause = error.cause
+        message = f"no decision: {error}"
+    else:
+        # the text of another exception may quote arguments
+        cause = FailClosedCause.INTERNAL
+        message = f"no decision: {short_name(error)}"
+    source = DecisionSource.ERROR
+    if isinstance(error, PolicyTimeout):
+        source = DecisionSource.TIMEOUT
     return Verdict(
         behavior=Behavior.DENY,
-        source=DecisionSource.TIMEOUT if isinstance(error, PolicyTimeout) else DecisionSource.ERROR,
+        source=source,
         reason_type=ReasonType.POLICY,
-        message=f"no decision: {error}" if known else f"no decision: {short_name(error)}",
+        message=message,
         engine=engine,
         revision=revision,
         fail_closed=cause,

@@ -16,10 +16,13 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
+from cachetools import LRUCache, cached
+
 from agenttool_otel.policy.bundles.bundle import Bundle, default_bundle_path
 from agenttool_otel.policy.bundles.load import load_bundle
 from agenttool_otel.policy.types import Verdict
 from agenttool_otel.redaction.encodings import encoded_forms
+from agenttool_otel.values.forks import new_lock
 
 PLACEHOLDER: Final = "[argument]"
 """What stands for an argument's value in what a rule says."""
@@ -61,24 +64,40 @@ def without_arguments(
           rules.
     """
     own = _own_words(bundle)
-    found: list[_Found] = []
+    return _Cleaner(own, arguments, fixed).clean
 
-    def clean(text: str) -> str:
-        if text in own.texts or text in fixed:
+
+class _Cleaner:
+    """Takes a call's arguments out of texts; what they hold is collected at the first that needs it."""
+
+    def __init__(
+        self,
+        own: _Own,
+        arguments: Iterable[Mapping[str, Any]],
+        fixed: Container[str],
+    ) -> None:
+        self._own = own
+        self._arguments = arguments
+        self._fixed = fixed
+        self._found: _Found | None = None
+
+    def clean(self, text: str) -> str:
+        # most calls are answered by constant texts, such as "the tool only reads"
+        if text in self._own.texts or text in self._fixed:
             return text
-        if not found:  # most calls are answered by constant texts
-            found.append(_look(arguments, own))
-        for form in found[0].forms:
+        if self._found is None:
+            self._found = _collect(self._arguments, self._own)
+        for form in self._found.forms:
             text = text.replace(form, PLACEHOLDER)
-        return _WORD.sub(replaced, text)
+        return _WORD.sub(self._replaced, text)
 
-    def replaced(match: re.Match[str]) -> str:
+    def _replaced(self, match: re.Match[str]) -> str:
         word = match[0]
-        if len(word) < _MIN_CHARS or word in own.words or word == PLACEHOLDER.strip("[]"):
+        if len(word) < _MIN_CHARS or word in self._own.words or word == PLACEHOLDER.strip("[]"):
             return word
-        return PLACEHOLDER if word.casefold() in found[0].everything else word
-
-    return clean
+        if self._found is not None and word.casefold() in self._found.everything:
+            return PLACEHOLDER
+        return word
 
 
 def verdict_without_arguments(
@@ -132,11 +151,19 @@ class _Found(NamedTuple):
     everything: str  # all of it, without case
 
 
-def _look(arguments: Iterable[Mapping[str, Any]], own: _Own) -> _Found:
-    values = {text for given in arguments for text in _texts(given)}
-    told = {value for value in values if value not in own.words}
-    forms = {form for value in told for form in encoded_forms(value) if len(form) >= _MIN_CHARS}
-    return _Found(sorted(forms, key=len, reverse=True), "\0".join([*values, *forms]).casefold())
+def _collect(arguments: Iterable[Mapping[str, Any]], own: _Own) -> _Found:
+    values: set[str] = set()
+    for given in arguments:
+        values.update(_texts(given))
+    forms: set[str] = set()
+    for value in values:
+        if value in own.words:
+            continue
+        for form in encoded_forms(value):
+            if len(form) >= _MIN_CHARS:
+                forms.add(form)
+    everything = "\0".join([*values, *forms])
+    return _Found(sorted(forms, key=len, reverse=True), everything.casefold())
 
 
 def _texts(arguments: Mapping[str, Any]) -> Iterator[str]:
@@ -144,12 +171,14 @@ def _texts(arguments: Mapping[str, Any]) -> Iterator[str]:
     the top.
     """
     waiting: list[Any] = list(arguments.values())
-    seen = size = 0
+    seen = 0
+    size = 0
     while waiting and seen < _MAX_VALUES and size < _MAX_CHARS:
         value = waiting.pop()
         seen += 1
         if isinstance(value, Mapping):
-            waiting += [*value.keys(), *value.values()]
+            waiting += value.keys()
+            waiting += value.values()
         elif isinstance(value, (list, tuple)):
             waiting += value
         elif isinstance(value, str):
@@ -159,25 +188,21 @@ def _texts(arguments: Mapping[str, Any]) -> Iterator[str]:
             yield json.dumps(value)
 
 
-_known: Final[dict[str, _Own]] = {}
-
-
 def _own_words(bundle: Bundle | None) -> _Own:
-    bundle = bundle if bundle is not None else _stock()
-    own = _known.get(bundle.digest)
-    if own is None:
-        texts = {
-            match[1] if match[1] is not None else match[2]
-            for text in bundle.modules.values()
-            for match in _LITERAL.finditer(text)
-        }
-        if len(_known) >= _MAX_BUNDLES:
-            _known.clear()
-        own = _known[bundle.digest] = _Own(
-            frozenset(texts) | {""},
-            frozenset(word for text in texts for word in _WORD.findall(text)),
-        )
-    return own
+    return _words_of(_stock() if bundle is None else bundle)
+
+
+@cached(LRUCache(_MAX_BUNDLES), key=lambda bundle: bundle.digest, lock=new_lock())
+def _words_of(bundle: Bundle) -> _Own:
+    texts = {""}
+    for module in bundle.modules.values():
+        for match in _LITERAL.finditer(module):
+            quoted, raw = match.groups()
+            texts.add(raw if quoted is None else quoted)
+    words: set[str] = set()
+    for text in texts:
+        words.update(_WORD.findall(text))
+    return _Own(frozenset(texts), frozenset(words))
 
 
 @lru_cache(maxsize=1)

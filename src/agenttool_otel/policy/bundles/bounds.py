@@ -12,11 +12,11 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Mapping
-from math import prod
 from typing import Any, Final
 
 from agenttool_otel.errors import PolicyUnsupported
 from agenttool_otel.policy.rego.syntax import Path, Program, Rule, calls_with_arguments
+from agenttool_otel.policy.rego.tree import Node, only
 
 MAX_RANGE_ITEMS: Final = 10_000
 MAX_ADDRESSES: Final = 4_096
@@ -28,100 +28,121 @@ _WIDTH: Final = re.compile(r"%[-+# 0]*(\*|\d+)?(?:\.(\*|\d+))?")
 
 def check_bounds(program: Program) -> None:
     """Refuse rules that call a builtin without bounds, or loop too often."""
-    constants = {
-        rule.path: _size(assign["value"], {})
-        for rule in program.rules
-        if (assign := _constant(rule))
-    }
+    constants: dict[Path, int] = {}
     for rule in program.rules:
-        for call, arguments in calls_with_arguments(rule):
-            check = _CHECKS.get(call.name)
-            problem = check(arguments) if check is not None else None
-            if problem is not None:
-                raise PolicyUnsupported(
-                    f"{rule.file}:{call.line}: {rule.name} uses {call.name} {problem}"
-                )
-        if (steps := _steps(rule, constants)) > MAX_STEPS:
+        assigned = _constant(rule)
+        if assigned is not None:
+            constants[rule.path] = _size(assigned["value"], {})
+    for rule in program.rules:
+        _check_calls(rule)
+        steps = _steps(rule, constants)
+        if steps > MAX_STEPS:
             raise PolicyUnsupported(
                 f"{rule.file}:{rule.line}: {rule.name} loops {steps:,} times, and an evaluation can't be interrupted"
             )
 
 
-def _constant(rule: Rule) -> dict[str, Any] | None:
-    head: dict[str, Any] = rule.node.get("Spec", {}).get("head", {}).get("Compr", {})
-    return head.get("assign")
+def _check_calls(rule: Rule) -> None:
+    for call, arguments in calls_with_arguments(rule):
+        check = _CHECKS.get(call.name)
+        problem = None if check is None else check(arguments)
+        if problem is not None:
+            raise PolicyUnsupported(
+                f"{rule.file}:{call.line}: {rule.name} uses {call.name} {problem}"
+            )
+
+
+def _constant(rule: Rule) -> Node | None:
+    """Return the assignment of a rule such as ``ports := [80, 443]``."""
+    head: Node = rule.node.get("Spec", {}).get("head", {}).get("Compr", {})
+    return head.get("assign") or None
 
 
 def _steps(rule: Rule, constants: Mapping[Path, int]) -> int:
     """Return how often the innermost loop of a rule can run, as far as it is written out."""
     package = rule.path[:-1]
-    sizes = {path[-1]: size for path, size in constants.items() if path[:-1] == package}
-    nodes = rule.nodes
-    for node in nodes:
+    sizes: dict[str, int] = {}
+    for path, size in constants.items():
+        if path[:-1] == package:
+            sizes[path[-1]] = size
+    for node in rule.nodes:
         if "AssignExpr" in node and "Var" in node["AssignExpr"]["lhs"]:
-            sizes[node["AssignExpr"]["lhs"]["Var"]["value"]] = _size(
-                node["AssignExpr"]["rhs"], sizes
-            )
-    loops = [node[kind][over] for node in nodes for kind, over in _LOOPS if kind in node]
-    return prod(_size(collection, sizes) for collection in loops)
+            assignment = node["AssignExpr"]
+            sizes[assignment["lhs"]["Var"]["value"]] = _size(assignment["rhs"], sizes)
+    steps = 1
+    for node in rule.nodes:
+        if "SomeIn" in node:  # some port in ports
+            steps *= _size(node["SomeIn"]["collection"], sizes)
+        if "Every" in node:  # every port in ports { ... }
+            steps *= _size(node["Every"]["domain"], sizes)
+    return steps
 
 
-def _size(node: dict[str, Any], sizes: Mapping[str, int]) -> int:
+def _size(node: Node, sizes: Mapping[str, int]) -> int:
     """Return the size of a collection that is written out, and 1 of any other."""
-    if "Var" in node:
-        return sizes.get(node["Var"]["value"], 1)
-    for kind, items in (("Array", "items"), ("Set", "items"), ("Object", "fields")):
-        if kind in node:
-            return max(1, len(node[kind][items]))
-    if "Call" in node:
-        bounds = [_literal(argument, "Number") for argument in node["Call"]["params"][:2]]
-        function = node["Call"]["fcn"].get("RefDot", {}).get("field", ["", ""])[1]
-        if (
-            function in {"range", "range_step"}
-            and len(bounds) == 2
-            and all(isinstance(bound, int) for bound in bounds)
-        ):
-            return int(abs(bounds[1] - bounds[0])) + 1
+    kind, value = only(node)
+    if kind == "Var":
+        return sizes.get(value["value"], 1)
+    if kind in ("Array", "Set"):
+        return max(1, len(value["items"]))
+    if kind == "Object":
+        return max(1, len(value["fields"]))
+    if kind == "Call":
+        function = value["fcn"].get("RefDot", {}).get("field", ["", ""])[1]
+        if function in ("range", "range_step"):  # numbers.range(1, 10)
+            return _range_size(value["params"]) or 1
     return 1
 
 
-def _range(arguments: list[Any]) -> str | None:
+def _range_size(arguments: list[Any]) -> int | None:
+    """Return how many numbers a range has; ``None`` where a bound is not written out."""
     bounds = [_literal(argument, "Number") for argument in arguments[:2]]
-    if not all(isinstance(bound, int) for bound in bounds):
+    if len(bounds) != 2 or not all(isinstance(bound, int) for bound in bounds):
+        return None
+    return int(abs(bounds[1] - bounds[0])) + 1
+
+
+def _range(arguments: list[Any]) -> str | None:
+    size = _range_size(arguments)
+    if size is None:
         return "with bounds that are not written out, so that its result could fill the memory"
-    if abs(bounds[1] - bounds[0]) >= MAX_RANGE_ITEMS:
+    if size > MAX_RANGE_ITEMS:
         return f"for more than {MAX_RANGE_ITEMS} numbers"
     return None
 
 
 def _addresses(arguments: list[Any]) -> str | None:
     text = _literal(arguments[0], "String", "RawString")
+    if text is None:
+        return "of a network that is not written out, so that its result could fill the memory"
     try:
-        network = ipaddress.ip_network(str(text), strict=False) if text is not None else None
+        network = ipaddress.ip_network(str(text), strict=False)
     except ValueError:
         return None  # the builtin gives no value then
-    if network is None:
-        return "of a network that is not written out, so that its result could fill the memory"
-    return (
-        f"of more than {MAX_ADDRESSES} addresses" if network.num_addresses > MAX_ADDRESSES else None
-    )
+    if network.num_addresses > MAX_ADDRESSES:
+        return f"of more than {MAX_ADDRESSES} addresses"
+    return None
 
 
 def _format(arguments: list[Any]) -> str | None:
     text = _literal(arguments[0], "String", "RawString")
     if text is None:
         return "with a format that is not written out, so that its result could fill the memory"
-    widths = [width for match in _WIDTH.finditer(text) for width in match.groups() if width]
-    if any(width == "*" or int(width) > MAX_FORMAT_WIDTH for width in widths):
-        return f"with a width that is not written out, or over {MAX_FORMAT_WIDTH}"
+    # "%9999999d" writes ten megabytes, "%*d" as many as an argument says
+    for match in _WIDTH.finditer(text):
+        for width in match.groups():
+            if width and (width == "*" or int(width) > MAX_FORMAT_WIDTH):
+                return f"with a width that is not written out, or over {MAX_FORMAT_WIDTH}"
     return None
 
 
-def _literal(node: dict[str, Any], *kinds: str) -> Any:
-    return next((node[kind]["value"] for kind in kinds if kind in node), None)
+def _literal(node: Node, *kinds: str) -> Any:
+    for kind in kinds:
+        if kind in node:
+            return node[kind]["value"]
+    return None
 
 
-_LOOPS: Final = (("SomeIn", "collection"), ("Every", "domain"))
 _CHECKS: Final = {
     "numbers.range": _range,
     "numbers.range_step": _range,

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from agenttool_otel.errors import PolicyLoadError
 from agenttool_otel.policy.bundles.bundle import Bundle
 from agenttool_otel.policy.rego.syntax import Module, Path, Program, Rule, parse_program
-from agenttool_otel.policy.rego.tree import walk
+from agenttool_otel.policy.rego.tree import Node, only, variable, walk
 
 RULES: Final[Path] = ("agenttool", "rules")
 """The package whose sub-packages are the concerns of the stock decision."""
@@ -63,16 +63,26 @@ def _concern_of(module: Module) -> str:
 
 
 def _findings(module: Module) -> Iterator[str]:
-    size = len(RULES) + 1
     for rule in module.rules:
-        name = rule.path[size] if len(rule.path) > size else ""
+        name = _member_of(rule)
         if name not in FINDINGS:
             continue
-        if "Set" not in (rule.node.get("Spec") or {}).get("head", {}):
+        head = (rule.node.get("Spec") or {}).get("head", {})
+        if "Set" not in head:
             raise PolicyLoadError(
                 f"{rule.file}:{rule.line}: {rule.name} is not a set: write {name} contains ..."
             )
         yield name
+
+
+def _member_of(rule: Rule) -> str:
+    """Return the name that a rule of a concern has in its package: ``deny``."""
+    size = len(RULES) + 1
+    return rule.path[size] if len(rule.path) > size else ""
+
+
+def _is_concern(package: Path) -> bool:
+    return len(package) == len(RULES) + 1 and package[: len(RULES)] == RULES
 
 
 class _Use(NamedTuple):
@@ -95,92 +105,101 @@ def written_out(modules: Mapping[str, str]) -> Mapping[str, str]:
     if not iterates(modules):
         return modules
     program = parse_program(modules)
-    concerns: dict[str, set[str]] = {}
+    members: dict[str, set[str]] = {}
     for module in program.modules:
-        if len(module.package) == len(RULES) + 1 and module.package[: len(RULES)] == RULES:
-            names = {
-                rule.path[len(RULES) + 1]
-                for rule in module.rules
-                if len(rule.path) > len(RULES) + 1
-            }
-            concerns.setdefault(module.package[-1], set()).update(names)
-    return {module.file: _module(module, concerns) for module in program.modules}
+        if _is_concern(module.package):
+            names = {_member_of(rule) for rule in module.rules} - {""}
+            members.setdefault(module.package[-1], set()).update(names)
+    return {module.file: _written_out(module, members) for module in program.modules}
 
 
-def _module(module: Module, concerns: Mapping[str, set[str]]) -> str:
+def _written_out(module: Module, members: Mapping[str, set[str]]) -> str:
     source = module.text.encode("utf-8")
     added: list[bytes] = []
+    # from the last rule to the first, so that the places of those before it stay right
     for rule in sorted(module.rules, key=_start, reverse=True):
-        copies = list(_copies(source, rule, concerns))
+        copies = list(_copies(source, rule, members))
         if not copies:
             continue
         span = rule.node["Spec"]["span"]
         source = source[: span["start"]] + copies[0] + source[span["end"] :]
         added[:0] = copies[1:]
-    return (
-        b"\n\n".join([source.rstrip(b"\n"), *added]).decode("utf-8") + "\n"
-        if added
-        else source.decode("utf-8")
-    )
+    if not added:
+        return source.decode("utf-8")
+    parts = [source.rstrip(b"\n"), *added]
+    return b"\n\n".join(parts).decode("utf-8") + "\n"
 
 
 def _start(rule: Rule) -> int:
-    start: int = next(iter(rule.node.values()))["span"]["start"]
+    _, definition = only(rule.node)
+    start: int = definition["span"]["start"]
     return start
 
 
-def _copies(source: bytes, rule: Rule, concerns: Mapping[str, set[str]]) -> Iterator[bytes]:
+def _copies(source: bytes, rule: Rule, members: Mapping[str, set[str]]) -> Iterator[bytes]:
     """Yield one text of a rule for each package that has what the rule looks at."""
     spec = rule.node.get("Spec")
-    uses = list(_uses(spec)) if spec is not None else []
-    if (
-        spec is None
-        or not uses
-        or "Set" not in spec["head"]
-        or len({use.variable for use in uses}) != 1
-    ):
+    if spec is None or "Set" not in spec["head"]:
         return
-    declared = [node["SomeVars"] for node in walk(spec) if "SomeVars" in node]
-    if len(declared) != 1 or len(declared[0]["vars"]) != 1:
+    uses = list(_uses(spec))
+    if len({use.variable for use in uses}) != 1:
         return
-    start, end = spec["span"]["start"], spec["span"]["end"]
+    declaration = _only_declaration(spec)
+    if declaration is None:
+        return
+    start = spec["span"]["start"]
+    end = spec["span"]["end"]
     looked_at = {use.member for use in uses if not use.negated}
-    asked = [name for name, defined in sorted(concerns.items()) if looked_at <= defined]
-    if not asked:  # an empty set, on as many lines
+    concerns = [name for name, defined in sorted(members.items()) if looked_at <= defined]
+    if not concerns:  # an empty set, on as many lines
         lines = "\n" * source[start:end].count(b"\n")
         yield f'{rule.path[-1]} contains "" if {{{lines}false }}'.encode()
-    for name in asked:
+    for name in concerns:
+        # some name; data.agenttool.rules[name].deny -> name := "shell"; ...rules["shell"].deny
         edits = [(use.start, use.end, f'"{name}"') for use in uses]
-        edits.append(
-            (
-                declared[0]["span"]["start"],
-                declared[0]["span"]["end"],
-                f'{uses[0].variable} := "{name}"',
-            )
-        )
-        text, at = b"", start
-        for first, last, new in sorted(edits):
-            text += source[at:first] + new.encode()
-            at = last
-        yield text + source[at:end]
+        assignment = f'{uses[0].variable} := "{name}"'
+        edits.append((declaration["start"], declaration["end"], assignment))
+        yield _edited(source[:end], start, edits)
+
+
+def _only_declaration(spec: Node) -> Node | None:
+    """Return the place of the one ``some name`` of a rule; ``None`` where it has others."""
+    declared = [node["SomeVars"] for node in walk(spec) if "SomeVars" in node]
+    if len(declared) != 1 or len(declared[0]["vars"]) != 1:
+        return None
+    span: Node = declared[0]["span"]
+    return span
+
+
+def _edited(source: bytes, start: int, edits: list[tuple[int, int, str]]) -> bytes:
+    """Return the source from a place on, with parts of it replaced."""
+    text = b""
+    for first, last, new in sorted(edits):
+        text += source[start:first] + new.encode()
+        start = last
+    return text + source[start:]
 
 
 def _uses(spec: Any) -> Iterator[_Use]:
-    negated = [node["NotExpr"] for node in walk(spec) if "NotExpr" in node]
+    negated = [node["NotExpr"]["span"] for node in walk(spec) if "NotExpr" in node]
     for node in walk(spec):
-        inner = node.get("RefDot")
-        bracket = inner["refr"].get("RefBrack") if inner is not None else None
-        if (
-            inner is None
-            or bracket is None
-            or "Var" not in bracket["index"]
-            or _path(bracket["refr"]) != ("data", *RULES)
-        ):
+        lookup = node.get("RefDot")
+        if lookup is None:
             continue
-        variable = bracket["index"]["Var"]
-        start, end = variable["span"]["start"], variable["span"]["end"]
-        under_not = any(one["span"]["start"] <= start < one["span"]["end"] for one in negated)
-        yield _Use(variable["value"], start, end, inner["field"][1], under_not)
+        bracket = lookup["refr"].get("RefBrack")
+        if bracket is None or "Var" not in bracket["index"]:
+            continue
+        if _path(bracket["refr"]) != ("data", *RULES):
+            continue
+        name = bracket["index"]["Var"]
+        start = name["span"]["start"]
+        yield _Use(
+            variable=name["value"],
+            start=start,
+            end=name["span"]["end"],
+            member=lookup["field"][1],
+            negated=any(span["start"] <= start < span["end"] for span in negated),
+        )
 
 
 def _path(node: Any) -> Path | None:
@@ -189,4 +208,7 @@ def _path(node: Any) -> Path | None:
     while "RefDot" in node:
         words.append(node["RefDot"]["field"][1])
         node = node["RefDot"]["refr"]
-    return (node["Var"]["value"], *reversed(words)) if "Var" in node else None
+    first = variable(node)
+    if first is None:
+        return None
+    return (first, *reversed(words))

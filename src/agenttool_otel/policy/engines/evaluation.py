@@ -13,12 +13,12 @@ import re
 import threading
 import time
 import weakref
-from collections import OrderedDict
 from collections.abc import Iterable
 from queue import SimpleQueue
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import orjson
+from cachetools import LRUCache
 
 from agenttool_otel.errors import PolicyEvaluationError, PolicyLoadError
 from agenttool_otel.names import FailClosedCause
@@ -32,7 +32,7 @@ from agenttool_otel.policy.engines.rvm import CompiledProgram, Machine, compile_
 from agenttool_otel.policy.jsonio import encode_document
 from agenttool_otel.policy.rego.builtins import EMBEDDED_BUILTINS, verify_builtins
 from agenttool_otel.policy.rego.native import UNDEFINED, loaded_engine, native_error
-from agenttool_otel.policy.rego.syntax import Path
+from agenttool_otel.policy.rego.syntax import Path, Program
 from agenttool_otel.policy.samples import sample_documents
 from agenttool_otel.values.forks import in_child, new_lock
 
@@ -48,13 +48,29 @@ _COMPILE_ERROR: Final = re.compile(
 )
 
 
-_KEPT: Final = ("program", "modules", "compiled", "interpreted", "guards")
+class Checked(NamedTuple):
+    """What checking and compiling a bundle makes, as it is kept for the next process."""
+
+    program: Program  # its modules, without their trees
+    modules: dict[str, str]  # their text as the interpreter gets it
+    compiled: CompiledProgram  # the machine's program, or why there is none
+    interpreted: float  # the share of made-up inputs that the machine leaves to the interpreter
+    guards: dict[str, list[Guard]]  # by entry point
 
 
 class CompiledBundle:
     """A checked bundle, ready to be evaluated in any thread; immutable after construction.
 
-    ``interpreted`` is the share of made-up inputs that the compiled form leaves to the interpreter.
+    Args:
+        bundle: the bundle.
+        entry_points: full names of the rules that it has to define.
+        fast: compile it, where the compiled form is shown to give the interpreter's answers.
+        warm: evaluate each entry point once, so that errors of compilation come out here.
+        checked: what an earlier process made of the same bundle, which is used instead.
+
+    Raises:
+        PolicyLoadError: the bundle is broken, or lacks an entry point.
+        PolicyUnsupported: it uses a builtin that the engine lacks.
     """
 
     def __init__(
@@ -64,16 +80,34 @@ class CompiledBundle:
         *,
         fast: bool = True,
         warm: bool = True,
-        kept: Any = None,
+        checked: Checked | None = None,
     ) -> None:
         self.bundle = bundle
         self.generation = next(_generations)
         self.entry_points = tuple(dict.fromkeys(str(item) for item in entry_points))
         self._known_reads: dict[tuple[str, frozenset[Path]], ReadSet | None] = {}
-        if kept is not None:
-            vars(self).update(zip(_KEPT, kept, strict=True))
-            return
-        self.program = load_program(bundle)
+        if checked is None:
+            self._check(fast=fast, warm=warm)
+        else:
+            self.program = checked.program
+            self.modules = checked.modules
+            self.compiled = checked.compiled
+            self.interpreted = checked.interpreted
+            self.guards = checked.guards
+
+    @property
+    def checked(self) -> Checked:
+        """What was made of the bundle, for another process to begin with."""
+        return Checked(
+            program=self.program,
+            modules=self.modules,
+            compiled=self.compiled,
+            interpreted=self.interpreted,
+            guards=self.guards,
+        )
+
+    def _check(self, *, fast: bool, warm: bool) -> None:
+        self.program = load_program(self.bundle)
         check_program(
             self.program,
             builtins=EMBEDDED_BUILTINS,
@@ -82,12 +116,13 @@ class CompiledBundle:
         )
         verify_builtins({call.name for rule in self.program.rules for call in rule.calls})
         self.modules = rewritten(self.program)
-        # once in this thread: what the parser accepts can still fail to compile
         self.compiled = CompiledProgram(b"", "switched off")
         self.interpreted = 1.0
         instance = Instance(self)
-        for entry_point in self.entry_points if warm else ():
-            instance.warm(entry_point)
+        if warm:
+            # once in this thread: what the parser accepts can still fail to compile
+            for entry_point in self.entry_points:
+                instance.warm(entry_point)
         if fast:
             self.compiled = self._checked_program(instance)
             instance.use(self.compiled)
@@ -156,28 +191,26 @@ class CompiledBundle:
         return compiled
 
 
-_shared: OrderedDict[tuple[str, tuple[str, ...], bool], CompiledBundle] = OrderedDict()
+_Shared = tuple[str, tuple[str, ...], bool]
+_shared: Final[LRUCache[_Shared, CompiledBundle]] = LRUCache(_KEPT_BUNDLES)
 _shared_lock = new_lock()
 
 
 def compile_bundle(bundle: Bundle, entry_points: Iterable[str], *, fast: bool) -> CompiledBundle:
     """Compile a bundle, or return what was made of the same one: the last few are kept."""
-    key = bundle.digest, tuple(str(item) for item in entry_points), fast
+    names = tuple(str(item) for item in entry_points)
+    key = (bundle.digest, names, fast)
     with _shared_lock:
         known = _shared.get(key)
-        if known is not None and known.bundle == bundle:
-            _shared.move_to_end(key)
-            return known
+    if known is not None and known.bundle == bundle:
+        return known
     started = time.thread_time()
-    compiled = CompiledBundle(
-        bundle, key[1], fast=fast, kept=recall(bundle, key[1]) if fast else None
-    )
+    checked = recall(bundle, names) if fast else None
+    compiled = CompiledBundle(bundle, names, fast=fast, checked=checked)
     if fast and time.thread_time() - started > _WORTH_KEEPING:
-        keep(bundle, key[1], tuple(getattr(compiled, name) for name in _KEPT))
+        keep(bundle, names, compiled.checked)
     with _shared_lock:
         _shared[key] = compiled
-        while len(_shared) > _KEPT_BUNDLES:
-            _shared.popitem(last=False)
     return compiled
 
 
