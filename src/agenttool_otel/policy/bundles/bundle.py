@@ -125,10 +125,7 @@ def _parse_manifest(content: bytes | None) -> dict[str, Any]:
         raise PolicyLoadError(f"{MANIFEST}: not an object")
     if not isinstance(manifest.get("revision", ""), str):
         raise PolicyLoadError(f"{MANIFEST}: revision is not a string")
-    roots = manifest.get("roots")
-    if roots is not None and (
-        not isinstance(roots, list) or any(not isinstance(root, str) for root in roots)
-    ):
+    if not _are_roots(manifest.get("roots")):
         raise PolicyLoadError(f"{MANIFEST}: roots is not a list of strings")
     if manifest.get("rego_version", 1) != 1 or manifest.get("file_rego_versions"):
         raise PolicyLoadError(f"{MANIFEST}: only Rego v1 is supported")
@@ -137,11 +134,16 @@ def _parse_manifest(content: bytes | None) -> dict[str, Any]:
     return manifest
 
 
+def _are_roots(roots: Any) -> bool:
+    if roots is None:
+        return True
+    return isinstance(roots, list) and all(isinstance(root, str) for root in roots)
+
+
 def in_roots(path: str, roots: tuple[str, ...]) -> bool:
-    """Tell whether a slash-separated path below ``data`` lies under one of the roots, or a root
-    under it.
-    """
-    return any(root == "" or path == root or path.startswith(f"{root}/") for root in roots)
+    """Return whether a slash-separated path below ``data`` is one of the roots or lies below one."""
+    # "agenttool" holds "agenttool/rules", not "agenttools"
+    return any(root in ("", path) or path.startswith(f"{root}/") for root in roots)
 
 
 def _check_data_roots(data: dict[str, Any], roots: tuple[str, ...]) -> None:
@@ -152,10 +154,14 @@ def _check_data_roots(data: dict[str, Any], roots: tuple[str, ...]) -> None:
         path, value = pending.pop()
         if in_roots(path, roots):
             continue
-        if isinstance(value, dict) and value and any(root.startswith(f"{path}/") for root in roots):
-            pending.extend((f"{path}/{key}", child) for key, child in value.items())
-            continue
-        raise PolicyLoadError(f"data/{path} lies outside the manifest's roots")
+        if not isinstance(value, dict) or not value or not _is_above(path, roots):
+            raise PolicyLoadError(f"data/{path} lies outside the manifest's roots")
+        for key, child in value.items():
+            pending.append((f"{path}/{key}", child))
+
+
+def _is_above(path: str, roots: tuple[str, ...]) -> bool:
+    return any(root.startswith(f"{path}/") for root in roots)
 
 
 def bundle_from_files(files: Mapping[str, bytes], *, origin: str, verified: bool = False) -> Bundle:
@@ -171,32 +177,22 @@ def bundle_from_files(files: Mapping[str, bytes], *, origin: str, verified: bool
     data: dict[str, Any] = {}
     for path in sorted(files):
         name = PurePosixPath(path).name
-        if name.endswith(".rego"):
-            try:
-                text = files[path].decode("utf-8")
-            except UnicodeDecodeError as error:
-                raise PolicyLoadError(f"{path}: not UTF-8 at byte {error.start}") from None
-            (tests if name.endswith(TEST_SUFFIX) else modules)[path] = text
+        if name.endswith(TEST_SUFFIX):
+            tests[path] = _rego_text(path, files[path])
+        elif name.endswith(".rego"):
+            modules[path] = _rego_text(path, files[path])
         elif name in ("data.json", "data.yaml", "data.yml"):
-            value = _parse_data(path, files[path])
-            for part in reversed(PurePosixPath(path).parent.parts):
-                value = {part: value}
-            if not isinstance(value, dict):
-                raise PolicyLoadError(f"{path}: the top of the data document is not an object")
-            _merge(data, value, path)
+            _merge(data, _placed_data(path, files[path]), path)
     if not modules:
         raise PolicyLoadError(
             f"{origin}: no Rego policy in it", cause=FailClosedCause.BUNDLE_MISSING
         )
     _check_data_roots(data, roots)
-    try:
-        data_json = json.dumps(
-            data, ensure_ascii=True, sort_keys=True, separators=(",", ":"), allow_nan=False
-        )
-    except (RecursionError, ValueError):
-        raise PolicyLoadError(f"{origin}: the data can't be written as JSON") from None
-    texts = [part for path in sorted(modules) for part in (path, modules[path])]
-    digest = digest_of([*texts, data_json, json.dumps(manifest, sort_keys=True)])
+    data_json = _data_text(data, origin)
+    parts: list[str] = []
+    for path in sorted(modules):
+        parts += [path, modules[path]]
+    digest = digest_of([*parts, data_json, json.dumps(manifest, sort_keys=True)])
     return Bundle(
         modules=MappingProxyType(modules),
         data_json=data_json,
@@ -208,6 +204,36 @@ def bundle_from_files(files: Mapping[str, bytes], *, origin: str, verified: bool
         origin=origin,
         verified=verified,
     )
+
+
+def _rego_text(path: str, content: bytes) -> str:
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise PolicyLoadError(f"{path}: not UTF-8 at byte {error.start}") from None
+
+
+def _placed_data(path: str, content: bytes) -> dict[str, Any]:
+    """Return a data file's content in its place: ``a/b/data.json`` is ``{"a": {"b": ...}}``."""
+    value = _parse_data(path, content)
+    for part in reversed(PurePosixPath(path).parent.parts):
+        value = {part: value}
+    if not isinstance(value, dict):
+        raise PolicyLoadError(f"{path}: the top of the data document is not an object")
+    return value
+
+
+def _data_text(data: dict[str, Any], origin: str) -> str:
+    try:
+        return json.dumps(
+            data,
+            ensure_ascii=True,
+            sort_keys=True,
+            separators=(",", ":"),
+            allow_nan=False,
+        )
+    except (RecursionError, ValueError):
+        raise PolicyLoadError(f"{origin}: the data can't be written as JSON") from None
 
 
 def digest_of(parts: Iterable[str]) -> str:

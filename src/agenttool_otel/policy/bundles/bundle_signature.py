@@ -112,49 +112,74 @@ def file_hash(path: str, content: bytes, algorithm: str = "SHA-256") -> str:
 
 def _verify_token(key: VerificationKey, signed: bytes, signature: bytes) -> bool:
     if key.algorithm in _HMAC:
-        return hmac.compare_digest(
-            hmac.digest(key.key.encode("utf-8"), signed, _HMAC[key.algorithm]), signature
-        )
-    from cryptography import x509
+        expected = hmac.digest(key.key.encode("utf-8"), signed, _HMAC[key.algorithm])
+        return hmac.compare_digest(expected, signature)
     from cryptography.exceptions import InvalidSignature
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa, utils
+    from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
-    digest = {"256": hashes.SHA256(), "384": hashes.SHA384(), "512": hashes.SHA512()}.get(
-        key.algorithm[2:]
-    )
+    digest = _digest_of(key.algorithm)
     family = key.algorithm[:2]
-    if digest is None or family not in ("RS", "PS", "ES"):
-        raise ConfigurationError(f"unsupported signature algorithm {key.algorithm!r}")
-    try:
-        if key.key.lstrip().startswith("-----BEGIN CERTIFICATE"):
-            public: Any = x509.load_pem_x509_certificate(key.key.encode("utf-8")).public_key()
-        else:
-            public = serialization.load_pem_public_key(key.key.encode("utf-8"))
-    except ValueError:
-        raise ConfigurationError("the bundle verification key is not a PEM public key") from None
+    public = _public_key(key)
     try:
         if family == "ES" and isinstance(public, ec.EllipticCurvePublicKey):
-            half = (public.curve.key_size + 7) // 8
-            if len(signature) != 2 * half:
-                return False
-            numbers = (
-                int.from_bytes(signature[:half], "big"),
-                int.from_bytes(signature[half:], "big"),
-            )
-            public.verify(utils.encode_dss_signature(*numbers), signed, ec.ECDSA(digest))
-        elif family in ("RS", "PS") and isinstance(public, rsa.RSAPublicKey):
-            scheme: Any = (
-                padding.PKCS1v15()
-                if family == "RS"
-                else padding.PSS(padding.MGF1(digest), padding.PSS.AUTO)
-            )
-            public.verify(signature, signed, scheme, digest)
-        else:
-            raise ConfigurationError(f"the bundle verification key does not fit {key.algorithm}")
+            return _verify_ecdsa(public, signed, signature, digest)
+        if family in ("RS", "PS") and isinstance(public, rsa.RSAPublicKey):
+            public.verify(signature, signed, _rsa_padding(family, digest), digest)
+            return True
     except InvalidSignature:
         return False
+    raise ConfigurationError(f"the bundle verification key does not fit {key.algorithm}")
+
+
+def _digest_of(algorithm: str) -> Any:
+    """Return the hash of an algorithm such as ``RS256``."""
+    from cryptography.hazmat.primitives import hashes
+
+    digests: dict[str, Any] = {
+        "256": hashes.SHA256(),
+        "384": hashes.SHA384(),
+        "512": hashes.SHA512(),
+    }
+    digest = digests.get(algorithm[2:])
+    if digest is None or algorithm[:2] not in ("RS", "PS", "ES"):
+        raise ConfigurationError(f"unsupported signature algorithm {algorithm!r}")
+    return digest
+
+
+def _public_key(key: VerificationKey) -> Any:
+    from cryptography import x509
+    from cryptography.hazmat.primitives import serialization
+
+    pem = key.key.encode("utf-8")
+    try:
+        if key.key.lstrip().startswith("-----BEGIN CERTIFICATE"):
+            return x509.load_pem_x509_certificate(pem).public_key()
+        return serialization.load_pem_public_key(pem)
+    except ValueError:
+        raise ConfigurationError("the bundle verification key is not a PEM public key") from None
+
+
+def _verify_ecdsa(public: Any, signed: bytes, signature: bytes, digest: Any) -> bool:
+    """Verify a signature whose two numbers stand one behind the other, as in a token (RFC 7518,
+    section 3.4).
+    """
+    from cryptography.hazmat.primitives.asymmetric import ec, utils
+
+    half = (public.curve.key_size + 7) // 8
+    if len(signature) != 2 * half:
+        return False
+    r = int.from_bytes(signature[:half], "big")
+    s = int.from_bytes(signature[half:], "big")
+    public.verify(utils.encode_dss_signature(r, s), signed, ec.ECDSA(digest))
     return True
+
+
+def _rsa_padding(family: str, digest: Any) -> Any:
+    from cryptography.hazmat.primitives.asymmetric import padding
+
+    if family == "RS":
+        return padding.PKCS1v15()
+    return padding.PSS(padding.MGF1(digest), padding.PSS.AUTO)
 
 
 def _json_part(text: str, what: str) -> dict[str, Any]:
@@ -214,26 +239,36 @@ def verify_signatures(
     listed = _payload(content, verification).get("files")
     if not isinstance(listed, list):
         raise PolicyLoadError(f"{SIGNATURES}: the payload lists no files")
-    remaining = {
-        path
-        for path in files
-        if path != SIGNATURES
-        and not any(
-            path == pattern or PurePosixPath(path).match(pattern)
-            for pattern in verification.exclude_files
-        )
-    }
+    remaining = _files_to_sign(files, verification)
     for entry in listed:
-        if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
-            raise PolicyLoadError(f"{SIGNATURES}: an entry of the payload has no name")
-        name = entry["name"].lstrip("/")
-        if name not in files:
-            raise PolicyLoadError(f"{SIGNATURES}: {name} is listed, but not in the bundle")
-        expected = entry.get("hash")
-        actual = file_hash(name, files[name], str(entry.get("algorithm") or "SHA-256"))
-        if not isinstance(expected, str) or not hmac.compare_digest(actual, expected.lower()):
-            raise PolicyLoadError(f"{SIGNATURES}: {name} was changed after it was signed")
-        remaining.discard(name)
+        remaining.discard(_verify_entry(entry, files))
     if remaining:
         raise PolicyLoadError(f"{SIGNATURES}: {min(remaining)} is not covered by the signature")
     return True
+
+
+def _files_to_sign(files: Mapping[str, bytes], verification: BundleVerification) -> set[str]:
+    """Return the files that a signature has to cover."""
+    names: set[str] = set()
+    for path in files:
+        excluded = any(
+            path == pattern or PurePosixPath(path).match(pattern)
+            for pattern in verification.exclude_files
+        )
+        if path != SIGNATURES and not excluded:
+            names.add(path)
+    return names
+
+
+def _verify_entry(entry: Any, files: Mapping[str, bytes]) -> str:
+    """Check one file of the payload; return its name."""
+    if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
+        raise PolicyLoadError(f"{SIGNATURES}: an entry of the payload has no name")
+    name: str = entry["name"].lstrip("/")
+    if name not in files:
+        raise PolicyLoadError(f"{SIGNATURES}: {name} is listed, but not in the bundle")
+    expected = entry.get("hash")
+    actual = file_hash(name, files[name], str(entry.get("algorithm") or "SHA-256"))
+    if not isinstance(expected, str) or not hmac.compare_digest(actual, expected.lower()):
+        raise PolicyLoadError(f"{SIGNATURES}: {name} was changed after it was signed")
+    return name

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from graphlib import CycleError, TopologicalSorter
+from typing import Any
 
 from agenttool_otel.errors import PolicyLoadError, PolicyUnsupported
 from agenttool_otel.policy.bundles.bounds import check_bounds
@@ -44,69 +45,89 @@ def load_program(bundle: Bundle) -> Program:
     data = bundle.data
     for module in program.modules:
         if not in_roots("/".join(module.package), bundle.roots):
+            package = ".".join(module.package)
             raise PolicyLoadError(
-                f"{module.file}:{module.line}: package {'.'.join(module.package)} lies outside the manifest's roots"
+                f"{module.file}:{module.line}: package {package} lies outside the manifest's roots"
             )
         for rule in module.rules:
-            value = data
-            for part in rule.path:
-                if not isinstance(value, dict) or part not in value:
-                    break
-                value = value[part]
-            else:
+            if _is_data(data, rule.path):
                 raise PolicyLoadError(
                     f"{rule.file}:{rule.line}: {rule.name} is both a rule and data"
                 )
     return program
 
 
+def _is_data(data: Any, path: Path) -> bool:
+    for part in path:
+        if not isinstance(data, dict) or part not in data:
+            return False
+        data = data[part]
+    return True
+
+
 def check_program(
     program: Program, *, builtins: Iterable[str], entry_points: Iterable[str], engine: str
 ) -> None:
-    """Check the modules of a bundle."""
+    """Check the modules of a bundle.
+
+    Args:
+        program: the modules.
+        builtins: names of the builtins that the engine has.
+        entry_points: full names of the rules that have to be defined.
+        engine: what the engine is called in a message.
+
+    Raises:
+        PolicyUnsupported: a rule uses a builtin that the engine lacks, or one without bounds.
+        PolicyLoadError: a rule is recursive, or something that is asked for is not defined.
+    """
     known = frozenset(builtins)
     defined = {rule.path for rule in program.rules}
     check_bounds(program)
     for rule in program.rules:
         for call in rule.calls:
             if call.name not in known:
-                why = (
-                    "which is refused on purpose: a decision depends on its input and its bundle alone"
-                    if call.name in REFUSED_BUILTINS
-                    else f"which {engine} does not have or does not answer as OPA does"
-                )
                 raise PolicyUnsupported(
-                    f"{rule.file}:{call.line}: {rule.name} uses {call.name}, {why}"
+                    f"{rule.file}:{call.line}: {rule.name} uses {call.name}, {_why_not(call.name, engine)}"
                 )
         for path, line, _ in rule.functions:
             if path not in defined:
+                function = ".".join(path)
                 raise PolicyLoadError(
-                    f"{rule.file}:{line}: the function data.{'.'.join(path)} is not defined"
+                    f"{rule.file}:{line}: the function data.{function} is not defined"
                 )
     _check_recursion(program)
     for entry_point in entry_points:
-        path = entry_path(entry_point)
-        if path not in defined:
+        if entry_path(entry_point) not in defined:
             raise PolicyLoadError(f"the entry point {entry_point} is not defined in the bundle")
+
+
+def _why_not(builtin: str, engine: str) -> str:
+    if builtin in REFUSED_BUILTINS:
+        return "which is refused on purpose: a decision depends on its input and its bundle alone"
+    return f"which {engine} does not have or does not answer as OPA does"
 
 
 def _check_recursion(program: Program) -> None:
     """Refuse cycles."""
     edges: dict[Path, dict[Path, Rule]] = {}
     for rule in program.rules:
-        # a local variable of the same name hides the rule
-        wanted = {
-            ref.path
-            for ref in rule.references
-            if ref.base == "data" and not rule.shadows & {*ref.path[-1:]}
-        }
-        wanted.update(path for path, _, _ in rule.functions)
-        edges.setdefault(rule.path, {}).update(
-            (to.path, to) for path in wanted for to in program.matching(path)
-        )
+        targets = edges.setdefault(rule.path, {})
+        for path in _wanted(rule):
+            for target in program.matching(path):
+                targets[target.path] = target
     try:
         TopologicalSorter(edges).prepare()
     except CycleError as error:
         asked, asking = error.args[1][:2]
         rule = edges[asking][asked]
         raise PolicyLoadError(f"{rule.file}:{rule.line}: {rule.name} is recursive") from None
+
+
+def _wanted(rule: Rule) -> set[Path]:
+    """Return the paths below ``data`` that a rule refers to or calls."""
+    paths = {path for path, _, _ in rule.functions}
+    for reference in rule.references:
+        # a local variable of the same name hides the rule
+        if reference.base == "data" and not rule.shadows & {*reference.path[-1:]}:
+            paths.add(reference.path)
+    return paths

@@ -5,13 +5,13 @@ that does not exist.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from agenttool_otel.context.validate import did_you_mean
 from agenttool_otel.policy.bundles.bundle import Bundle
 from agenttool_otel.policy.bundles.input_schema import input_schema
-from agenttool_otel.policy.rego.syntax import Path, Program, parse_program
+from agenttool_otel.policy.rego.syntax import Module, Path, Program, Rule, parse_program
 
 KINDS: Final = ("deny", "ask", "allow")
 """Names of the rules that say something about a call, those that count most first."""
@@ -25,50 +25,64 @@ _STOCK: Final = re.compile(r"^package\s+agenttool\.(?!custom\b)", re.MULTILINE)
 def rule_problems(bundle: Bundle) -> list[str]:
     """Say which rules beside the stock ones can have no effect."""
     joined = "presets" in (bundle.data.get("agenttool") or {}).get("defaults", {})
-    own = {
-        file: text for file, text in bundle.modules.items() if not (joined and _STOCK.search(text))
-    }
+    own: dict[str, str] = {}
+    for file, text in bundle.modules.items():
+        if not joined or not _STOCK.search(text):
+            own[file] = text
     if not own:
         return []
     program = parse_program(own)
-    return [*(_unasked(program) if joined else ()), *_missing_input(program)]
+    problems: list[str] = []
+    if joined:
+        problems += _unasked(program)
+    problems += _missing_input(program)
+    return problems
 
 
 def _unasked(program: Program) -> Iterator[str]:
     """Find sets that look like findings and that neither the decision nor another rule asks for."""
-    asked = {path for rule in program.rules for path, _, _ in rule.functions}
-    asked |= {
-        reference.path
-        for rule in program.rules
-        for reference in rule.references
-        if reference.base == "data"
-    }
+    asked: set[Path] = set()
+    for rule in program.rules:
+        asked.update(path for path, _, _ in rule.functions)
+        asked.update(item.path for item in rule.references if item.base == "data")
     for module in program.modules:
-        size = len(module.package)
-        placed = module.package[:2] == CUSTOM and size <= len(CUSTOM) + 1
         for rule in module.rules:
-            name = rule.path[size] if len(rule.path) > size else ""
-            near = did_you_mean(name, KINDS, cutoff=0.75)
-            if (name in KINDS and placed) or not (name in KINDS or near):
-                continue
-            if not any(path[: len(rule.path)] == rule.path[: len(path)] for path in asked):
-                where = (
-                    near
-                    if name not in KINDS
-                    else "; agenttool.custom and one level below it are asked"
-                )
-                yield f"{rule.file}:{rule.line}: {rule.name} is asked by no decision{where}"
+            hint = _unasked_hint(module, rule)
+            if hint and not _is_asked(rule.path, asked):
+                yield f"{rule.file}:{rule.line}: {rule.name} is asked by no decision{hint}"
+
+
+def _unasked_hint(module: Module, rule: Rule) -> str:
+    """Return what would let the decision ask a set of a finding's name; empty for other rules."""
+    size = len(module.package)
+    name = rule.path[size] if len(rule.path) > size else ""
+    if name not in KINDS:
+        return did_you_mean(name, KINDS, cutoff=0.75)  # a set "denny"
+    if _is_custom(module.package):
+        return ""
+    return "; agenttool.custom and one level below it are asked"
+
+
+def _is_custom(package: Path) -> bool:
+    return package[: len(CUSTOM)] == CUSTOM and len(package) <= len(CUSTOM) + 1
+
+
+def _is_asked(rule: Path, asked: Iterable[Path]) -> bool:
+    """Return whether a reference leads to a rule, to what is below it, or to all of its package."""
+    return any(path[: len(rule)] == rule[: len(path)] for path in asked)
 
 
 def _missing_input(program: Program) -> Iterator[str]:
     schema = input_schema()
-    told: set[tuple[str, Path]] = set()
+    seen: set[tuple[str, Path]] = set()
     for rule in program.rules:
         for reference in rule.references:
-            if reference.base != "input" or (rule.file, reference.path) in told:
+            place = (rule.file, reference.path)
+            if reference.base != "input" or place in seen:
                 continue
-            told.add((rule.file, reference.path))
-            if (lacks := _lacking(schema, reference.path)) is not None:
+            seen.add(place)
+            lacks = _lacking(schema, reference.path)
+            if lacks is not None:
                 name = ".".join(("input", *reference.path))
                 yield f"{rule.file}:{reference.line}: {name} is not in a policy's input{lacks}"
 
@@ -82,19 +96,26 @@ def _lacking(schema: Mapping[str, Any], path: Path) -> str | None:
     """
     nodes = [schema]
     for segment in path:
-        branches = [branch for node in nodes for branch in node.get("anyOf", (node,))]
-        if any(
-            branch.get("type", "object") == "object" and branch.keys() <= _FREE
-            for branch in branches
-        ):
+        branches: list[Mapping[str, Any]] = []
+        for node in nodes:
+            branches += node.get("anyOf", (node,))
+        if any(_is_free(branch) for branch in branches):
             return None  # whatever a tool takes
-        known = [branch.get("properties", {}) for branch in branches]
-        nodes = [members[segment] for members in known if segment in members]
-        nodes += [
-            more
-            for branch in branches
-            if isinstance(more := branch.get("additionalProperties"), Mapping)
-        ]
+        nodes = []
+        names: list[str] = []
+        for branch in branches:
+            members = branch.get("properties", {})
+            names += members
+            if segment in members:
+                nodes.append(members[segment])
+            others = branch.get("additionalProperties")
+            if isinstance(others, Mapping):
+                nodes.append(others)
         if not nodes:
-            return did_you_mean(segment, [name for members in known for name in members])
+            return did_you_mean(segment, names)
     return None
+
+
+def _is_free(schema: Mapping[str, Any]) -> bool:
+    """Return whether a schema is an object with any members: ``{"type": "object"}``."""
+    return schema.get("type", "object") == "object" and schema.keys() <= _FREE

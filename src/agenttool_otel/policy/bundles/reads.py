@@ -21,10 +21,11 @@ that tells is read.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from agenttool_otel.policy.rego.builtins import NONDETERMINISTIC
 from agenttool_otel.policy.rego.syntax import Path, Program, Rule
+from agenttool_otel.policy.rego.tree import only
 
 VIEW: Final = "\0"
 """Begins the last part of a path of which only a view is read."""
@@ -111,12 +112,12 @@ def guards(program: Program, entry: Path) -> list[Guard]:
 
 def _read(rule: Rule) -> Iterator[Path]:
     for reference in rule.references:
-        if reference.base == "input":
-            yield (
-                (*reference.path, VIEW + reference.view)
-                if reference.view and reference.whole
-                else reference.path
-            )
+        if reference.base != "input":
+            continue
+        if reference.view and reference.whole:
+            yield (*reference.path, VIEW + reference.view)
+        else:
+            yield reference.path
 
 
 def obstacles(rule: Rule) -> Iterator[tuple[int, str]]:
@@ -142,27 +143,49 @@ def obstacles(rule: Rule) -> Iterator[tuple[int, str]]:
 
 def _guard(program: Program, rule: Rule) -> Path | None:
     """Return the guard that is the whole first statement of a rule's one body, if there is one."""
-    spec: dict[str, Any] = rule.node.get("Spec") or {}
+    start = _first_statement(rule)
+    if start is None:
+        return None
+    found = [
+        reference.path
+        for reference in rule.references
+        if reference.start == start and reference.base == "data" and reference.whole
+    ]
+    if len(found) != 1:
+        return None
+    path = found[0]
+    if all(other.path != path for other in program.rules):
+        return None
+    if all(_may_guard(other) for other in program.reachable(path)):
+        return path
+    return None
+
+
+def _first_statement(rule: Rule) -> int | None:
+    """Return where the first statement of a rule's one body begins, if it is a bare reference."""
+    spec = rule.node.get("Spec") or {}
     bodies = spec.get("bodies") or []
     if len(bodies) != 1 or rule.has_with:
         return None
     statements = bodies[0]["query"]["stmts"]
-    expression = statements[0]["literal"].get("Expr") if statements else None
-    if expression is None or next(iter(expression["expr"])) not in ("Var", "RefDot"):
+    if not statements:
         return None
-    start = statements[0]["span"]["start"]
-    found = [r for r in rule.references if r.start == start and r.base == "data" and r.whole]
-    if len(found) != 1:
+    expression = statements[0]["literal"].get("Expr")
+    if expression is None:
         return None
-    path = found[0].path
-    if not any(other.path == path for other in program.rules):
+    kind, _ = only(expression["expr"])
+    if kind not in ("Var", "RefDot"):
         return None
-    for other in program.reachable(path):
-        if other.has_with or any(call.name in NONDETERMINISTIC for call in other.calls):
-            return None
-        if any(
-            read not in _GUARDS and (len(read) < 2 or read[:1] not in _GUARDS)
-            for read in _read(other)
-        ):
-            return None
-    return path
+    start: int = statements[0]["span"]["start"]
+    return start
+
+
+def _may_guard(rule: Rule) -> bool:
+    """Return whether a rule depends on nothing but data and what a guard may read."""
+    if rule.has_with or any(call.name in NONDETERMINISTIC for call in rule.calls):
+        return False
+    for path in _read(rule):
+        below = len(path) >= 2 and path[:1] in _GUARDS
+        if path not in _GUARDS and not below:
+            return False
+    return True

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
@@ -107,14 +107,14 @@ def _examples_of(settings: _Object, place: str) -> Iterator[str]:
     for kind, entries in lists.items():
         for number, entry in enumerate(entries or ()):
             inner = f"{place}.shell.commands.{kind}[{number}]"
+            examples: _Object = {}
+            words = entry
             if isinstance(entry, Mapping):  # {"words": ["git", "push"], "match": ["git push -f"]}
-                words = list(entry.get("words", ()))
-                yield from _misjudged(kind, words, entry, inner)
-            else:
-                words = list(entry)
+                examples = entry
+                words = entry.get("words", ())
+            yield from _misjudged(kind, list(words), examples, inner)
             if kind in _RESTRICTING:
-                matched = entry.get("match") if isinstance(entry, Mapping) else None
-                yield from _passed_by(words, matched or (), inner)
+                yield from _passed_by(list(words), examples.get("match") or (), inner)
 
 
 _RESTRICTING: Final = frozenset({"deny", "ask"})
@@ -170,14 +170,7 @@ def _begins(kind: str, line: str, words: list[str]) -> bool:
 def _misplaced(bundle: Bundle, ours: _Object, defaults: _Object) -> Iterator[str]:
     """Yield the members of the data that lie where no rule reads them."""
     members = {*defaults, "settings"}
-    for name in bundle.data:
-        if name == "agenttool" or _read(bundle, f"data.{name}"):
-            continue
-        if name in members:
-            where = "data.agenttool" if name == "settings" else _PLACE
-            yield f"data.{name} is read by no rule: it belongs into {where}.{name}"
-        elif did_you_mean(name, ["agenttool"], cutoff=0.8):
-            yield f"data.{name} is read by no rule{did_you_mean(name, ['agenttool'])}"
+    yield from _misplaced_beside(bundle, members)
     known = {"defaults", "settings", "custom"}
     for text in bundle.modules.values():
         known.update(_PACKAGE.findall(text))
@@ -189,6 +182,18 @@ def _misplaced(bundle: Bundle, ours: _Object, defaults: _Object) -> Iterator[str
         else:
             hint = did_you_mean(name, known)
         yield f"data.agenttool.{name} is read by no rule{hint}"
+
+
+def _misplaced_beside(bundle: Bundle, members: Collection[str]) -> Iterator[str]:
+    """Yield what lies beside ``data.agenttool`` and belongs into it."""
+    for name in bundle.data:
+        if name == "agenttool" or _read(bundle, f"data.{name}"):
+            continue
+        if name in members:
+            where = "data.agenttool" if name == "settings" else _PLACE
+            yield f"data.{name} is read by no rule: it belongs into {where}.{name}"
+        elif did_you_mean(name, ["agenttool"], cutoff=0.8):
+            yield f"data.{name} is read by no rule{did_you_mean(name, ['agenttool'])}"
 
 
 _PACKAGE: Final = re.compile(r"^package\s+agenttool\.(\w+)", re.MULTILINE)

@@ -30,6 +30,10 @@ class ToolNames(NamedTuple):
     others: tuple[str, ...]  # its short name and its aliases
 
 
+_Part = tuple[Any, Mapping[str, Any], str]
+"""A part of the settings, its schema, and where it stands."""
+
+
 class _Entry(NamedTuple):
     """One glob of tools in the settings."""
 
@@ -98,7 +102,7 @@ class ToolLists:
 
 def _entries(settings: Any, schema: Mapping[str, Any]) -> Iterator[_Entry]:
     definitions = schema["$defs"]
-    waiting: list[tuple[Any, Any, str]] = [(settings, schema, _PLACE)]
+    waiting: list[_Part] = [(settings, schema, _PLACE)]
     while waiting:
         value, node, place = waiting.pop()
         reference = node.get("$ref")
@@ -106,22 +110,29 @@ def _entries(settings: Any, schema: Mapping[str, Any]) -> Iterator[_Entry]:
             if isinstance(value, str):
                 yield _Entry(place, value, reference == EXACT_TOOL)
         elif reference is not None:
-            waiting.append((value, definitions.get(reference.rpartition("/")[2], {}), place))
+            definition = definitions.get(reference.rpartition("/")[2], {})
+            waiting.append((value, definition, place))
         elif "anyOf" in node:
-            waiting += [(value, branch, place) for branch in node["anyOf"]]
+            for branch in node["anyOf"]:
+                waiting.append((value, branch, place))
         elif isinstance(value, Mapping):
-            for name, item in value.items():
-                inner = (
-                    f"{place}.{name}" if re.fullmatch(r"\w+", str(name)) else f"{place}[{name!r}]"
-                )
-                member = node.get("properties", {}).get(name, node.get("additionalProperties"))
-                waiting.append((name, node.get("propertyNames", {}), inner))
-                waiting.append((item, member if isinstance(member, Mapping) else {}, inner))
+            waiting += _members(value, node, place)
         elif isinstance(value, (list, tuple)):
-            waiting += [
-                (item, node.get("items", {}), f"{place}[{number}]")
-                for number, item in enumerate(value)
-            ]
+            for number, item in enumerate(value):
+                waiting.append((item, node.get("items", {}), f"{place}[{number}]"))
+
+
+def _members(value: Mapping[str, Any], schema: Mapping[str, Any], place: str) -> Iterator[_Part]:
+    """Yield the names and the values of an object, each with its schema."""
+    named = schema.get("properties", {})
+    for name, item in value.items():
+        if re.fullmatch(r"\w+", str(name)):
+            inner = f"{place}.{name}"
+        else:
+            inner = f"{place}[{name!r}]"
+        member = named.get(name, schema.get("additionalProperties"))
+        yield name, schema.get("propertyNames", {}), inner
+        yield item, member if isinstance(member, Mapping) else {}, inner
 
 
 def _fits(entry: _Entry, tool: ToolNames) -> bool:
