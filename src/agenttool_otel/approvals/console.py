@@ -69,33 +69,42 @@ class ConsoleApprover:
             return None
         console.print(request_panel(request))
         can_edit = not is_redacted(request) or self._stored_call is not None
-        grants = [
-            number
-            for number, one in enumerate(request.suggested_updates, 1)
-            if acceptable(request, one)
-        ]
-        choices = ["y = yes", "n = no", *(["e = edit"] if can_edit else [])]
+        grants = _acceptable_numbers(request)
+        choices = ["y = yes", "n = no"]
+        if can_edit:
+            choices.append("e = edit")
         choices += [f"r{number} = yes, and remember {number}" for number in grants]
         choices.append("l = later")
         try:
             while True:
                 console.print(", ".join(choices), style="dim", markup=False, highlight=False)
                 word = console.input("Run this? ").strip().lower()
-                if word in {"y", "yes"}:
-                    return self._answer(approved=True)
-                if word in {"n", "no"}:
-                    return self._answer(approved=False, reason=console.input("Why not? ").strip())
                 if word in {"l", "later"}:
                     return None
-                if word[:1] == "r" and word[1:].isdecimal() and int(word[1:]) in grants:
-                    return self._answer(approved=True, remember=int(word[1:]) - 1)
                 if word in {"e", "edit"} and can_edit:
-                    if (edited := self._edit(request, console)) is not None:
-                        return self._answer(approved=True, edited_input=edited)
-                    continue
-                console.print("Please answer with one of:", style="yellow")
+                    answer = self._edited(request, console)
+                else:
+                    answer = self._answer_of(word, grants, console)
+                if answer is not None:
+                    return answer
         except EOFError:
             return None
+
+    def _edited(self, request: ApprovalRequest, console: Console) -> ApprovalAnswer | None:
+        edited = self._edit(request, console)
+        return None if edited is None else self._answer(approved=True, edited_input=edited)
+
+    def _answer_of(self, word: str, grants: list[int], console: Console) -> ApprovalAnswer | None:
+        """Return the answer that a word gives; ``None`` where it is no choice."""
+        if word in {"y", "yes"}:
+            return self._answer(approved=True)
+        if word in {"n", "no"}:
+            return self._answer(approved=False, reason=console.input("Why not? ").strip())
+        number = word[1:]
+        if word[:1] == "r" and number.isdecimal() and int(number) in grants:
+            return self._answer(approved=True, remember=int(number) - 1)
+        console.print("Please answer with one of:", style="yellow")
+        return None
 
     async def aask(self, request: ApprovalRequest) -> ApprovalAnswer | None:
         """As ``ask``, in a worker thread."""
@@ -127,6 +136,12 @@ class ConsoleApprover:
         return (
             edited if console.input("Run it so? (y/n) ").strip().lower() in {"y", "yes"} else None
         )
+
+
+def _acceptable_numbers(request: ApprovalRequest) -> list[int]:
+    """Return the numbers, from 1, of the suggested updates that can be accepted."""
+    numbered = enumerate(request.suggested_updates, 1)
+    return [number for number, suggestion in numbered if acceptable(request, suggestion)]
 
 
 def edit_in_editor(text: str) -> str | None:

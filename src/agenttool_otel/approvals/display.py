@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import unicodedata
 from datetime import datetime, timedelta
-from itertools import repeat, zip_longest
 from typing import Any, Final
 
 from agenttool_otel.approvals.identity import args_digest
@@ -32,18 +31,23 @@ def visible(text: str, *, keep: str = "") -> str:
     """Return a text in which every invisible, control or reordering character is written as
     ``\\u{hex}``.
     """
-    return "".join(
-        char if char in keep or not _is_hidden(char) else f"\\u{{{ord(char):x}}}"
-        for char in str(text)
-    )
+    shown: list[str] = []
+    for char in str(text):
+        if char in keep or not _is_hidden(char):
+            shown.append(char)
+        else:
+            shown.append(f"\\u{{{ord(char):x}}}")
+    return "".join(shown)
 
 
 def _is_hidden(char: str) -> bool:
     if char == " " or "!" <= char <= "~":
         return False
     category = unicodedata.category(char)
-    selector = 0xFE00 <= ord(char) <= 0xFE0F or 0xE0100 <= ord(char) <= 0xE01EF
-    return category in _HIDDEN or category == "Zs" or char in _BLANK_LETTERS or selector
+    if category in _HIDDEN or category == "Zs" or char in _BLANK_LETTERS:
+        return True
+    # variation selectors, which can carry a hidden text behind one visible letter
+    return 0xFE00 <= ord(char) <= 0xFE0F or 0xE0100 <= ord(char) <= 0xE01EF
 
 
 def request_facts(request: ApprovalRequest) -> list[tuple[str, str]]:
@@ -148,16 +152,29 @@ def describe_suggestion(suggestion: Any) -> str:
     if not isinstance(suggestion, dict) or suggestion.get("type") != "grant":
         return "Not a grant: it can't be remembered"
     scope = suggestion.get("scope", "session")
-    words = {"session": "this session", "actor": "this actor", "tenant": "everybody in this tenant"}
-    words["root"] = "this actor in these roots, in any session"
-    whom = words.get(scope, "an unknown scope") if isinstance(scope, str) else "an unknown scope"
+    whom = "an unknown scope"
+    if isinstance(scope, str):
+        whom = _SCOPE_WORDS.get(scope, whom)
     args = suggestion.get("args", "exact")
-    which = "exactly these arguments" if args == "exact" else "arguments that match"
     if args == "facts":
         which = sentence(suggestion.get("facts") or ())
+    elif args == "exact":
+        which = "exactly these arguments"
+    else:
+        which = "arguments that match"
     seconds = suggestion.get("expires_in", 3600)
-    time = f"{seconds / 3600:.4g} h" if type(seconds) in {int, float} else "an unknown time"
+    time = "an unknown time"
+    if type(seconds) in {int, float}:
+        time = f"{seconds / 3600:.4g} h"
     return f"Also {which} for {whom}, for {time}"
+
+
+_SCOPE_WORDS: Final = {
+    "session": "this session",
+    "actor": "this actor",
+    "tenant": "everybody in this tenant",
+    "root": "this actor in these roots, in any session",
+}
 
 
 def parse_edit(text: str) -> dict[str, Any]:
@@ -198,30 +215,49 @@ def _merge(shown: Any, edited: Any, real: Any, placeholders: set[str]) -> Any:
     if real is not _ABSENT and _same(shown, edited):
         return real
     if isinstance(edited, dict):
-        old = shown if isinstance(shown, dict) else {}
-        true = real if isinstance(real, dict) else {}
-        merged = {
-            key: _merge(old.get(key, _ABSENT), value, true.get(key, _ABSENT), placeholders)
-            for key, value in edited.items()
-        }
-        return {
-            **{key: value for key, value in true.items() if key not in old and key not in edited},
-            **merged,
-        }
+        return _merge_object(shown, edited, real, placeholders)
     if isinstance(edited, list):
-        before = shown if isinstance(shown, list) else []
-        truth = real if isinstance(real, list) and len(real) == len(before) else []
-        pairs = [
-            *zip_longest(before, truth, fillvalue=_ABSENT),
-            *repeat((_ABSENT, _ABSENT), len(edited)),
-        ]
-        return [
-            _merge(was, item, real, placeholders)
-            for item, (was, real) in zip(edited, pairs, strict=False)
-        ]
+        return _merge_list(shown, edited, real, placeholders)
     if isinstance(edited, str) and edited in placeholders:
         raise _bad("a redacted value was moved; type the real value, or leave it where it was")
     return edited
+
+
+def _merge_object(
+    shown: Any,
+    edited: dict[str, Any],
+    real: Any,
+    placeholders: set[str],
+) -> dict[str, Any]:
+    before = shown if isinstance(shown, dict) else {}
+    truth = real if isinstance(real, dict) else {}
+    merged: dict[str, Any] = {}
+    for key, value in truth.items():
+        # what was never shown was not taken away by the person
+        if key not in before and key not in edited:
+            merged[key] = value
+    for key, value in edited.items():
+        shown_value = before.get(key, _ABSENT)
+        merged[key] = _merge(shown_value, value, truth.get(key, _ABSENT), placeholders)
+    return merged
+
+
+def _merge_list(
+    shown: Any,
+    edited: list[Any],
+    real: Any,
+    placeholders: set[str],
+) -> list[Any]:
+    before = shown if isinstance(shown, list) else []
+    truth: list[Any] = []
+    if isinstance(real, list) and len(real) == len(before):
+        truth = real
+    merged: list[Any] = []
+    for at, item in enumerate(edited):
+        shown_item = before[at] if at < len(before) else _ABSENT
+        real_item = truth[at] if at < len(truth) else _ABSENT
+        merged.append(_merge(shown_item, item, real_item, placeholders))
+    return merged
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -235,14 +271,15 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _collect(shown: Any, real: Any, found: set[str]) -> None:
+    """Collect the texts that stand for a redacted value."""
     if isinstance(shown, dict):
+        values = real if isinstance(real, dict) else {}
         for key, value in shown.items():
-            _collect(value, real.get(key, _ABSENT) if isinstance(real, dict) else _ABSENT, found)
+            _collect(value, values.get(key, _ABSENT), found)
     elif isinstance(shown, list):
+        items = real if isinstance(real, list) else []
         for at, value in enumerate(shown):
-            _collect(
-                value, real[at] if isinstance(real, list) and at < len(real) else _ABSENT, found
-            )
+            _collect(value, items[at] if at < len(items) else _ABSENT, found)
     elif isinstance(shown, str) and not _same(shown, real):
         found.add(shown)
 

@@ -48,21 +48,13 @@ def grant_from_suggestion(
     """Return the grant that accepting a suggested update makes."""
     if not isinstance(suggestion, dict) or suggestion.get("type") != "grant":
         raise _bad("it is not a grant")
-    if unknown := sorted(str(key) for key in suggestion.keys() - _KEYS):
+    unknown = sorted(str(key) for key in suggestion.keys() - _KEYS)
+    if unknown:
         raise _bad(f"it has unknown members: {', '.join(unknown)[:100]}")
     scope = suggestion.get("scope", "session")
-    if not isinstance(scope, str) or scope not in SCOPES:
-        raise _bad("its scope is not session, actor, tenant or root")
+    _check_scope(scope, request)
     if suggestion.get("tool", request.tool_id) != request.tool_id:
         raise _bad("it is about another tool")
-    for needed, value in (
-        ("session", request.session_id),
-        ("actor", request.actor_id),
-        ("tenant", request.tenant),
-        ("root", request.roots),
-    ):
-        if scope == needed and not value:
-            raise _bad(f"the request has no {needed}")
     seconds = suggestion.get("expires_in", DEFAULT_GRANT_SECONDS)
     if type(seconds) not in {int, float} or not 0 < seconds <= MAX_GRANT_SECONDS:
         raise _bad("its time is not between 0 s and 30 days")
@@ -94,6 +86,19 @@ def grant_from_suggestion(
     )
 
 
+def _check_scope(scope: Any, request: ApprovalRequest) -> None:
+    if not isinstance(scope, str) or scope not in SCOPES:
+        raise _bad("its scope is not session, actor, tenant or root")
+    bound_to = {
+        "session": request.session_id,
+        "actor": request.actor_id,
+        "tenant": request.tenant,
+        "root": request.roots,
+    }
+    if not bound_to[scope]:
+        raise _bad(f"the request has no {scope}")
+
+
 def acceptable(request: ApprovalRequest, suggestion: Any) -> bool:
     """Tell whether accepting a suggested update would make a grant; only then should anybody be
     offered to.
@@ -115,28 +120,10 @@ def grant_covers(grant: Grant, wanted: GrantQuery, digest: str) -> bool:
     not match.
     """
     if grant.facts is None and not wanted.rule_refs <= set(grant.rule_refs):
-        return False  # somebody else asks: whoever granted has not answered that
+        return False  # another rule asks, and whoever granted has not answered that one
     if wanted.approver_roles and not wanted.approver_roles & set(grant.granter_roles):
         return False
-    tenant, actor_id = wanted.tenant, wanted.actor_id
-    if (grant.tool_id, grant.declaration_digest, grant.tenant) != (
-        wanted.tool_id,
-        wanted.declaration_digest,
-        tenant,
-    ):
-        return False
-    if grant.scope not in SCOPES or (grant.scope == "tenant" and not tenant):
-        return False
-    if grant.actor_id != actor_id and (
-        grant.scope in {"session", "actor", "root"} or is_same_identity(grant.granted_by, actor_id)
-    ):
-        # another's call; or a tenant's grant that would let whoever gave it approve their own calls
-        return False
-    if grant.scope == "session" and (
-        not wanted.session_id or grant.session_id != wanted.session_id
-    ):
-        return False
-    if grant.scope == "root" and (not wanted.roots or sorted(wanted.roots) != grant.roots):
+    if not _is_for_tool(grant, wanted) or not _is_in_scope(grant, wanted):
         return False
     if grant.facts is not None:
         return bool(wanted.facts) and all(meets(grant.facts, need) for need in wanted.facts)
@@ -147,6 +134,32 @@ def grant_covers(grant: Grant, wanted: GrantQuery, digest: str) -> bool:
     return all(
         _value_matches(matcher, wanted.arguments[name]) for name, matcher in grant.args.items()
     )
+
+
+def _is_for_tool(grant: Grant, wanted: GrantQuery) -> bool:
+    return (
+        grant.tool_id == wanted.tool_id
+        and grant.declaration_digest == wanted.declaration_digest
+        and grant.tenant == wanted.tenant
+    )
+
+
+def _is_in_scope(grant: Grant, wanted: GrantQuery) -> bool:
+    if grant.scope not in SCOPES:
+        return False
+    if grant.scope == "tenant":
+        if not wanted.tenant:
+            return False
+        # a tenant's grant must not let whoever gave it approve their own calls
+        own = grant.actor_id == wanted.actor_id
+        return own or not is_same_identity(grant.granted_by, wanted.actor_id)
+    if grant.actor_id != wanted.actor_id:
+        return False
+    if grant.scope == "session":
+        return bool(wanted.session_id) and grant.session_id == wanted.session_id
+    if grant.scope == "root":
+        return bool(wanted.roots) and sorted(wanted.roots) == grant.roots
+    return True
 
 
 def described(grant: Grant) -> str:

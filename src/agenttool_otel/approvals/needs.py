@@ -181,37 +181,63 @@ def _of_command(command: ShellCommand, roots: Sequence[str]) -> list[Need | None
         raise _NotAgreeable
     if command["carries"]:
         return places  # what the shell runs is listed behind it
-    argv, directory, category = command["plain"], command["directory"] or "", command["category"]
-    root = (
-        next((clean(root) for root in roots if within(clean(directory), clean(root))), "")
-        if directory
-        else ""
-    )
-    if command["read_only"] or not root or not argv:
+    if command["read_only"]:
+        raise _NotAgreeable
+    argv = command["plain"]
+    category = command["category"]
+    directory = command["directory"] or ""
+    root = _root_of(directory, roots)
+    if not root or not argv:
         raise _NotAgreeable
     if category in ("writer", "deleter") and command["complete"]:
         return places
+    read = _reviewed(command, directory, root)
+    if category == "vcs_local" and command["complete"]:
+        return [_of_words(read, "command", root)]
+    return [*places, _of_program(read, command, directory, root)]
+
+
+def _reviewed(command: ShellCommand, directory: str, root: str) -> Review:
+    """Review a command's words, of which none may lead out of the root."""
+    argv = command["plain"]
     if not all(_stays(word, directory, root) for word in argv[1:]):
         raise _NotAgreeable
     read = review(argv)
     # what stands in front of the command, or comes from its input, is none of the command's words
     if any(word not in read.unreviewed for word in command["unreviewed"]):
         raise _NotAgreeable
+    return read
+
+
+def _of_program(read: Review, command: ShellCommand, directory: str, root: str) -> Need:
+    """The need of an interpreter, an installer, a test runner or a build tool."""
+    category = command["category"]
     if read.operands == "script" and category == "runner":
         scripts = [place["word"] for place in command["places"] if place["operation"] == "execute"]
-        return [*places, _of_code(read, scripts[:1], directory, root)]
+        return _of_code(read, scripts[:1], directory, root)
     if category == "installer" and read.operands == "packages":
-        return [*places, _of_install(read, directory, root)]
-    if category == "vcs_local" and command["complete"]:
-        return [_of_words(read, "command", root)]
-    if not (
-        category in ("tester", "builder") or (category == "runner" and read.operands == "target")
-    ):
-        raise _NotAgreeable
-    read.exact += [
-        name for name in read.modules if not _lies_inside(name, directory, root, whole=False)
-    ]
-    return [*places, _of_words(read, "test", root)]
+        return _of_install(read, directory, root)
+    if category in ("tester", "builder") or _runs_target(read, category):
+        for name in read.modules:
+            if not _lies_inside(name, directory, root, whole=False):
+                read.exact.append(name)
+        return _of_words(read, "test", root)
+    raise _NotAgreeable
+
+
+def _runs_target(read: Review, category: str) -> bool:
+    """Return whether a command runs a named target, as ``make test`` does."""
+    return category == "runner" and read.operands == "target"
+
+
+def _root_of(directory: str, roots: Sequence[str]) -> str:
+    """Return the root that a directory lies in, or an empty text."""
+    if not directory:
+        return ""
+    for root in roots:
+        if within(clean(directory), clean(root)):
+            return clean(root)
+    return ""
 
 
 def _of_code(read: Review, scripts: list[str], directory: str, root: str) -> Need:
@@ -251,19 +277,22 @@ def _lies_inside(module: str, directory: str, root: str, *, whole: bool) -> bool
     parts = module.split(".")
     if parts[0] in sys.stdlib_module_names or not all(map(str.isidentifier, parts)):
         return False
-    place, real = directory, os.path.realpath(root)
+    real = os.path.realpath(root)
+    place = directory
     for position, part in enumerate(parts, start=1):
-        last = position == len(parts)
+        is_last = position == len(parts)
         place = os.path.join(place, part)
-        # a directory without it gives way to a package that is installed
-        if os.path.isfile(found := f"{place}/__init__.py"):
-            found = f"{place}/__main__.py" if whole and last else found
-        else:
-            found, last = f"{place}.py", last or not whole
+        found = f"{place}/__init__.py"
+        is_package = os.path.isfile(found)
+        if not is_package:
+            # a directory without __init__.py gives way to a package that is installed
+            found = f"{place}.py"
+        elif whole and is_last:
+            found = f"{place}/__main__.py"
         if not os.path.isfile(found) or not within(os.path.realpath(found), real):
             return False
-        if found.endswith(f"{part}.py"):
-            return last
+        if not is_package:
+            return is_last or not whole
     return True
 
 

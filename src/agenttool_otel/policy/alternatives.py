@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from agenttool_otel.names import AccessKind, ToolKind
 from agenttool_otel.readers.shell import shell_fact
@@ -151,81 +151,132 @@ def _options(name: str, words: list[str]) -> tuple[_Options, list[str]] | None:
     for word in rest:
         if word == "--":
             operands += rest
-        elif not word.startswith("-") or word == "-":
+            break
+        if not word.startswith("-") or word == "-":
             operands.append(word)
-        elif re.fullmatch(flags, word):
-            options.append((word, ""))
-        else:
-            match = re.fullmatch(values, word)
-            attached = match[1] if match is not None and match.re.groups else None
-            value = attached if attached is not None or match is None else next(rest, None)
-            if value is None:
-                return None
-            options.append((word, value))
+            continue
+        value: str | None = ""
+        if not re.fullmatch(flags, word):
+            value = _value_of(word, values, rest)
+        if value is None:
+            return None
+        options.append((word, value))
     return options, operands
+
+
+def _value_of(word: str, values: str, rest: Iterator[str]) -> str | None:
+    """Return the value of an option: ``5`` of ``-n5`` and of ``-n 5``; ``None`` where the option is
+    none of those that take one.
+    """
+    match = re.fullmatch(values, word)
+    if match is None:
+        return None
+    attached = match[1] if match.re.groups else None
+    return next(rest, None) if attached is None else attached
 
 
 def _call(tool: _Tool, arguments: dict[str, Any], reason: str) -> dict[str, Any]:
     return {"tool": tool.name, "arguments": arguments, "reason": reason}
 
 
+class _Lines(NamedTuple):
+    """Which lines of a file a command shows; all of them where nothing is set."""
+
+    first: int | None = None  # the first line
+    last: int | None = None  # the last line
+    tail: int | None = None  # so many lines from the end
+
+
 def _read(name: str, options: _Options, files: list[str], tool: _Tool) -> list[dict[str, Any]]:
-    first = last = tail = None
-    if name == "sed":
-        bounds = _RANGE.match(files[0]) if files and options else None
-        if not bounds:
+    if name == "sed":  # sed -n 5,10p FILE
+        if not files or not options:
             return []
-        first, last, files = int(bounds[1]), int(bounds[2] or bounds[1]), files[1:]
-    elif name in ("head", "tail"):
-        for _, number in options or [("-n", "10")]:
-            if not _COUNT.match(number):
-                return []
-            if name == "head":
-                first, last = 1, int(number)
-            elif number.startswith("+"):
-                first = max(1, int(number))
-            else:
-                tail = int(number)
-    if (
-        not files
-        or len(files) > _MAX_FILES
-        or any(_GLOB.search(item) or item[0] in "~-" for item in files if item)
-    ):
+        lines = _sed_lines(files[0])
+        files = files[1:]
+    else:
+        lines = _head_or_tail_lines(name, options)
+    if lines is None or not _are_plain_files(files):
         return []
-    span, text = _span(tool, first, last, tail)
-    several, single = tool.argument("paths"), tool.argument("path")
+    span, text = _span(tool, lines)
+    several = tool.argument("paths")
+    single = tool.argument("path")
     if several is not None and (len(files) > 1 or single is None):
         return [_call(tool, {several: files, **span}, f"reads {text} with the file tool")]
     if single is None:
         return []
-    return [
-        _call(tool, {single: item, **span}, f"reads {text} of {item[:200]} with the file tool")
-        for item in files
-    ]
+    calls: list[dict[str, Any]] = []
+    for item in files:
+        reason = f"reads {text} of {item[:200]} with the file tool"
+        calls.append(_call(tool, {single: item, **span}, reason))
+    return calls
 
 
-def _span(
-    tool: _Tool, first: int | None, last: int | None, tail: int | None
-) -> tuple[dict[str, Any], str]:
-    start, end, limit = tool.argument("start"), tool.argument("end"), tool.argument("limit")
+def _sed_lines(script: str) -> _Lines | None:
+    bounds = _RANGE.match(script)
+    if bounds is None:
+        return None
+    first, last = bounds.groups()
+    return _Lines(first=int(first), last=int(last or first))
+
+
+def _head_or_tail_lines(name: str, options: _Options) -> _Lines | None:
+    """Return the lines that head or tail shows; all for a command that has no such option."""
+    lines = _Lines()
+    if name not in ("head", "tail"):
+        return lines
+    for _, number in options or [("-n", "10")]:
+        if not _COUNT.match(number):
+            return None
+        if name == "head":
+            lines = lines._replace(first=1, last=int(number))
+        elif number.startswith("+"):  # tail -n +5: from the fifth line on
+            lines = lines._replace(first=max(1, int(number)))
+        else:
+            lines = lines._replace(tail=int(number))
+    return lines
+
+
+def _are_plain_files(files: list[str]) -> bool:
+    """Return whether there are a few names, none of which a shell would expand or read as an
+    option.
+    """
+    if not files or len(files) > _MAX_FILES:
+        return False
+    return not any(_GLOB.search(item) or item[0] in "~-" for item in files if item)
+
+
+def _span(tool: _Tool, lines: _Lines) -> tuple[dict[str, Any], str]:
+    """Return the arguments that choose lines, as far as the tool has such, and the lines in words."""
+    first, last, tail = lines
     if tail is not None:
         name = tool.argument("tail")
-        return (
-            ({name: tail}, f"the last {tail} lines")
-            if name
-            else ({}, f"the text (last {tail} lines asked)")
-        )
+        if name is None:
+            return {}, f"the text (last {tail} lines asked)"
+        return {name: tail}, f"the last {tail} lines"
     if first is None:
         return {}, "the text"
+    start = tool.argument("start")
     if last is None:
-        return ({start: first} if start else {}), f"lines {first} and following"
+        span = {start: first} if start else {}
+        return span, f"lines {first} and following"
+    return _range_span(tool, first, last)
+
+
+def _range_span(tool: _Tool, first: int, last: int) -> tuple[dict[str, Any], str]:
+    start = tool.argument("start")
+    end = tool.argument("end")
+    limit = tool.argument("limit")
     wanted = f"lines {first} to {last}"
     if start and end:
         return {start: first, end: last}, wanted
     if limit and (start or first == 1):
-        span = {limit: max(0, last - first + 1)}
-        return ({start: first, **span} if start and first > 1 else span), wanted
-    return ({end: last}, wanted) if end and first == 1 else ({}, f"the text ({wanted} asked)")
+        count = max(0, last - first + 1)
+        if start and first > 1:
+            return {start: first, limit: count}, wanted
+        return {limit: count}, wanted
+    if end and first == 1:
+        return {end: last}, wanted
+    return {}, f"the text ({wanted} asked)"
 
 
 def _list(_name: str, options: _Options, operands: list[str], tool: _Tool) -> list[dict[str, Any]]:
@@ -265,40 +316,48 @@ def _find(_name: str, options: _Options, starts: list[str], tool: _Tool) -> list
 def _glob_call(
     tool: _Tool, where: str, pattern: str, kind: str | None, *, recursive: bool
 ) -> list[dict[str, Any]]:
-    directory, matches = tool.argument("directory"), tool.argument("pattern")
     if where.startswith("~"):
         return []
-    if matches == directory:
-        matches = None
-    arguments: dict[str, Any] = {}
-    if matches is None:
-        if directory is None or pattern not in ("*", "**/*") or kind is not None:
+    directory = tool.argument("directory")
+    matches = tool.argument("pattern")
+    if matches is None or matches == directory:
+        if kind is not None or pattern not in ("*", "**/*"):
             return []
-        flag = tool.argument("recursive")
-        if recursive and flag is None:
-            return []
-        arguments = {directory: where, **({flag: True} if recursive and flag else {})}
+        arguments = _listing(tool, where, recursive=recursive)
     elif directory is None:
         prefix = "" if where in (".", "./") else where.rstrip("/") + "/"
         arguments = {matches: prefix + pattern}
     else:
         arguments = {directory: where, matches: pattern}
+    if arguments is None:
+        return []
     if kind is not None:
-        if (name := tool.argument("kind")) is None:
+        name = tool.argument("kind")
+        if name is None:
             return []
         arguments[name] = kind
     return [_call(tool, arguments, f"lists {pattern[:100]} below {where[:200]} with the file tool")]
 
 
+def _listing(tool: _Tool, where: str, *, recursive: bool) -> dict[str, Any] | None:
+    """Return the arguments of a tool that lists a directory; ``None`` where it can't."""
+    directory = tool.argument("directory")
+    if directory is None:
+        return None
+    if not recursive:
+        return {directory: where}
+    flag = tool.argument("recursive")
+    if flag is None:
+        return None
+    return {directory: where, flag: True}
+
+
 def _grep(_name: str, options: _Options, operands: list[str], tool: _Tool) -> list[dict[str, Any]]:
     query = tool.argument("query")
+    if query is None or len(operands) not in (1, 2):
+        return []
     where = operands[1] if len(operands) == 2 else "."
-    if (
-        query is None
-        or not 1 <= len(operands) <= 2
-        or _GLOB.search(where)
-        or where.startswith(("~", "-"))
-    ):
+    if not _are_plain_files([where]):
         return []
     arguments: dict[str, Any] = {query: operands[0]}
     directory = tool.argument("directory", "path")
@@ -306,20 +365,32 @@ def _grep(_name: str, options: _Options, operands: list[str], tool: _Tool) -> li
         arguments[directory] = where
     elif where not in (".", "./"):
         return []
-    if any(
-        option == "--ignore-case" or (option[1] != "-" and "i" in option) for option, _ in options
-    ):
-        insensitive, sensitive = tool.argument("ignore_case"), tool.argument("case")
-        if insensitive is None and sensitive is None:
+    if any(_ignores_case(option) for option, _ in options):
+        insensitive = tool.argument("ignore_case")
+        sensitive = tool.argument("case")
+        if insensitive is not None:
+            arguments[insensitive] = True
+        elif sensitive is not None:
+            arguments[sensitive] = False
+        else:
             return []
-        arguments[insensitive or str(sensitive)] = insensitive is not None
-    for value in [
-        value for option, value in options if option.startswith(("--include=", "-g", "--glob"))
-    ][-1:]:
-        if (key := tool.argument("include", besides=query)) is None:
+    included = [value for option, value in options if option.startswith(_INCLUDES)]
+    if included:
+        key = tool.argument("include", besides=query)
+        if key is None:
             return []
-        arguments[key] = value
+        arguments[key] = included[-1]
     return [_call(tool, arguments, f"searches {where[:200]} with the search tool")]
+
+
+_INCLUDES = ("--include=", "-g", "--glob")
+
+
+def _ignores_case(option: str) -> bool:
+    """Return whether an option is ``--ignore-case`` or has an ``i`` among its letters: ``-rin``."""
+    if option == "--ignore-case":
+        return True
+    return option[1] != "-" and "i" in option
 
 
 _JOBS = {

@@ -191,16 +191,15 @@ class Decider:
                 timeout -= time.perf_counter() - began
             if cache is not None:
                 key = cache.key(engine, EntryPoint.DECISION, document)
-                known = None if key is None else cache.get(key)
+            if cache is not None and key is not None:
+                known = cache.get(key)
                 if known is not None:
                     return known
             validate_input(document)
             started = time.perf_counter()
             given = _given(engine, document)
             if waits:
-                limit = max(timeout, 0.0) if engine.capabilities.remote else None
-                async with asyncio.timeout(limit):
-                    answer = await engine.aevaluate(EntryPoint.DECISION, given, timeout=timeout)
+                answer = await _evaluate_in_time(engine, given, timeout)
             else:
                 answer = engine.evaluate(EntryPoint.DECISION, given, timeout=timeout)
             _check_time(engine, started, timeout)
@@ -208,9 +207,9 @@ class Decider:
             if cache is not None and key is not None:
                 cache.put(engine, key, verdict)
             return verdict
-        except TimeoutError as error:
-            return _failure(_too_late(timeout) if waits else error, engine)
         except BaseException as error:
+            if waits and isinstance(error, TimeoutError):
+                error = _too_late(timeout)
             return _failure(error, engine)
 
     def _only_observes(self, document: PolicyInput) -> bool:
@@ -295,6 +294,15 @@ def _nobody_decided(engine: PolicyEngine | None, verdict: Verdict | None) -> Ver
     if engine is None or verdict is None:
         return no_decision()
     return no_decision(engine=engine.name, revision=verdict.revision)
+
+
+async def _evaluate_in_time(
+    engine: PolicyEngine, document: PolicyInput, timeout: float
+) -> EngineAnswer:
+    """Evaluate without blocking the loop; what a remote engine does is canceled at its time."""
+    limit = max(timeout, 0.0) if engine.capabilities.remote else None
+    async with asyncio.timeout(limit):
+        return await engine.aevaluate(EntryPoint.DECISION, document, timeout=timeout)
 
 
 def _too_late(timeout: float) -> PolicyTimeout:

@@ -54,27 +54,21 @@ def open_engines(
         raise ConfigurationError("; ".join(settings.problems))
     if settings.policy_engine not in _ENGINES:
         raise ConfigurationError(f"policy_engine has to be one of {', '.join(_ENGINES)}")
-    laid = [
-        name
-        for name, value in (("policy_data", data), ("extension", extension))
-        if value is not None
-    ]
-    if isinstance(policy, PolicyEngine) or (
-        policy is not None and not isinstance(policy, (str, Path, Bundle))
-    ):
-        _refuse_unused(
-            "an engine that was given in code", laid + [n for n in _LAID_BY_SETTINGS if n in stated]
-        )
-        return (policy,) if isinstance(policy, PolicyEngine) else tuple(policy), None
+    given_here = _given_names(data, extension)
+    engines = _engines_of(policy)
+    if engines is not None:
+        also = [name for name in _LAID_BY_SETTINGS if name in stated]
+        _refuse_unused("an engine that was given in code", given_here + also)
+        return engines, None
     if policy is None and settings.policy_engine == EngineName.OPA_SERVER:
-        _refuse_unused(
-            "an OPA server", laid + [name for name in _LAID_BY_SETTINGS if getattr(settings, name)]
-        )
+        also = [name for name in _LAID_BY_SETTINGS if getattr(settings, name)]
+        _refuse_unused("an OPA server", given_here + also)
         return (_opa_server(settings),), None
-    place = _policy_data(settings, data), load_bundle(extension) if extension is not None else None
+    own_data = _policy_data(settings, data)
+    own_rules = None if extension is None else load_bundle(extension)
 
     def laid_over(bundle: Bundle) -> Bundle:
-        whole = overlay(bundle, data=place[0], extension=place[1])
+        whole = overlay(bundle, data=own_data, extension=own_rules)
         _check_preset(settings.policy_preset, whole)
         return check_settings(whole)
 
@@ -82,17 +76,35 @@ def open_engines(
     if isinstance(policy, Bundle):
         bundle = policy
     else:
-        path = policy or settings.policy_bundle or default_bundle_path()
+        stated_path = policy if isinstance(policy, (str, Path)) else None
+        path = stated_path or settings.policy_bundle or default_bundle_path()
         if settings.policy_reload > 0:
             source = BundleSource(path, on_reload=on_reload)
-            bundle = source.bundle
-        else:
-            bundle = load_bundle(path)
+        bundle = load_bundle(path) if source is None else source.bundle
     engine = EmbeddedEngine(laid_over(bundle))
     if source is not None:
         source.attach(_Laid(engine, laid_over))
         source.watch(settings.policy_reload)
     return (engine,), source
+
+
+def _given_names(data: Mapping[str, Any] | None, extension: str | Path | None) -> list[str]:
+    """Return which options of a Governor lay something over a bundle."""
+    names: list[str] = []
+    if data is not None:
+        names.append("policy_data")
+    if extension is not None:
+        names.append("extension")
+    return names
+
+
+def _engines_of(policy: Policy | None) -> tuple[PolicyEngine, ...] | None:
+    """Return the engines that were given in code; ``None`` where a bundle or its place was given."""
+    if policy is None or isinstance(policy, (str, Path, Bundle)):
+        return None
+    if isinstance(policy, PolicyEngine):
+        return (policy,)
+    return tuple(policy)
 
 
 def _check_preset(name: str, bundle: Bundle) -> None:

@@ -106,9 +106,8 @@ def _entries(settings: Any, schema: Mapping[str, Any]) -> Iterator[_Entry]:
     while waiting:
         value, node, place = waiting.pop()
         reference = node.get("$ref")
-        if reference in (TOOL, EXACT_TOOL):
-            if isinstance(value, str):
-                yield _Entry(place, value, reference == EXACT_TOOL)
+        if reference in (TOOL, EXACT_TOOL) and isinstance(value, str):
+            yield _Entry(place, value, reference == EXACT_TOOL)
         elif reference is not None:
             definition = definitions.get(reference.rpartition("/")[2], {})
             waiting.append((value, definition, place))

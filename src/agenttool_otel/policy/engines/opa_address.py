@@ -75,19 +75,13 @@ class OpaAddress:
         client_key: str | Path | None = None,
     ) -> OpaAddress:
         """Check the settings."""
+        ca = None if ca_file is None else str(ca_file)
+        certificate = None if client_cert is None else str(client_cert)
+        key = None if client_key is None else str(client_key)
         tls: ssl.SSLContext | None = None
         if url.startswith("https://"):
-            try:
-                tls = ssl.create_default_context(cafile=None if ca_file is None else str(ca_file))
-                if client_cert is not None:
-                    tls.load_cert_chain(
-                        str(client_cert), None if client_key is None else str(client_key)
-                    )
-            except (OSError, ssl.SSLError) as error:
-                raise ConfigurationError(
-                    f"the TLS files for the policy server can't be used: {error}"
-                ) from None
-        elif ca_file is not None or client_cert is not None:
+            tls = _tls_context(ca, certificate, key)
+        elif ca is not None or certificate is not None:
             raise ConfigurationError(
                 "certificates are given for a policy server that is not reached over https"
             )
@@ -95,13 +89,25 @@ class OpaAddress:
         if "?" in target:
             raise ConfigurationError("the URL of a policy server has no query")
         return cls(
-            endpoint,
-            target.rstrip("/"),
-            TokenSource(token, token_file),
-            None if ca_file is None else str(ca_file),
-            None if client_cert is None else str(client_cert),
-            None if client_key is None else str(client_key),
+            endpoint=endpoint,
+            prefix=target.rstrip("/"),
+            tokens=TokenSource(token, token_file),
+            ca_file=ca,
+            client_cert=certificate,
+            client_key=key,
         )
+
+
+def _tls_context(ca_file: str | None, certificate: str | None, key: str | None) -> ssl.SSLContext:
+    try:
+        context = ssl.create_default_context(cafile=ca_file)
+        if certificate is not None:
+            context.load_cert_chain(certificate, key)
+    except (OSError, ssl.SSLError) as error:
+        raise ConfigurationError(
+            f"the TLS files for the policy server can't be used: {error}"
+        ) from None
+    return context
 
 
 def open_client(address: OpaAddress, *, timeout: float = 5.0) -> Any:
