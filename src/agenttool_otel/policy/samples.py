@@ -16,19 +16,19 @@ from agenttool_otel.policy.rego.syntax import Program
 from agenttool_otel.policy.types import PolicyInput
 
 _hints: Final = functools.cache(get_type_hints)
+_MAX_WORD_CHARS: Final = 40
 _TEXTS: Final = ("", "a", "x.y", "/etc/passwd", "é", "read_file", "1")
 
 
 def words_of(program: Program) -> list[str]:
     """Return the string literals of a program, as far as they are short."""
-    words = {
-        node[kind]["value"]
-        for rule in program.rules
-        for node in rule.nodes
-        for kind in ("String", "RawString")
-        if kind in node
-    }
-    return sorted(word for word in words if len(word) <= 40)
+    words: set[str] = set()
+    for rule in program.rules:
+        for node in rule.nodes:
+            literal = node.get("String") or node.get("RawString")
+            if literal is not None and len(literal["value"]) <= _MAX_WORD_CHARS:
+                words.add(literal["value"])
+    return sorted(words)
 
 
 def sample_documents(program: Program, count: int) -> list[PolicyInput]:
@@ -46,7 +46,8 @@ class _Maker:
         document: PolicyInput = self._value(PolicyInput)
         document["schema_version"] = "0.2.0"
         document["time"] = "2026-01-01T00:00:00Z"
-        document["input"] = {self._word(): self._json(2) for _ in range(self._random.randrange(3))}
+        arguments = self._random.randrange(3)
+        document["input"] = {self._word(): self._json(2) for _ in range(arguments)}
         return document
 
     def _word(self) -> str:
@@ -55,15 +56,16 @@ class _Maker:
     def _value(self, annotation: Any) -> Any:
         if is_typeddict(annotation):
             return {name: self._value(hint) for name, hint in _hints(annotation).items()}
-        origin, args = get_origin(annotation), get_args(annotation)
+        origin = get_origin(annotation)
+        args = get_args(annotation)
         if origin in (Union, types.UnionType):
             return self._value(self._random.choice(args))
         if origin is list:
-            return [self._value(args[0]) for _ in range(self._random.choice((0, 0, 1, 2)))]
+            count = self._random.choice((0, 0, 1, 2))
+            return [self._value(args[0]) for _ in range(count)]
         if origin is dict:
-            return {
-                self._word(): self._value(args[1]) for _ in range(self._random.choice((0, 1, 2)))
-            }
+            count = self._random.choice((0, 1, 2))
+            return {self._word(): self._value(args[1]) for _ in range(count)}
         if annotation is Any:
             return self._json(2)
         if annotation is str:
@@ -76,8 +78,14 @@ class _Maker:
 
     def _json(self, depth: int) -> Any:
         kind = self._random.randrange(7 if depth else 5)
+        if kind == 0:
+            return None
+        if kind == 1:
+            return True
+        if kind == 2:
+            return 3
         if kind == 5:
             return [self._json(depth - 1) for _ in range(2)]
         if kind == 6:
             return {self._word(): self._json(depth - 1)}
-        return (None, True, 3, self._word(), self._word())[kind]
+        return self._word()

@@ -17,6 +17,7 @@ from typing import Final
 from agenttool_otel.errors import PolicyLoadError
 from agenttool_otel.policy.bundles.bundle import Bundle
 from agenttool_otel.policy.rego.syntax import Module, Path, Rule, parse_program
+from agenttool_otel.policy.rego.tree import only
 
 _BLOCKING: Final = ("deny", "ask")
 _PREFIX: Final = "shadowed_"
@@ -43,37 +44,39 @@ def without_packages(bundle: Bundle, packages: Sequence[str]) -> Bundle:
 
 def _rewritten(module: Module) -> str:
     own: dict[Path, str] = {(*module.package, word): word for word in _BLOCKING}
-    text = module.text.encode("utf-8")
-    inserts: list[int] = []
+    size = len(module.package) + 1
+    starts: list[int] = []
     used: set[str] = set()
     for rule in module.rules:
-        word = own.get(rule.path[: len(module.package) + 1])
+        word = own.get(rule.path[:size])
         if word is not None:
-            inserts.append(_head_start(rule, word))
+            starts.append(_head_start(rule, word))
             used.add(word)
         for reference in rule.references:
-            if reference.base == "data" and reference.path[: len(module.package) + 1] in own:
+            if reference.base == "data" and reference.path[:size] in own:
                 raise PolicyLoadError(
                     f"{rule.file}:{reference.line}: {rule.name} uses its package's own blocking rule, "
                     "so the package can't be shadowed"
                 )
-    for start in sorted(inserts, reverse=True):
+    text = module.text.encode("utf-8")
+    # from the last place to the first, so that those before it stay right
+    for start in sorted(starts, reverse=True):
         text = text[:start] + _PREFIX.encode() + text[start:]
-    empty = "".join(f'\n\n{word} contains "" if false' for word in sorted(used))
-    return text.decode("utf-8") + empty + f"\n\n{_PREFIX.rstrip('_')} := true\n"
+    parts = [text.decode("utf-8")]
+    for word in sorted(used):
+        parts.append(f'{word} contains "" if false')
+    parts.append(f"{_PREFIX.rstrip('_')} := true\n")
+    return "\n\n".join(parts)
 
 
 def _head_start(rule: Rule, word: str) -> int:
-    kind, value = next(iter(rule.node.items()))
-    node = value["refr"] if kind == "Default" else next(iter(value["head"].values()))["refr"]
-    if (
-        kind == "Default"
-        or list(node) != ["Var"]
-        or node["Var"]["value"] != word
-        or "Set" not in value["head"]
-    ):
-        raise PolicyLoadError(
-            f"{rule.file}:{rule.line}: {rule.name} is not a set, so its package can't be shadowed"
-        )
-    start: int = node["Var"]["span"]["start"]
-    return start
+    """Return where the name of a set begins."""
+    kind, definition = only(rule.node)
+    if kind != "Default" and "Set" in definition["head"]:
+        name = definition["head"]["Set"]["refr"].get("Var")
+        if name is not None and name["value"] == word:
+            start: int = name["span"]["start"]
+            return start
+    raise PolicyLoadError(
+        f"{rule.file}:{rule.line}: {rule.name} is not a set, so its package can't be shadowed"
+    )

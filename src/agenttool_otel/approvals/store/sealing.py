@@ -40,14 +40,16 @@ def parse_key(key: str | bytes) -> bytes:
     """Return the 32 key bytes."""
     if isinstance(key, bytes) and len(key) == KEY_BYTES:
         return key
-    text = (key.decode("ascii", "replace") if isinstance(key, bytes) else key).strip()
+    text = key.decode("ascii", "replace") if isinstance(key, bytes) else key
+    text = text.strip()
     if len(text) == 2 * KEY_BYTES:
         with contextlib.suppress(ValueError):
             return bytes.fromhex(text)
+    # URL-safe letters and missing padding are taken, too
+    standard = text.replace("-", "+").replace("_", "/")
+    padding = "=" * (-len(text) % 4)
     try:
-        raw = base64.b64decode(
-            text.replace("-", "+").replace("_", "/") + "=" * (-len(text) % 4), validate=True
-        )
+        raw = base64.b64decode(standard + padding, validate=True)
     except (binascii.Error, ValueError):
         raw = b""
     if len(raw) != KEY_BYTES:
@@ -125,9 +127,8 @@ class Sealer:
 
         self._cipher = AESGCM(key)
         self._mac_key = hmac.new(key, b"agenttool/approvals/evidence/v1", hashlib.sha256).digest()
-        self.key_id = hmac.new(key, b"agenttool/approvals/key-id/v1", hashlib.sha256).hexdigest()[
-            :16
-        ]
+        key_mac = hmac.new(key, b"agenttool/approvals/key-id/v1", hashlib.sha256)
+        self.key_id = key_mac.hexdigest()[:16]
 
     def seal(self, value: Any, *, purpose: str, row: str) -> bytes:
         """Return the ciphertext of a JSON value."""
@@ -142,7 +143,8 @@ class Sealer:
         data = bytes(data)
         if data[:1] != _FORMAT or len(data) < 1 + _NONCE_BYTES + 16:
             raise ApprovalStoreError(f"the stored {purpose} is not in a known format")
-        nonce, body = data[1 : 1 + _NONCE_BYTES], data[1 + _NONCE_BYTES :]
+        nonce = data[1 : 1 + _NONCE_BYTES]
+        body = data[1 + _NONCE_BYTES :]
         try:
             return json.loads(self._cipher.decrypt(nonce, body, _associated(purpose, row)))
         except (InvalidTag, ValueError, RecursionError):
@@ -152,7 +154,8 @@ class Sealer:
 
     def mac(self, purpose: str, values: Sequence[Any]) -> bytes:
         """Return the MAC of plain values; bytes stand for their SHA-256."""
-        return hmac.digest(self._mac_key, _plain([purpose, *values]).encode("ascii"), "sha256")
+        text = _plain([purpose, *values])
+        return hmac.digest(self._mac_key, text.encode("ascii"), "sha256")
 
     @staticmethod
     def equal(one: Any, other: Any) -> bool:

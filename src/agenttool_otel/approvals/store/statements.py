@@ -40,8 +40,10 @@ class Statement:
             made = self._statement.compile(dialect=dialect)
             self._compiled[dialect.name] = (str(made), made.params)
         text, fixed = self._compiled[dialect.name]
+        parameters = dict(fixed)
+        parameters.update(values)
         cursor = connection.connection.cursor()
-        cursor.execute(text, {**fixed, **values})
+        cursor.execute(text, parameters)
         return cursor
 
     def all(self, connection: Connection, **values: Any) -> list[Any]:

@@ -35,14 +35,17 @@ class Sessions:
         There is no lock-out: 256 random bits can't be guessed, and a lock-out would let any local
         program lock out the person who has the token.
         """
-        given = hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
+        # a form may hold a lone surrogate, which is no valid UTF-8
+        encoded = token.encode("utf-8", "surrogatepass")
+        given = hashlib.sha256(encoded).digest()
         if not hmac.compare_digest(given, self._token):
             return None
         with self._lock:
             now = self._now()
             self._drop_old(now)
             while len(self._sessions) >= _MAX_SESSIONS:
-                del self._sessions[next(iter(self._sessions))]
+                oldest = next(iter(self._sessions))
+                del self._sessions[oldest]
             session = secrets.token_urlsafe(32)
             self._sessions[_digest(session)] = now + SESSION_SECONDS
             return session
@@ -67,13 +70,16 @@ class Sessions:
 
     def form_token_fits(self, session: str, purpose: str, token: str) -> bool:
         """Tell whether a form came from this session's own page."""
+        expected = self.form_token(session, purpose).encode()
         given = token.encode("utf-8", "surrogatepass")
-        return hmac.compare_digest(self.form_token(session, purpose).encode(), given)
+        return hmac.compare_digest(expected, given)
 
     def _drop_old(self, now: float) -> None:
-        for key in [key for key, until in self._sessions.items() if until <= now]:
-            del self._sessions[key]
+        for key, until in list(self._sessions.items()):
+            if until <= now:
+                del self._sessions[key]
 
 
 def _digest(session: str) -> str:
-    return hashlib.sha256(session.encode("utf-8", "surrogatepass")).hexdigest()
+    encoded = session.encode("utf-8", "surrogatepass")
+    return hashlib.sha256(encoded).hexdigest()

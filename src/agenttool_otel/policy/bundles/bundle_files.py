@@ -24,7 +24,9 @@ _DATA_NAMES = ("data.json", "data.yaml", "data.yml")
 
 
 def _wanted(name: str, *, top: bool) -> bool:
-    return name.endswith(".rego") or name in _DATA_NAMES or (top and name in (MANIFEST, SIGNATURES))
+    if top and name in (MANIFEST, SIGNATURES):
+        return True
+    return name.endswith(".rego") or name in _DATA_NAMES
 
 
 def _bundle_paths(root: Path) -> list[tuple[str, Path]]:
@@ -34,11 +36,13 @@ def _bundle_paths(root: Path) -> list[tuple[str, Path]]:
         names[:] = sorted(name for name in names if not name.startswith("."))
         here = Path(folder)
         for name in sorted(files):
-            if _wanted(name, top=here == root):
-                path = here / name
-                found.append((path.relative_to(root).as_posix(), path))
-                if len(found) > MAX_BUNDLE_FILES:
-                    raise PolicyLoadError(f"{root.name}: more than {MAX_BUNDLE_FILES} files")
+            if not _wanted(name, top=here == root):
+                continue
+            path = here / name
+            relative = path.relative_to(root).as_posix()
+            found.append((relative, path))
+            if len(found) > MAX_BUNDLE_FILES:
+                raise PolicyLoadError(f"{root.name}: more than {MAX_BUNDLE_FILES} files")
     return found
 
 
@@ -66,11 +70,12 @@ def directory_stamp(path: Path) -> tuple[object, ...]:
     and inodes.
     """
     try:
-        if path.is_dir():
-            entries = [(relative, file.stat()) for relative, file in _bundle_paths(path)]
-        else:
-            entries = [("", path.stat())]
-        return tuple((name, stat.st_size, stat.st_mtime_ns, stat.st_ino) for name, stat in entries)
+        files = _bundle_paths(path) if path.is_dir() else [("", path)]
+        stamps: list[object] = []
+        for name, file in files:
+            stat = file.stat()
+            stamps.append((name, stat.st_size, stat.st_mtime_ns, stat.st_ino))
+        return tuple(stamps)
     except OSError as error:
         raise PolicyLoadError(f"policy bundle {path}: {error.strerror or error}") from None
 
@@ -88,20 +93,21 @@ def read_archive(content: bytes, *, origin: str) -> dict[str, bytes]:
     import tarfile
 
     files: dict[str, bytes] = {}
-    total = members = 0
+    total = 0
+    members = 0
     try:
         # unpacked whole and first: gzip's length and checksum are what tells a half written archive
         # from a small one
         with gzip.GzipFile(fileobj=io.BytesIO(content)) as packed:
             unpacked = packed.read(MAX_BUNDLE_BYTES + 1)
         if len(unpacked) > MAX_BUNDLE_BYTES:
-            raise PolicyLoadError(f"{origin}: unpacks to more than a bundle may hold")
+            raise _too_large(origin)
         with tarfile.open(fileobj=io.BytesIO(unpacked), mode="r:") as archive:
             for member in archive:
                 members += 1
                 total += member.size
                 if members > MAX_BUNDLE_FILES or total > MAX_BUNDLE_BYTES:
-                    raise PolicyLoadError(f"{origin}: unpacks to more than a bundle may hold")
+                    raise _too_large(origin)
                 if member.isdir():
                     continue
                 path = _archive_path(member.name, origin)
@@ -112,21 +118,26 @@ def read_archive(content: bytes, *, origin: str) -> dict[str, bytes]:
                 stream = archive.extractfile(member)
                 files[path] = b"" if stream is None else stream.read()
     except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
-        raise PolicyLoadError(
-            f"{origin}: not a complete .tar.gz bundle ({type(error).__name__})"
-        ) from None
+        kind = type(error).__name__
+        raise PolicyLoadError(f"{origin}: not a complete .tar.gz bundle ({kind})") from None
     if not files:
         raise PolicyLoadError(f"{origin}: the archive is empty")
     return files
+
+
+def _too_large(origin: str) -> PolicyLoadError:
+    return PolicyLoadError(f"{origin}: unpacks to more than a bundle may hold")
 
 
 def bundle_files(bundle: Bundle, *, tests: bool = False) -> dict[str, bytes]:
     """Return the files of a bundle, as a directory or archive of it would hold them."""
     manifest = {**bundle.manifest, "revision": bundle.revision}
     files = {MANIFEST: json.dumps(manifest, sort_keys=True).encode("utf-8")}
-    files.update((path, text.encode("utf-8")) for path, text in bundle.modules.items())
+    texts = dict(bundle.modules)
     if tests:
-        files.update((path, text.encode("utf-8")) for path, text in bundle.tests.items())
+        texts.update(bundle.tests)
+    for path, text in texts.items():
+        files[path] = text.encode("utf-8")
     if bundle.data_json != "{}":
         files["data.json"] = bundle.data_json.encode("utf-8")
     return files
