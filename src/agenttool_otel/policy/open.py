@@ -72,20 +72,28 @@ def open_engines(
         _check_preset(settings.policy_preset, whole)
         return check_settings(whole)
 
-    source: BundleSource | None = None
-    if isinstance(policy, Bundle):
-        bundle = policy
-    else:
-        stated_path = policy if isinstance(policy, (str, Path)) else None
-        path = stated_path or settings.policy_bundle or default_bundle_path()
-        if settings.policy_reload > 0:
-            source = BundleSource(path, on_reload=on_reload)
-        bundle = load_bundle(path) if source is None else source.bundle
+    bundle, source = _bundle_of(settings, policy, on_reload)
     engine = EmbeddedEngine(laid_over(bundle))
     if source is not None:
         source.attach(_Laid(engine, laid_over))
         source.watch(settings.policy_reload)
     return (engine,), source
+
+
+def _bundle_of(
+    settings: Settings,
+    policy: Policy | None,
+    on_reload: Callable[[ReloadResult], None],
+) -> tuple[Bundle, BundleSource | None]:
+    """Return the bundle to begin with, and what watches its place where it is to be reloaded."""
+    if isinstance(policy, Bundle):
+        return policy, None
+    stated = policy if isinstance(policy, (str, Path)) else None
+    path = stated or settings.policy_bundle or default_bundle_path()
+    if settings.policy_reload > 0:
+        source = BundleSource(path, on_reload=on_reload)
+        return source.bundle, source
+    return load_bundle(path), None
 
 
 def _given_names(data: Mapping[str, Any] | None, extension: str | Path | None) -> list[str]:

@@ -368,7 +368,9 @@ def _not_among(value: Any, choices: Sequence[Any], place: str) -> Iterator[str]:
     if value in choices and not isinstance(value, bool):
         return
     words = [word for word in choices if word is not None]
-    shown = repr(value) if isinstance(value, str) else _kind(value)
+    shown = _kind(value)
+    if isinstance(value, str):
+        shown = repr(value)
     hint = did_you_mean(value, words)
     yield f"{place} can't be {shown}{hint}; it is one of {', '.join(words)}"
 
