@@ -11,17 +11,11 @@ from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from agenttool_otel.redaction.detectors.assignments import find_in_assignments
+from agenttool_otel.redaction.detectors.built_in import built_in
 from agenttool_otel.redaction.detectors.encoded import find_encoded
-from agenttool_otel.redaction.detectors.flags import find_in_flags
-from agenttool_otel.redaction.detectors.headers import find_in_headers
-from agenttool_otel.redaction.detectors.pairs import find_in_pairs
-from agenttool_otel.redaction.detectors.phrases import find_in_phrases
-from agenttool_otel.redaction.detectors.pii import card_number, find_personal_data
+from agenttool_otel.redaction.detectors.pii import card_number
 from agenttool_otel.redaction.detectors.private_keys import find_private_keys
-from agenttool_otel.redaction.detectors.statements import find_in_statements
-from agenttool_otel.redaction.detectors.tables import find_in_tables
-from agenttool_otel.redaction.detectors.tokens import find_tokens, token_detector
-from agenttool_otel.redaction.detectors.urls import find_in_urls
+from agenttool_otel.redaction.detectors.tokens import token_detector
 from agenttool_otel.redaction.keys import PERSONAL_NUMBER, normal_name
 from agenttool_otel.redaction.patterns import compile_pattern, find_all
 from agenttool_otel.redaction.placeholders import Placeholders, omitted
@@ -59,19 +53,6 @@ _TOKEN_REACH: Final = 2000
 _BEFORE_PLACE: Final = 96
 _BEGINNING_BYTES: Final = 16 << 10
 _ONE_WORD: Final = re.compile(rb"[A-Za-z0-9][A-Za-z0-9_.]{0,255}")
-_BETWEEN_WORDS: Final = frozenset(
-    (
-        "private_keys",
-        "urls",
-        "headers",
-        "assignments",
-        "flags",
-        "phrases",
-        "statements",
-        "pairs",
-        "tables",
-    )
-)
 _PERSONAL: Final = frozenset(("email", "phone", "national_id", "iban"))
 
 _READINGS: Final = (
@@ -107,19 +88,6 @@ class _Named(NamedTuple):
     find: Callable[[bytes, bytes], Iterable[Span]]
 
 
-_BUILT_IN: Final[dict[str, Callable[[bytes, bytes], Iterable[Span]]]] = {
-    "tokens": find_tokens,
-    "private_keys": find_private_keys,
-    "urls": find_in_urls,
-    "headers": find_in_headers,
-    "assignments": find_in_assignments,
-    "flags": find_in_flags,
-    "phrases": find_in_phrases,
-    "statements": find_in_statements,
-    "pairs": find_in_pairs,
-    "tables": find_in_tables,
-    "pii": find_personal_data,
-}
 _PRIVATE_KEYS: Final = (_Named("private_keys", find_private_keys),)
 
 
@@ -154,15 +122,23 @@ class TextRedactor:
             compile_pattern(pattern)  # what is not valid is told at once
         wanted = settings.detectors if settings.enabled else ()
         extra = settings.extra_detectors if settings.enabled else ()
-        finders = dict(_BUILT_IN)
+        inner: list[_Named] = []
+        between_words: set[str] = set()
+        for name in wanted:
+            # "encoded" looks with the others at what it decodes
+            if name == "encoded" or (name == "pii" and not settings.pii):
+                continue
+            detector = built_in(name)
+            inner.append(_Named(name, detector.find))
+            if detector.between_words:
+                between_words.add(name)
         if settings.extra_keys:
             keys = frozenset(normal_name(name) for name in settings.extra_keys)
-            finders["assignments"] = partial(find_in_assignments, extra_keys=keys)
-        inner = [
-            _Named(name, finders[name])
-            for name in wanted
-            if name in finders and (settings.pii or name != "pii")
-        ]
+            with_keys = partial(find_in_assignments, extra_keys=keys)
+            inner = [
+                _Named(named.name, with_keys) if named.name == "assignments" else named
+                for named in inner
+            ]
         if settings.extra_patterns and settings.enabled:
             inner.append(
                 _Named("extra_patterns", partial(_extra_patterns, settings.extra_patterns))
@@ -181,7 +157,7 @@ class TextRedactor:
         )
         # of the others each needs white space or a sign that one word does not have, and so does
         # each other reading
-        self._of_words = tuple(named for named in self._all if named.name not in _BETWEEN_WORDS)
+        self._of_words = tuple(named for named in self._all if named.name not in between_words)
         self._order = {named.name: index for index, named in enumerate(self._all)}
         self._personal_numbers = settings.pii
         self._cards = settings.pii and "pii" in wanted

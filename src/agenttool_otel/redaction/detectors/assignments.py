@@ -22,6 +22,7 @@ from agenttool_otel.redaction.detectors.bounds import (
     sentence,
     whole,
 )
+from agenttool_otel.redaction.detectors.built_in import BuiltIn
 from agenttool_otel.redaction.keys import (
     CODE_VALUE,
     SERVICES,
@@ -517,3 +518,6 @@ def _is_password(value: bytes, data: bytes, end: int, *, quoted: bool, prose: bo
         return False
     # "The password: use the form below" is prose; "password: hunter2" at the end of a line isn't
     return not (prose and _PLAIN_WORD.fullmatch(value) and _WORDS_AFTER.match(data, end, end + 32))
+
+
+DETECTOR: Final = BuiltIn(find=find_in_assignments, between_words=True)

@@ -11,6 +11,7 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Final, NamedTuple
 
+from agenttool_otel.redaction.detectors.built_in import BuiltIn
 from agenttool_otel.redaction.keys import KeyClass, classify, kind_of_key
 from agenttool_otel.redaction.patterns import LONG_PATTERNS, find_all, spans_of
 from agenttool_otel.redaction.plausibility import (
@@ -231,3 +232,6 @@ def _as_word(item: object) -> bytes:
 
 
 _IN_QUOTES = bytes.maketrans(b"\"'`\\\r\n", b"______")
+
+
+DETECTOR: Final = BuiltIn(find=find_in_flags, between_words=True)

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from agenttool_otel.redaction.detectors.built_in import BuiltIn
 from agenttool_otel.redaction.detectors.encoded import decode_bytes
 from agenttool_otel.redaction.patterns import LONG_PATTERNS, find_all, spans_of
 from agenttool_otel.redaction.plausibility import (
@@ -53,51 +54,86 @@ def header_secret(value: bytes) -> tuple[int, int] | None:
 def find_in_headers(data: bytes, lowered: bytes) -> Iterable[Span]:
     """Spans of credentials; header names and schemes stay."""
     if b"authorization" in lowered:
-        for match in find_all(_AUTHORIZATION, data):
-            _, (scheme_start, scheme_end), (start, end) = spans_of(match, 2)
-            scheme = data[scheme_start:scheme_end] if scheme_start >= 0 else None
-            end = start + len(data[start:end].rstrip(b"}])"))
-            value = data[start:end]
-            if scheme is not None and scheme.lower() in _WHOLE_LINE:
-                rest = _LINE_REST.match(data, start)
-                end = rest.end() if rest is not None else end
-                if b"=" in data[start:end]:
-                    yield Span(start, end, "authorization", "header:authorization")
-            elif _credible(value, scheme):
-                yield Span(start, end, "authorization", "header:authorization")
-            elif scheme is not None and not _KNOWN.fullmatch(scheme) and _credible(scheme, None):
-                yield Span(scheme_start, scheme_end, "authorization", "header:authorization")
+        yield from _find_authorization(data)
     if b"bearer" in lowered or b"basic" in lowered or b"token" in lowered:
-        for match in find_all(_BARE, data):
-            value = match.group(2)
-            start, end = match.start(2), match.end(2)
-            if match.group(1).lower() == b"basic":
-                if _is_basic(value):
-                    yield Span(start, end, "authorization", "header:basic")
-            elif plausible_token(value, least=16) or (
-                match.group(1)[:1] in b"Bb"
-                and len(value) >= 16
-                and has_digit(value)
-                and plausible_token(value)
-            ):
-                yield Span(start, end, "authorization", "header:bearer")
+        yield from _find_schemes(data)
     if b"curl" in lowered or b"--cookie" in lowered:
-        for match in find_all(_CURL, data):
-            start, end = match.span(1)
-            if not is_template(data[start:end].partition(b"=")[2]):
-                yield Span(start, end, "cookie", "flag:cookie")
+        yield from _find_cookie_options(data)
     if b"cookie" in lowered:
-        for match in find_all(_COOKIE, data):
-            start, end = match.start(2), match.end(2)
-            if match.group(1):
-                pair_end = data.find(b";", start, end)
-                end = end if pair_end < 0 else pair_end
-                start = data.find(b"=", start, end) + 1
-            value = data[start:end]
-            if _is_taste(data[match.start(2) : end]):
-                continue
-            if len(value) >= 3 and not is_template(value.partition(b"=")[2] or value):
-                yield Span(start, end, "cookie", "header:cookie")
+        yield from _find_cookies(data)
+
+
+def _find_authorization(data: bytes) -> Iterable[Span]:
+    """``Authorization: Bearer ...``, in headers and in mappings of source text."""
+    for match in find_all(_AUTHORIZATION, data):
+        _, (scheme_start, scheme_end), (start, end) = spans_of(match, 2)
+        scheme = None
+        if scheme_start >= 0:
+            scheme = data[scheme_start:scheme_end]
+        end = start + len(data[start:end].rstrip(b"}])"))
+        value = data[start:end]
+        if scheme is not None and scheme.lower() in _WHOLE_LINE:
+            # Digest username="bob", response="..."
+            rest = _LINE_REST.match(data, start)
+            if rest is not None:
+                end = rest.end()
+            if b"=" in data[start:end]:
+                yield Span(start, end, "authorization", "header:authorization")
+        elif _credible(value, scheme):
+            yield Span(start, end, "authorization", "header:authorization")
+        elif scheme is not None and not _KNOWN.fullmatch(scheme) and _credible(scheme, None):
+            # the value itself was taken for a scheme: Authorization: a1b2c3d4 and more
+            yield Span(scheme_start, scheme_end, "authorization", "header:authorization")
+
+
+def _find_schemes(data: bytes) -> Iterable[Span]:
+    """``Bearer ...`` and ``Basic ...`` without the header's name."""
+    for match in find_all(_BARE, data):
+        scheme = match.group(1).lower()
+        value = match.group(2)
+        start, end = match.span(2)
+        if scheme == b"basic":
+            if _is_basic(value):
+                yield Span(start, end, "authorization", "header:basic")
+        elif _is_bearer(scheme, value):
+            yield Span(start, end, "authorization", "header:bearer")
+
+
+def _is_bearer(scheme: bytes, value: bytes) -> bool:
+    if plausible_token(value, least=16):
+        return True
+    # "token" is an everyday word, "bearer" is not
+    if scheme != b"bearer" or len(value) < 16:
+        return False
+    return has_digit(value) and plausible_token(value)
+
+
+def _find_cookie_options(data: bytes) -> Iterable[Span]:
+    """``curl -b session=...``"""
+    for match in find_all(_CURL, data):
+        start, end = match.span(1)
+        value = data[start:end].partition(b"=")[2]
+        if not is_template(value):
+            yield Span(start, end, "cookie", "flag:cookie")
+
+
+def _find_cookies(data: bytes) -> Iterable[Span]:
+    """The pairs of ``Cookie:``, the value of ``Set-Cookie:``."""
+    for match in find_all(_COOKIE, data):
+        first, end = match.span(2)
+        start = first
+        if match.group(1):
+            # Set-Cookie: session=...; Path=/ holds one pair, and attributes
+            pair_end = data.find(b";", first, end)
+            if pair_end >= 0:
+                end = pair_end
+            start = data.find(b"=", first, end) + 1
+        if _is_taste(data[first:end]):
+            continue
+        value = data[start:end]
+        if len(value) < 3 or is_template(value.partition(b"=")[2] or value):
+            continue
+        yield Span(start, end, "cookie", "header:cookie")
 
 
 def _is_taste(value: bytes) -> bool:
@@ -131,3 +167,6 @@ def _is_basic(value: bytes) -> bool:
     """Whether it decodes to ``user:password``."""
     text = decode_bytes(value)
     return text is not None and b":" in text and all(32 <= byte < 127 for byte in text[:64])
+
+
+DETECTOR: Final = BuiltIn(find=find_in_headers, between_words=True)

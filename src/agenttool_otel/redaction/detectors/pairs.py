@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from agenttool_otel.redaction.detectors.built_in import BuiltIn
 from agenttool_otel.redaction.detectors.statements import fits, matches
 from agenttool_otel.redaction.keys import classify, fits_class, is_service, kind_of_key
 from agenttool_otel.redaction.patterns import find_all
@@ -58,3 +59,6 @@ def _values_of_manifest(document: bytes, first: int) -> Iterable[Span]:
                 continue
             begin, end = line.span(1)
             yield Span(start + begin, start + end, "credential", "kubernetes:secret")
+
+
+DETECTOR: Final = BuiltIn(find=find_in_pairs, between_words=True)

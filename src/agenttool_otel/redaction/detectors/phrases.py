@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from mnemonic import Mnemonic
 
+from agenttool_otel.redaction.detectors.built_in import BuiltIn
 from agenttool_otel.redaction.patterns import LONG_PATTERNS, find_all, occurs
 from agenttool_otel.redaction.plausibility import has_digit, is_code, is_template
 from agenttool_otel.redaction.types import Span
@@ -153,3 +154,6 @@ def _spoken(data: bytes, pattern: str, *, vague: bool = False) -> Iterable[Span]
                 continue
         if len(value) >= 3 and not is_template(value) and (has_digit(value) or not is_code(value)):
             yield Span(start, end, "password", "phrase:said")
+
+
+DETECTOR: Final = BuiltIn(find=find_in_phrases, between_words=True)

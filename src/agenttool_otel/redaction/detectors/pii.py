@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from agenttool_otel.redaction.detectors.built_in import BuiltIn
 from agenttool_otel.redaction.detectors.id_numbers import find_id_numbers, in_longer_number, luhn
 from agenttool_otel.redaction.patterns import MATCH, find_all, occurs, spans_of
 from agenttool_otel.redaction.plausibility import has_letter_sequence
@@ -226,3 +227,6 @@ def _is_north_american(digits: str) -> bool:
     if area[0] in "01" or exchange[0] in "01":
         return False
     return area[1:] != "11"
+
+
+DETECTOR: Final = BuiltIn(find=find_personal_data)

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import Final
 
+from agenttool_otel.redaction.detectors.built_in import BuiltIn
 from agenttool_otel.redaction.patterns import find_all
 from agenttool_otel.redaction.types import Span
 
@@ -19,6 +21,7 @@ UNTERMINATED = "pem_unterminated"
 _BEGIN = r"-----BEGIN[ A-Z0-9_-]{0,60}PRIVATE KEY(?: BLOCK)?-{4,5}"
 _END = rb"-----END"
 _LEAST = 50
+_LEAST_OPEN = 24
 _KEY = re.compile(rb"[A-Za-z0-9+/=]{16}")  # not the rest of a program or a sentence
 
 
@@ -28,18 +31,22 @@ def find_private_keys(data: bytes, lowered: bytes) -> Iterable[Span]:
     """
     if b"private key" not in lowered:
         return
-    done, size = 0, len(data)
+    size = len(data)
+    done = 0
     for match in find_all(_BEGIN, data):
-        start, body = match.start(), match.end()
+        start = match.start()
+        body = match.end()
         if start < done:
             continue
         end = data.find(_END, body)
-        key = _KEY.search(data, body, size if end < 0 else end)
         if end < 0:
-            if size - body >= 24 and key:
+            if size - body >= _LEAST_OPEN and _KEY.search(data, body, size):
                 yield Span(start, size, PRIVATE_KEY, UNTERMINATED)
             return
         tail = data.find(b"-----", end + len(_END))
         done = size if tail < 0 else tail + 5
-        if end - body >= _LEAST and key:
+        if end - body >= _LEAST and _KEY.search(data, body, end):
             yield Span(start, done, PRIVATE_KEY, "pem")
+
+
+DETECTOR: Final = BuiltIn(find=find_private_keys, between_words=True)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Final
 
+from agenttool_otel.redaction.detectors.built_in import BuiltIn
 from agenttool_otel.redaction.detectors.encoded import decode_text
 from agenttool_otel.redaction.detectors.keywords import KeywordIndex
 from agenttool_otel.redaction.detectors.known_places import (
@@ -163,3 +164,6 @@ def find_in_statements(data: bytes, lowered: bytes) -> Iterable[Span]:
         start, end = match.span(1)
         if fits(statement, data[start:end]):
             yield Span(start, end, statement.kind, "statement:" + statement.id)
+
+
+DETECTOR: Final = BuiltIn(find=find_in_statements, between_words=True)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from typing import Final
 
+from agenttool_otel.redaction.detectors.built_in import BuiltIn
 from agenttool_otel.redaction.keys import KeyClass, classify, fits_class, is_service, kind_of_key
 from agenttool_otel.redaction.patterns import LONG_PATTERNS, MATCH, find_all, occurs
 from agenttool_otel.redaction.plausibility import FOUR_KINDS, has_digit, is_template
@@ -290,3 +291,6 @@ def _bare(data: bytes, first: int, last: int) -> Cell:
     text = data[first:last].lstrip(_AROUND)
     first = last - len(text)
     return first, first + len(text.rstrip(_AROUND))
+
+
+DETECTOR: Final = BuiltIn(find=find_in_tables, between_words=True)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import Final
 
+from agenttool_otel.redaction.detectors.built_in import BuiltIn
 from agenttool_otel.redaction.detectors.keywords import KeywordIndex
 from agenttool_otel.redaction.detectors.token_formats import TOKEN_RULES, TokenRule
 from agenttool_otel.redaction.patterns import MATCH, Matcher, MatchLike, compile_pattern
@@ -148,3 +149,6 @@ def _is_secret(rule: TokenRule, value: bytes) -> bool:
     if hashlib.sha256(value).hexdigest()[:_DIGEST_CHARS] in _examples():
         return False
     return not rule.entropy or entropy(value[:_MOST_ENTROPY_BYTES]) >= rule.entropy
+
+
+DETECTOR: Final = BuiltIn(find=find_tokens)
