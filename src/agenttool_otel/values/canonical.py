@@ -34,6 +34,7 @@ _PROCESS_KEY: Final = secrets.token_bytes(32)
 _SAFE_INT: Final = 2**53 - 1
 _LONG_TEXT: Final = 1 << 20
 _CHUNK: Final = 1 << 18
+_QUICK_CHARS: Final = 1 << 16
 _TREE_DEPTH: Final = 100
 _TREE_NODES: Final = 1_000_000
 _NO_LIMIT: Final = 1 << 62
@@ -52,8 +53,8 @@ def digest(value: Any) -> str:
 def keyed_digest(value: Any) -> str:
     """Return ``hmac-sha256:`` and the HMAC of ``canonical_bytes(value)``, for what leaves the process.
 
-    Whoever reads it can compare it with others of the same key, but not try what a short value
-    might have been. The key is ``AGENTTOOL_DIGEST_KEY``, or one of this process alone.
+    A reader can compare it with others of the same key, but not try what a short value might have
+    been. The key is ``AGENTTOOL_DIGEST_KEY``, or one of this process alone.
     """
     return "hmac-sha256:" + hmac.digest(digest_key(), canonical_bytes(value), "sha256").hex()
 
@@ -62,7 +63,8 @@ def digest_key() -> bytes:
     """Return the key of digests that leave the process: ``AGENTTOOL_DIGEST_KEY``, or one of this
     process alone.
     """
-    return os.environ.get(_DIGEST_KEY, "").encode("utf-8", "surrogateescape") or _PROCESS_KEY
+    stated = os.environ.get(_DIGEST_KEY, "")
+    return stated.encode("utf-8", "surrogateescape") or _PROCESS_KEY
 
 
 def canonical_bytes(value: Any) -> bytes:
@@ -86,11 +88,9 @@ def json_text(value: Any) -> str:
     """Return the RFC 8785 form of JSON data, and refuse anything else with a ValueError or
     TypeError.
     """
-    return (
-        _encode(value)
-        if type(value) is dict and _is_quick(value)
-        else rfc8785.dumps(value).decode()
-    )
+    if type(value) is dict and _is_quick(value):
+        return _encode(value)
+    return rfc8785.dumps(value).decode()
 
 
 def unequal_tag(value: object) -> dict[str, JsonLike]:
@@ -99,17 +99,20 @@ def unequal_tag(value: object) -> dict[str, JsonLike]:
 
 
 def _is_quick(value: dict[Any, Any]) -> bool:
+    """Return whether the fast encoder writes an object as RFC 8785 does: ``{"path": "a.txt"}``."""
     for key, item in value.items():
+        # {"$bytes": ...} of the value must not look like a tag
         if type(key) is not str or not key.isascii() or key[:1] == "$":
             return False
         kind = type(item)
         if kind is str:
-            if len(item) > 65536 or not item.isascii():
-                return False
+            quick = len(item) <= _QUICK_CHARS and item.isascii()
         elif kind is int:
-            if not -_SAFE_INT <= item <= _SAFE_INT:
-                return False
-        elif kind is not bool and item is not None:
+            quick = -_SAFE_INT <= item <= _SAFE_INT
+        else:
+            # no float: 1e21 has many spellings, of which RFC 8785 section 3.2.2.3 chooses one
+            quick = item is None or kind is bool
+        if not quick:
             return False
     return True
 
@@ -133,8 +136,8 @@ class _Tagger:
         root: list[JsonLike] = []
         stack: list[_Frame] = [_Frame([value], root, None, Kind.SEQUENCE)]
         depth_of: dict[int, int] = {}
-        # The hash tree visits a shared container once; the kept reference keeps its id from being
-        # reused.
+        # the hash tree visits a shared container once; the kept reference keeps its id from being
+        # reused
         done: dict[int, tuple[Any, JsonLike]] = {}
         nodes = 0
         while True:
@@ -146,18 +149,15 @@ class _Tagger:
                 depth_of.pop(id(frame.source), None)
                 result = frame.finish()
                 if tree:
-                    result = {"$tree": hashlib.sha256(rfc8785.dumps(result)).hexdigest()}
+                    result = _hashed(result)
                     done[id(frame.source)] = (frame.source, result)
                 stack[-1].out.append(result)
                 continue
-            entry = frame.pending.pop()
+            entry, kind = _read(frame.pending.pop())
             nodes += 1
-            if not tree and (nodes > _TREE_NODES or len(stack) > _TREE_DEPTH):
+            is_large = nodes > _TREE_NODES or len(stack) > _TREE_DEPTH
+            if is_large and not tree:
                 raise _TooLarge
-            kind = kind_of(entry)
-            if kind is Kind.ENUM:
-                entry = object.__getattribute__(entry, "_value_")
-                kind = kind_of(entry)
             if kind not in CONTAINERS:
                 frame.out.append(leaf_tag(entry, kind))
             elif id(entry) in depth_of:
@@ -167,6 +167,19 @@ class _Tagger:
             else:
                 depth_of[id(entry)] = len(stack)
                 stack.append(_Frame.open(entry, kind))
+
+
+def _hashed(tagged: JsonLike) -> JsonLike:
+    return {"$tree": hashlib.sha256(rfc8785.dumps(tagged)).hexdigest()}
+
+
+def _read(value: Any) -> tuple[Any, Kind]:
+    """Return a value and its kind; of an enumeration's member its value, as JSON has it."""
+    kind = kind_of(value)
+    if kind is not Kind.ENUM:
+        return value, kind
+    shown = object.__getattribute__(value, "_value_")
+    return shown, kind_of(shown)
 
 
 class _Frame:
@@ -191,22 +204,26 @@ class _Frame:
             return self.out
         if self.kind is Kind.SET:
             return {"$set": sorted(self.out, key=rfc8785.dumps)}
-        pairs = list(zip(self.out[::2], self.out[1::2], strict=True))
-        if all(isinstance(key, str) for key, _ in pairs):
-            plain: dict[str, JsonLike] = {}
-            for key, item in pairs:
-                name = str(key)
-                plain["$" + name if name.startswith("$") else name] = item
-            tagged: JsonLike = plain
-        else:
-            tagged = {
-                "$map": [
-                    list(pair) for pair in sorted(pairs, key=lambda pair: rfc8785.dumps(pair[0]))
-                ]
-            }
+        members = self._members()
         if self.kind is Kind.MAPPING:
-            return tagged
-        return {"$type": class_name(type(self.source)), "$fields": tagged}
+            return members
+        return {"$type": class_name(type(self.source)), "$fields": members}
+
+    def _members(self) -> JsonLike:
+        members: dict[str, JsonLike] = {}
+        pairs = list(zip(self.out[::2], self.out[1::2], strict=True))
+        for key, item in pairs:
+            if not isinstance(key, str):
+                # {1: "a", "1": "b"}: two keys, which an object of JSON can't tell apart
+                pairs.sort(key=_key_bytes)
+                return {"$map": [list(pair) for pair in pairs]}
+            # a key of the value that begins as a tag does gets one more "$"
+            members["$" + key if key[:1] == "$" else key] = item
+        return members
+
+
+def _key_bytes(pair: tuple[JsonLike, JsonLike]) -> bytes:
+    return rfc8785.dumps(pair[0])
 
 
 def leaf_tag(value: Any, kind: Kind) -> JsonLike:
@@ -232,15 +249,24 @@ def _leaf(value: Any, kind: Kind) -> JsonLike:
         return real if isfinite(real) else {"$float": float.__repr__(real)}
     if kind is Kind.BYTES:
         return bytes_tag(value)
+    return _tagged_leaf(value, kind)
+
+
+def _tagged_leaf(value: Any, kind: Kind) -> JsonLike:
+    """Return the tag of a leaf that is no JSON: ``{"$uuid": "..."}``."""
     if kind is Kind.SECRET:
-        # The secret is part of what runs; only its hash leaves this function, and that inside one
-        # more hash.
-        return {"$secret": leaf_tag(secret := value.get_secret_value(), kind_of(secret))}
+        # the secret is part of what runs: it enters the digest, and nothing else
+        secret = value.get_secret_value()
+        return {"$secret": leaf_tag(secret, kind_of(secret))}
     if kind is Kind.NUMPY_SCALAR:
         return {"$numpy": class_name(type(value)), "$data": bytes_tag(value.tobytes())}
-    if (text := scalar_text(value, kind)) is None:
+    text = scalar_text(value, kind)
+    if text is None:
         return {"$type": class_name(type(value))}
-    return {f"${kind.name.lower()}": _text(text) if isinstance(text, str) else text}
+    tag = f"${kind.name.lower()}"
+    if isinstance(text, str):
+        return {tag: _text(text)}
+    return {tag: text}  # a time span in seconds
 
 
 def _text(text: str) -> JsonLike:

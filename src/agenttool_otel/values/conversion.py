@@ -4,12 +4,11 @@
 own ``__str__``, ``__repr__``, ``__iter__`` or serialiser. What JSON can't say becomes a tagged
 object:
 
-=====================================  ============================================= not a number,
-infinities               ``{"$float": "nan" | "inf" | "-inf"}`` bytes
-``{"$bytes": base64}``, above 1 KiB ``{"$bytes": {"length", "sha256"}}`` an object that contains
-itself         ``{"$ref": "cycle"}`` anything past a limit                  ``{"$truncated": "depth"
-| "nodes" | "chars"}`` an object of an unknown class          ``{"$type": "module.Class"}``
-=====================================  =============================================
+- not a number, infinities: ``{"$float": "nan" | "inf" | "-inf"}``
+- bytes: ``{"$bytes": base64}``, above 1 KiB ``{"$bytes": {"length", "sha256"}}``
+- an object that contains itself: ``{"$ref": "cycle"}``
+- anything past a limit: ``{"$truncated": "depth" | "nodes" | "chars"}``
+- an object of an unknown class: ``{"$type": "module.Class"}``
 
 Sets become sorted lists, enum members their values, paths, UUIDs, decimals and fractions strings,
 dates and times ISO 8601, time spans seconds, dataclasses and pydantic models objects with their
@@ -71,7 +70,8 @@ def to_json_value(
     of what.
     """
     try:
-        if type(value) is dict and (quick := quick_object(value)) is not None:
+        quick = quick_object(value) if type(value) is dict else None
+        if quick is not None:
             return quick
         return (converter or Converter)(max_depth, max_nodes, max_chars).convert(value)
     except Exception as error:  # for example a dict that another thread changes meanwhile
@@ -79,10 +79,10 @@ def to_json_value(
 
 
 def to_whole_json(value: Any, make: type[Converter] | None = None) -> tuple[JsonLike, bool]:
-    """Return a value as plain JSON data of whatever size, and whether the data tells all that the
+    """Return a value as plain JSON data of whatever size, and whether the data is all that the
     value holds.
 
-    It does not where a tag stands for what could not be read (an object of an unknown class, an
+    It is not where a tag stands for what could not be read (an object of an unknown class, an
     iterator, long bytes, nesting past the limit), or where a value has state beside what its kind
     shows (an attribute of a ``str`` subclass).
     """
@@ -106,32 +106,63 @@ def quick_object(value: dict[Any, Any]) -> dict[str, JsonLike] | None:
             return None
         kind = type(item)
         if kind is str:
-            if len(item) > _QUICK_CHARS or not item.isascii():
-                return None
+            quick = len(item) <= _QUICK_CHARS and item.isascii()
         elif kind is int:
-            if not -_QUICK_INT < item < _QUICK_INT:
-                return None
+            quick = -_QUICK_INT < item < _QUICK_INT
         elif kind is list:
-            if len(item) > QUICK_ITEMS:
-                return None
             item = item[:]
-            for member in item:
-                inner = type(member)
-                if inner is str:
-                    if len(member) > _QUICK_CHARS or not member.isascii():
-                        return None
-                elif inner is int:
-                    if not -_QUICK_INT < member < _QUICK_INT:
-                        return None
-                elif inner is not bool and member is not None:
-                    return None
-        elif kind is float:
-            if not isfinite(item):
-                return None
-        elif kind is not bool and item is not None:
+            quick = _is_quick_list(item)
+        else:
+            quick = item is None or kind is bool or (kind is float and isfinite(item))
+        if not quick:
             return None
         out[key] = item
     return out
+
+
+def _is_quick_list(items: list[Any]) -> bool:
+    """Return whether a list is as plain: ``["a.txt", "b.txt"]``."""
+    if len(items) > QUICK_ITEMS:
+        return False
+    for item in items:
+        kind = type(item)
+        if kind is str:
+            quick = len(item) <= _QUICK_CHARS and item.isascii()
+        elif kind is int:
+            quick = -_QUICK_INT < item < _QUICK_INT
+        else:
+            quick = item is None or kind is bool
+        if not quick:
+            return False
+    return True
+
+
+class _Frame:
+    """A container that is being converted.
+
+    Its source is held while it is open: what is made of a library's object would go, and another
+    take its id.
+    """
+
+    __slots__ = ("is_set", "out", "pending", "source")
+
+    def __init__(
+        self,
+        pending: list[Any],
+        out: list[JsonLike] | dict[str, JsonLike],
+        source: Any,
+        *,
+        is_set: bool,
+    ) -> None:
+        self.pending = pending  # the children still to come, the next at the end
+        self.out = out  # the container under construction
+        self.source = source
+        self.is_set = is_set
+
+    def finish(self) -> None:
+        # a set has no order of its own, and the same set must be the same list each time
+        if self.is_set and isinstance(self.out, list):
+            self.out.sort(key=_sort_key)
 
 
 class Converter:
@@ -149,54 +180,57 @@ class Converter:
 
     def convert(self, value: Any) -> JsonLike:
         root: list[JsonLike] = []
-        # each frame: the children still to come, the container under construction, its source, sort
-        # at the end? The source is held while it is open: what is made of a library's object would
-        # go, and another take its id.
-        stack: list[tuple[list[Any], list[JsonLike] | dict[str, JsonLike], Any, bool]] = [
-            ([value], root, None, False)
-        ]
+        stack = [_Frame([value], root, None, is_set=False)]
         open_ids: set[int] = set()
         while stack:
-            pending, out, source, is_set = stack[-1]
-            if not pending:
+            frame = stack[-1]
+            if not frame.pending:
                 stack.pop()
-                open_ids.discard(id(source))
-                if is_set and isinstance(out, list):
-                    out.sort(key=_sort_key)
+                open_ids.discard(id(frame.source))
+                frame.finish()
                 continue
-            entry = pending.pop()
-            name = ""
+            entry = frame.pending.pop()
+            out = frame.out
             if isinstance(out, dict):
-                key, entry = entry
+                key, item = entry
+                # the name first: a key counts before its value does
                 name = self._key(key, out)
-            self._nodes -= 1
-            if self._nodes < 0:
-                self.whole = False
-                _put(out, name, {"$truncated": "nodes"})
-                pending.clear()
-                continue
-            entry, kind = self._opened(entry)
-            if self._watch and self.whole:
-                self.whole = not holds_more(entry, kind)
-            if kind not in CONTAINERS:
-                _put(out, name, self._leaf(entry, kind))
-            elif id(entry) in open_ids:
-                _put(out, name, {"$ref": "cycle"})
-            elif len(stack) > self._max_depth:
-                self.whole = False
-                _put(out, name, {"$truncated": "depth"})
+                out[name] = self._converted(item, stack, open_ids)
             else:
-                children: list[Any]
-                inner: list[JsonLike] | dict[str, JsonLike]
-                if kind in SEQUENCES:
-                    children, inner = sequence_items(entry, self._nodes + 1), []
-                else:
-                    children, inner = self._items(entry, kind), {}
-                children.reverse()
-                _put(out, name, inner)
-                open_ids.add(id(entry))
-                stack.append((children, inner, entry, kind is Kind.SET))
+                out.append(self._converted(entry, stack, open_ids))
+            if self._nodes < 0:
+                frame.pending.clear()
         return root[0]
+
+    def _converted(self, value: Any, stack: list[_Frame], open_ids: set[int]) -> JsonLike:
+        """Convert a leaf; of a container return the empty form, and put it on the stack."""
+        self._nodes -= 1
+        if self._nodes < 0:
+            self.whole = False
+            return {"$truncated": "nodes"}
+        value, kind = self._opened(value)
+        if self._watch and self.whole:
+            self.whole = not holds_more(value, kind)
+        if kind not in CONTAINERS:
+            return self._leaf(value, kind)
+        if id(value) in open_ids:
+            return {"$ref": "cycle"}
+        if len(stack) > self._max_depth:
+            self.whole = False
+            return {"$truncated": "depth"}
+        frame = self._frame(value, kind)
+        open_ids.add(id(value))
+        stack.append(frame)
+        return frame.out
+
+    def _frame(self, value: Any, kind: Kind) -> _Frame:
+        if kind in SEQUENCES:
+            items = sequence_items(value, self._nodes + 1)
+            items.reverse()
+            return _Frame(items, [], value, is_set=kind is Kind.SET)
+        pairs = self._items(value, kind)
+        pairs.reverse()
+        return _Frame(pairs, {}, value, is_set=False)
 
     def _opened(self, value: Any) -> tuple[Any, Kind]:
         """Return what is converted in the place of a value, and its kind."""
@@ -224,27 +258,34 @@ class Converter:
         if kind is Kind.BOOL:
             return bool(value)
         if kind is Kind.INT:
-            number = int.__int__(value)
-            if number.bit_length() <= _MAX_INT_BITS:
-                return number
-            self.whole = False
-            return {"$truncated": "int", "bits": number.bit_length()}
+            return self._whole_number(int.__int__(value))
         if kind is Kind.FLOAT:
             real = float.__float__(value)
             return real if isfinite(real) else {"$float": float.__repr__(real)}
         if kind is Kind.BYTES:
-            self.whole = self.whole and memoryview(value).nbytes <= MAX_INLINE_BYTES
+            if memoryview(value).nbytes > MAX_INLINE_BYTES:
+                self.whole = False
             return bytes_tag(value)
         if kind is Kind.NUMPY_SCALAR:
             item = numpy_item(value)
-            return (
-                self._leaf(item, kind_of(item))
-                if kind_of(item) not in _UNREAD
-                else self._unread(value)
-            )
-        if (text := scalar_text(value, kind)) is None:
+            if kind_of(item) in _UNREAD:
+                return self._unread(value)
+            return self._leaf(item, kind_of(item))
+        return self._scalar(value, kind)
+
+    def _whole_number(self, number: int) -> JsonLike:
+        if number.bit_length() <= _MAX_INT_BITS:
+            return number
+        self.whole = False
+        return {"$truncated": "int", "bits": number.bit_length()}
+
+    def _scalar(self, value: Any, kind: Kind) -> JsonLike:
+        text = scalar_text(value, kind)
+        if text is None:
             return self._unread(value)
-        return self._text(text) if isinstance(text, str) else text
+        if isinstance(text, str):
+            return self._text(text)
+        return text  # a time span in seconds
 
     def _unread(self, value: object) -> JsonLike:
         self.whole = False
@@ -277,7 +318,8 @@ class Converter:
         else:
             leaf = self._leaf(key, kind) if kind not in CONTAINERS else self._container_key(key)
             name = leaf if isinstance(leaf, str) else json.dumps(leaf, sort_keys=True)
-        unique, count = name, 1
+        unique = name
+        count = 1
         # 1 and "1" are two keys in Python and one in JSON: neither may hide the other
         while unique in out:
             count += 1
@@ -285,17 +327,11 @@ class Converter:
         return unique
 
 
-def _put(out: list[JsonLike] | dict[str, JsonLike], key: str, value: JsonLike) -> None:
-    if isinstance(out, dict):
-        out[key] = value
-    else:
-        out.append(value)
-
-
 def _sort_key(value: JsonLike) -> tuple[str, str]:
-    return type(value).__name__, value if isinstance(value, str) else json.dumps(
-        value, sort_keys=True
-    )
+    # {1, "1"}: of each type apart
+    if isinstance(value, str):
+        return "str", value
+    return type(value).__name__, json.dumps(value, sort_keys=True)
 
 
 def bytes_tag(value: bytes | bytearray | memoryview) -> dict[str, JsonLike]:
@@ -345,11 +381,8 @@ def scalar_text(value: Any, kind: Kind) -> str | float | None:
     if kind is Kind.TIME:
         return time_text(value)
     if kind is Kind.RANGE:
-        return (
-            range.__repr__(value)
-            if max(map(int.bit_length, (value.start, value.stop))) < _MAX_INT_BITS
-            else None
-        )
+        bits = max(int.bit_length(value.start), int.bit_length(value.stop))
+        return range.__repr__(value) if bits < _MAX_INT_BITS else None
     if kind is Kind.COMPLEX:
         return complex.__repr__(value)
     return None

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter, OrderedDict, UserDict, UserList, defaultdict, deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -26,6 +26,7 @@ from agenttool_otel.values.inspection import (
     class_name,
     instance_dict,
     kind_of,
+    microseconds,
     plain_fraction,
 )
 
@@ -66,25 +67,22 @@ _SCALARS: Final[dict[Kind, tuple[type, ...]]] = {
 # its content.
 _HARMLESS: Final = frozenset(
     {
-        *(
-            "__class_getitem__",
-            "__copy__",
-            "__deepcopy__",
-            "__doc__",
-            "__getnewargs__",
-            "__getstate__",
-            "__init__",
-        ),
-        *(
-            "__init_subclass__",
-            "__module__",
-            "__new__",
-            "__reduce__",
-            "__reduce_ex__",
-            "__setstate__",
-            "__sizeof__",
-        ),
-        *("__slots__", "__weakref__"),
+        "__class_getitem__",
+        "__copy__",
+        "__deepcopy__",
+        "__doc__",
+        "__getnewargs__",
+        "__getstate__",
+        "__init__",
+        "__init_subclass__",
+        "__module__",
+        "__new__",
+        "__reduce__",
+        "__reduce_ex__",
+        "__setstate__",
+        "__sizeof__",
+        "__slots__",
+        "__weakref__",
     }
 )
 _factory: Final[Any] = defaultdict.__dict__["default_factory"].__get__
@@ -94,12 +92,14 @@ _faithful: WeakKeyDictionary[type, bool] = WeakKeyDictionary()
 
 
 def reads_as(cls: type, base: type) -> bool:
-    """Tell whether a subclass leaves it to its builtin base how its content is read."""
+    """Return whether a subclass leaves it to its builtin base how its content is read."""
     if cls is base:
         return True
     try:
-        if (known := _faithful.get(cls)) is None:
-            known = _faithful[cls] = _is_library(cls) or _reads_as(cls, base)
+        known = _faithful.get(cls)
+        if known is None:
+            known = _is_library(cls) or _reads_as(cls, base)
+            _faithful[cls] = known
     except Exception:  # a metaclass may make its classes unhashable
         return False
     return known
@@ -112,23 +112,22 @@ def _reads_as(cls: type, base: type) -> bool:
     for part in _mro(cls):
         if part is base:
             return True
-        if any(
-            name in readers and type(value) is not _tuplegetter
-            for name, value in _names_of(part).items()
-        ):
-            return False
+        for name, value in _names_of(part).items():
+            # a named tuple's fields are of this class, and read the tuple
+            if name in readers and type(value) is not _tuplegetter:
+                return False
     return False
 
 
 def _is_library(cls: type) -> bool:
-    """Tell whether a class is, by identity, one of a library that is known to read as its
+    """Return whether a class is, by identity, one of a library that is known to read as its
     base does.
     """
     module, _, name = class_name(cls).rpartition(".")
-    return (
-        module.partition(".")[0] in _LIBRARIES
-        and getattr(sys.modules.get(module), name, None) is cls
-    )
+    if module.partition(".")[0] not in _LIBRARIES:
+        return False
+    # by identity: a class can be given the name DataFrame and __module__ = "pandas"
+    return getattr(sys.modules.get(module), name, None) is cls
 
 
 def plain_copy(value: Any, kind: Kind) -> Any:
@@ -139,11 +138,15 @@ def plain_copy(value: Any, kind: Kind) -> Any:
         return _member(value)
     if kind is Kind.BYTES and type(value) is not bytes:
         return _buffer(value)
-    if (bases := _SCALARS.get(kind)) is None:
+    bases = _SCALARS.get(kind)
+    if bases is None:
         return value
     mro = _mro(type(value))
     base = next(base for base in bases if base in mro)
-    return value if reads_as(type(value), base) else _as_base(value, kind, base)
+    if reads_as(type(value), base):
+        return value
+    # class Path(str) with a __str__ of its own: the tool gets the text that was decided
+    return _as_base(value, kind, base)
 
 
 def _as_base(value: Any, kind: Kind, base: Any) -> Any:
@@ -164,12 +167,7 @@ def _as_base(value: Any, kind: Kind, base: Any) -> Any:
     if kind is Kind.BYTES:
         return bytes(memoryview(value))
     if base is timedelta:
-        return timedelta(
-            *(
-                getattr(timedelta, name).__get__(value)
-                for name in ("days", "seconds", "microseconds")
-            )
-        )
+        return timedelta(microseconds=microseconds(value))
     if base is date:
         return date.fromordinal(date.toordinal(value))
     clock = {
@@ -183,8 +181,12 @@ def _as_base(value: Any, kind: Kind, base: Any) -> Any:
 
 
 _CONTENTS: Final[tuple[tuple[type, Callable[[Any], Any]], ...]] = (
-    *((str, str.__str__), (int, int.__int__), (float, float.__float__), (bytes, bytes.__bytes__)),
-    *((Decimal, Decimal), (Fraction, plain_fraction)),
+    (str, str.__str__),
+    (int, int.__int__),
+    (float, float.__float__),
+    (bytes, bytes.__bytes__),
+    (Decimal, Decimal),
+    (Fraction, plain_fraction),
 )
 
 
@@ -192,17 +194,20 @@ def _member(value: Any) -> Any:
     shown = object.__getattribute__(value, "_value_")
     mro = _mro(type(value))
     for base, read in _CONTENTS:
-        if base in mro and (kind_of(shown) in (Kind.OPAQUE, Kind.NONE) or read(value) != shown):
+        if base not in mro:
+            continue
+        if kind_of(shown) in (Kind.OPAQUE, Kind.NONE) or read(value) != shown:
             raise NotCopyable("an enum member whose value is not its content")
-    if not _reads_plainly(type(value), _MEMBER_READERS) or (
-        str in mro and not _says_its_text(value)
-    ):
+    if not _reads_plainly(type(value), _MEMBER_READERS):
+        raise NotCopyable("an enum member that reads as something else than its value")
+    # class Name(str, Enum) with a __str__ that returns "/etc/shadow"
+    if str in mro and not _is_its_text(value):
         raise NotCopyable("an enum member that reads as something else than its value")
     return value
 
 
-def _says_its_text(member: Any) -> bool:
-    """Tell whether a text member's text, as f-strings take it, is its value or what Enum makes of
+def _is_its_text(member: Any) -> bool:
+    """Return whether a text member's text, as f-strings take it, is its value or what Enum makes of
     its name.
     """
     name = f"{type(member).__name__}.{object.__getattribute__(member, '_name_')}"
@@ -215,7 +220,7 @@ _MEMBER_READERS: Final = frozenset({"__getattribute__", "value", "_value_", "__f
 
 
 def _reads_plainly(cls: type, readers: frozenset[str]) -> bool:
-    """Tell whether a class of Python code leaves it to Python how its instances' attributes
+    """Return whether a class of Python code leaves it to Python how its instances' attributes
     are read.
     """
     if (known := _plain.get(cls)) is None:
@@ -237,33 +242,48 @@ def shell_of(source: Any, kind: Kind) -> Shell | None:
     """Read a container once, and return what its copy is made of; ``None`` for what is a copy of
     itself.
     """
-    cls, mro = type(source), _mro(type(source))
     if kind is Kind.MAPPING:
-        if dict in mro:
-            return _mapping(source, cls, mro)
-        if cls is UserDict:
-            return _wrapper(UserDict(), source)
-        return Shell(None, [part for item in list(source.items()) for part in item], _proxy)
+        return _mapping_shell(source)
     if kind is Kind.SEQUENCE:
-        if list in mro:
-            grown = list.__new__(cls) if reads_as(cls, list) else []
-            return _with_state(
-                Shell(grown, list(list.__iter__(source)), _filled(list.extend, grown, list)), source
-            )
-        if tuple in mro:
-            return _frozen(source, cls, tuple)
-        if cls is deque:
-            queue: deque[Any] = deque(maxlen=source.maxlen)
-            return Shell(queue, list(source), _filled(deque.extend, queue, deque))
-        return _wrapper(UserList(), source)
+        return _sequence_shell(source)
     if kind is Kind.SET:
-        if frozenset in mro:
-            return _frozen(source, cls, frozenset)
-        members = set.__new__(cls) if reads_as(cls, set) else set()
-        return _with_state(
-            Shell(members, list(set.__iter__(source)), _filled(set.update, members, set)), source
-        )
-    return _instance(source, cls)
+        return _set_shell(source)
+    return _instance(source, type(source))
+
+
+def _mapping_shell(source: Any) -> Shell:
+    cls = type(source)
+    mro = _mro(cls)
+    if dict in mro:
+        return _mapping(source, cls, mro)
+    if cls is UserDict:
+        return _wrapper(UserDict(), source)
+    # a mappingproxy
+    return Shell(None, list(chain.from_iterable(list(source.items()))), _proxy)
+
+
+def _sequence_shell(source: Any) -> Shell | None:
+    cls: Any = type(source)
+    mro = _mro(cls)
+    if list in mro:
+        grown = list.__new__(cls) if reads_as(cls, list) else []
+        items = list(list.__iter__(source))
+        return _with_state(Shell(grown, items, _filled(list.extend, grown, list)), source)
+    if tuple in mro:
+        return _frozen(source, cls, tuple)
+    if cls is deque:
+        queue: deque[Any] = deque(maxlen=source.maxlen)
+        return Shell(queue, list(source), _filled(deque.extend, queue, deque))
+    return _wrapper(UserList(), source)
+
+
+def _set_shell(source: Any) -> Shell | None:
+    cls: Any = type(source)
+    if frozenset in _mro(cls):
+        return _frozen(source, cls, frozenset)
+    members = set.__new__(cls) if reads_as(cls, set) else set()
+    items = list(set.__iter__(source))
+    return _with_state(Shell(members, items, _filled(set.update, members, set)), source)
 
 
 def _mapping(source: Any, cls: Any, mro: tuple[type, ...]) -> Shell:
@@ -354,14 +374,7 @@ def _instance(source: Any, cls: Any) -> Shell:
         made = object.__new__(cls)
     except TypeError:
         raise NotCopyable("a dataclass or model that is laid out like a builtin") from None
-    slots: list[tuple[Any, Any]] = []
-    for base in _mro(cls):
-        for descriptor in _names_of(base).values():
-            if type(descriptor) is MemberDescriptorType:
-                try:
-                    slots.append((descriptor, descriptor.__get__(source)))
-                except AttributeError:
-                    continue
+    slots = list(_slots_of(source, cls))
     state = instance_dict(source)
 
     def finish(copies: list[Any]) -> Any:
@@ -371,4 +384,19 @@ def _instance(source: Any, cls: Any) -> Shell:
             instance_dict(made).update(copies[-1])
         return made
 
-    return Shell(made, [*(item for _, item in slots), *([state] if state else [])], finish)
+    parts: list[Any] = [item for _, item in slots]
+    if state:
+        parts.append(state)
+    return Shell(made, parts, finish)
+
+
+def _slots_of(source: Any, cls: type) -> Iterator[tuple[Any, Any]]:
+    """Yield the slots that hold something, each with what it holds."""
+    for base in _mro(cls):
+        for descriptor in _names_of(base).values():
+            if type(descriptor) is not MemberDescriptorType:
+                continue
+            try:
+                yield descriptor, descriptor.__get__(source)
+            except AttributeError:  # an empty slot
+                continue

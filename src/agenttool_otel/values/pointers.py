@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import zip_longest
 from typing import Any, Final
 
@@ -22,9 +23,20 @@ def unescape_token(token: str) -> str:
     return token.replace("~1", "/").replace("~0", "~")
 
 
-def overlap(one: str, other: str) -> bool:
-    """Tell whether one JSON pointer names a part of what the other names."""
-    return f"{one}/".startswith(f"{other}/") or f"{other}/".startswith(f"{one}/")
+def overlap(first: str, second: str) -> bool:
+    """Return whether one JSON pointer names a part of what the other names: ``/a`` and ``/a/b``,
+    not ``/a`` and ``/ab``.
+    """
+    first += "/"
+    second += "/"
+    return first.startswith(second) or second.startswith(first)
+
+
+_ABSENT: Final[Any] = object()
+"""Marks a member that one side does not have."""
+
+_Pair = tuple[str, JsonLike, JsonLike]
+"""A pointer, and what stands there on each side."""
 
 
 def changed_pointers(a: Any, b: Any, *, limit: int = _MAX_POINTERS) -> list[str]:
@@ -37,33 +49,41 @@ def changed_pointers(a: Any, b: Any, *, limit: int = _MAX_POINTERS) -> list[str]
     if canonical_bytes(a) == canonical_bytes(b):
         return []
     found: list[str] = []
-    stack: list[tuple[str, JsonLike, JsonLike]] = [("", to_json_value(a), to_json_value(b))]
+    whole = ("", to_json_value(a), to_json_value(b))
+    stack: list[_Pair] = [whole]
     while stack:
         if len(found) >= limit:
             return [*found[: limit - 1], ""]
         pointer, left, right = stack.pop()
         if isinstance(left, dict) and isinstance(right, dict):
-            keys = list(left) + [key for key in right if key not in left]
-            for key in reversed(keys):
-                stack.append(
-                    (
-                        f"{pointer}/{escape_token(key)}",
-                        left.get(key, _ABSENT),
-                        right.get(key, _ABSENT),
-                    )
-                )
+            stack += reversed(list(_members(pointer, left, right)))
         elif isinstance(left, list) and isinstance(right, list):
-            pairs = enumerate(zip_longest(left, right, fillvalue=_ABSENT))
-            stack.extend(
-                (f"{pointer}/{index}", old, new) for index, (old, new) in reversed(list(pairs))
-            )
-        elif type(left) is not type(right) or left != right:
+            stack += reversed(list(_items(pointer, left, right)))
+        elif _differ(left, right):
             found.append(pointer)
     return found or [""]
 
 
-_ABSENT: Final[Any] = object()
-"""Marks a member that one side does not have."""
+def _differ(left: JsonLike, right: JsonLike) -> bool:
+    if type(left) is not type(right):  # 1 == True
+        return True
+    return left != right
+
+
+def _members(
+    pointer: str, left: dict[str, JsonLike], right: dict[str, JsonLike]
+) -> Iterator[_Pair]:
+    for key in {**left, **right}:
+        member = f"{pointer}/{escape_token(key)}"
+        old = left.get(key, _ABSENT)
+        new = right.get(key, _ABSENT)
+        yield member, old, new
+
+
+def _items(pointer: str, left: list[JsonLike], right: list[JsonLike]) -> Iterator[_Pair]:
+    pairs = zip_longest(left, right, fillvalue=_ABSENT)
+    for index, (old, new) in enumerate(pairs):
+        yield f"{pointer}/{index}", old, new
 
 
 def surrogate_place(document: Any) -> str | None:
@@ -72,12 +92,15 @@ def surrogate_place(document: Any) -> str | None:
     """
     stack: list[tuple[str, Any]] = [("", document)]
     while stack:
-        place, value = stack.pop()
+        pointer, value = stack.pop()
         if isinstance(value, str):
             if has_surrogate(value):
-                return place
+                return pointer
         elif isinstance(value, dict):
-            stack += [(f"{place}/{escape_token(str(name))}", item) for name, item in value.items()]
+            for name, item in value.items():
+                token = escape_token(str(name))
+                stack.append((f"{pointer}/{token}", item))
         elif isinstance(value, (list, tuple)):
-            stack += [(f"{place}/{index}", item) for index, item in enumerate(value)]
+            for index, item in enumerate(value):
+                stack.append((f"{pointer}/{index}", item))
     return None

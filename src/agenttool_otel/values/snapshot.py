@@ -1,4 +1,5 @@
-"""The deep copy that becomes ``call_input``: what runs is what was decided (design section 3).
+"""The deep copy that becomes ``call_input``: what runs is what was decided
+(standard, "Input contract and mutation boundary").
 
 Everything that ``to_json_value`` shows by its content is copied, down to the bottom and with shared
 parts shared, so that nobody can change it any more. The copy is of the same class where that class
@@ -25,18 +26,25 @@ def snapshot(value: Any) -> Any:
     if type(value) in (dict, list):
         # first copied, then looked at: another thread may change it at any time
         copied = value.copy()
-        for item in copied.values() if type(copied) is dict else copied:
-            if type(item) not in _ATOMS:
-                break
-        else:
-            if type(copied) is list or all(type(key) is str for key in copied):
-                return copied
+        if _is_flat(copied):
+            return copied
     try:
         return _Copier().copy(value)
     except NotCopyable:
         raise
     except Exception as error:
         raise NotCopyable(type(error).__name__) from error
+
+
+def _is_flat(container: Any) -> bool:
+    """Return whether a dict or list holds nothing that could be changed: ``{"path": "a.txt"}``."""
+    items = container
+    if type(container) is dict:
+        for key in container:
+            if type(key) is not str:
+                return False
+        items = container.values()
+    return _ATOMS.issuperset(map(type, items))
 
 
 class _Copier:
@@ -58,24 +66,41 @@ class _Copier:
         while stack:
             source, leaving = stack.pop()
             if leaving:
-                self._resolve(source)
-                shell = self._shells[id(source)]
-                if shell.made is not None:
-                    shell.finish([self._resolve(part) for part in shell.parts])
+                self._close(source)
                 continue
             if type(source) in _ATOMS or id(source) in self._memo:
                 continue
             self._keep.append(source)
-            kind = kind_of(source)
-            shell_or_none = shell_of(source, kind) if kind in CONTAINERS else None
-            if shell_or_none is None:
-                self._memo[id(source)] = source if kind in CONTAINERS else plain_copy(source, kind)
+            found = self._open(source)
+            if found is None:
                 continue
-            self._shells[id(source)] = shell_or_none
-            self._memo[id(source)] = _MISSING if shell_or_none.made is None else shell_or_none.made
             stack.append((source, True))
-            stack.extend((part, False) for part in shell_or_none.parts if type(part) not in _ATOMS)
+            for part in found.parts:
+                if type(part) not in _ATOMS:
+                    stack.append((part, False))
         return self._resolve(value)
+
+    def _close(self, source: Any) -> None:
+        self._resolve(source)
+        shell = self._shells[id(source)]
+        if shell.made is not None:
+            shell.finish([self._resolve(part) for part in shell.parts])
+
+    def _open(self, source: Any) -> Shell | None:
+        """Read a value once: a container is given back to be filled, of anything else the copy is
+        noted.
+        """
+        kind = kind_of(source)
+        if kind not in CONTAINERS:
+            self._memo[id(source)] = plain_copy(source, kind)
+            return None
+        shell = shell_of(source, kind)
+        if shell is None:
+            self._memo[id(source)] = source
+            return None
+        self._shells[id(source)] = shell
+        self._memo[id(source)] = _MISSING if shell.made is None else shell.made
+        return shell
 
     def _resolve(self, source: Any) -> Any:
         """Return the copy of what was found, making it now if it is one that is made at the end."""
@@ -87,17 +112,20 @@ class _Copier:
         stack = [source]
         while stack:
             top = stack[-1]
-            parts = self._shells[id(top)].parts
-            waiting = [
-                part
-                for part in parts
-                if type(part) not in _ATOMS and self._memo[id(part)] is _MISSING
-            ]
+            shell = self._shells[id(top)]
+            copies = [self._copy_of(part) for part in shell.parts]
+            waiting = False
+            for part, copied in zip(shell.parts, copies, strict=True):
+                # ((1, 2), 3): the inner tuple is made before the outer
+                if copied is _MISSING:
+                    stack.append(part)
+                    waiting = True
             if waiting:
-                stack.extend(waiting)
                 continue
             stack.pop()
             if self._memo[id(top)] is _MISSING:
-                copies = [part if type(part) in _ATOMS else self._memo[id(part)] for part in parts]
-                self._memo[id(top)] = self._shells[id(top)].finish(copies)
+                self._memo[id(top)] = shell.finish(copies)
         return self._memo[id(source)]
+
+    def _copy_of(self, part: Any) -> Any:
+        return part if type(part) in _ATOMS else self._memo[id(part)]
