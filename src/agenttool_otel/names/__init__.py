@@ -68,7 +68,7 @@ from agenttool_otel.names.tools import ToolKind as ToolKind
 from agenttool_otel.names.tools import WriteEffect as WriteEffect
 from agenttool_otel.names.tools import YieldPolicy as YieldPolicy
 
-# the words of the two rooms that stand alone, spelt there
+# readers and redaction import nothing of the package but values, so their words are spelt there
 from agenttool_otel.readers.vocabulary import AddressClass as AddressClass
 from agenttool_otel.readers.vocabulary import PathAccess as PathAccess
 from agenttool_otel.readers.vocabulary import PathClass as PathClass

@@ -15,6 +15,7 @@ class Behavior(StrEnum):
     """A person or another authority has to be asked."""
     DENY = "deny"
     """It must not run."""
+    # "The tool delegates final permission resolution to another policy layer"
     PASSTHROUGH = "passthrough"
     """Another policy layer decides; without one the call does not run."""
 

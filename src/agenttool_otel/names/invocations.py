@@ -149,6 +149,7 @@ class AbortReason(StrEnum):
     """The model's answer was dropped for another."""
     RUNTIME_SHUTDOWN = "runtime_shutdown"
     """The process is ending."""
+    # a generator that its consumer leaves: for row in rows(): break
     ABANDONED = "abandoned"
     """Its result is no longer read."""
     UNKNOWN = "unknown"

@@ -30,6 +30,7 @@ class ResultStatus(StrEnum):
     """The runtime made it, because the tool returned none."""
     DISCARDED = "discarded"
     """Its call belongs to a model answer that was dropped."""
+    # the standard closes its list; an ask that waits has no state in it
     PENDING = "pending"
     """The call waits for an answer; this package's own, the standard's states are all terminal."""
 
@@ -140,6 +141,7 @@ class ErrorClass(StrEnum):
     """The call belongs to a model answer that was dropped."""
     CANCELED = "canceled"
     """The call was canceled."""
+    # "Tool Execution Pipeline", column "Terminal failures"
     BLOCKED_TOOL = "blocked_tool"
     """The tool exists, and is not on the surface."""
     INPUT_MUTATION_FAILED = "input_mutation_failed"
@@ -157,6 +159,7 @@ class Recoverability(StrEnum):
     that retry guidance should give).
     """
 
+    # "Retry guidance should include whether retry is safe, whether arguments must change, ..."
     RETRY_SAFE = "retry_safe"
     """Nothing: the same call may be tried again."""
     RETRY_LATER = "retry_later"

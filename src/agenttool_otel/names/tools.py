@@ -40,6 +40,7 @@ class ToolKind(StrEnum):
     """Making or changing a durable artifact."""
     EVIDENCE_EXPORT = "evidence_export"
     """Handing evidence out for an audit."""
+    # "custom SHOULD be a compatibility fallback, not the default for domain tools"
     CUSTOM = "custom"
     """None of the others; a fallback, not a default."""
 
@@ -266,6 +267,7 @@ class InterruptBehavior(StrEnum):
 
     CANCEL = "cancel"
     """The tool is stopped."""
+    # "If omitted, use block"
     BLOCK = "block"
     """The tool runs on, and what depends on it waits; the default."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import partial
 from typing import Annotated, Any, Final, Self
 
 from pydantic import (
@@ -20,6 +21,7 @@ from pydantic_core import CoreSchema
 from pydantic_core.core_schema import no_info_wrap_validator_function
 
 from agenttool_otel.names import SCHEMA_VERSION
+from agenttool_otel.values.ids import new_id
 
 JsonValue = Any
 """Any JSON value; records don't restrict what the standard leaves open."""
@@ -55,6 +57,7 @@ class _Open:
             except ValueError:
                 if type(value) is not str:
                     raise
+                # {"status": "paused"} of another producer: a member that the class does not list
                 word = str.__new__(source, value)
                 word._name_ = word._value_ = value
                 return word
@@ -69,6 +72,11 @@ the vocabulary.
 
 Timestamp = Annotated[datetime, AfterValidator(_to_utc)]
 """A point in time; a value without a zone is read as UTC, and JSON shows RFC 3339 with ``Z``."""
+
+
+def id_field(prefix: str) -> Any:
+    """Return a field with a new sortable id as its default: ``evt_0197...``."""
+    return Field(default_factory=partial(new_id, prefix))
 
 
 class Part(BaseModel):

@@ -25,6 +25,7 @@ class InputContract(Part):
           ``forbid``.
     """
 
+    # the standard's example always has a schema; a tool without arguments takes {}
     model_input_schema: JsonObject = Field(default_factory=lambda: {"type": "object"})
     runtime_input_schema: JsonObject | None = None
     strict: bool = True
@@ -32,6 +33,7 @@ class InputContract(Part):
     examples: list[JsonValue] | None = None
     sensitive_fields: list[str] = Field(default_factory=list)
     internal_only_fields: list[str] = Field(default_factory=list)
+    # "argument_mode: json, text, file, multipart, stream, or custom"
     argument_mode: ArgumentMode = ArgumentMode.JSON
     mutation_policy: str = "allow"
 

@@ -43,6 +43,7 @@ class ToolDeclaration(Record):
     title: str | None = None
     description: str
     lifecycle: Lifecycle = Lifecycle.AVAILABLE
+    # "Initial tool_kind values": a producer may have its own
     tool_kind: str = ToolKind.FUNCTION.value
     capability_refs: list[str] = Field(default_factory=list)
     input_contract: InputContract = Field(default_factory=InputContract)

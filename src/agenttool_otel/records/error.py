@@ -75,6 +75,7 @@ class ToolError(Part):
             policy_refs: policies behind it.
         """
         spec = TAXONOMY[error_class]
+        # RetryGuidance(retry_safe=spec.retry_safe, ...) for each of its fields
         guidance = {name: getattr(spec, name) for name in RetryGuidance.model_fields}
         return cls(
             error_class=error_class,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from agenttool_otel.names import EVENT_SOURCE
-from agenttool_otel.records.base import JsonObject, Record, Timestamp, utc_now
-from agenttool_otel.values.ids import new_id
+from agenttool_otel.records.base import JsonObject, Record, Timestamp, id_field, utc_now
 
 
 class ToolEvent(Record):
@@ -24,7 +23,7 @@ class ToolEvent(Record):
         trace_refs: trace and span ids.
     """
 
-    event_id: str = Field(default_factory=lambda: new_id("evt"))
+    event_id: str = id_field("evt")
     event_type: str
     source: str = EVENT_SOURCE
     subject: str | None = None

@@ -43,6 +43,7 @@ class ExecutionProfile(Record):
     supports_resume: bool = False
     supports_retries: bool = False
     supports_partial_results: bool = False
+    # None is "not stated"; "If a capability is unsupported, say so explicitly" is False
     supports_background: bool | None = None
     supports_artifacts: bool | None = None
     supports_context_modifiers: bool | None = None

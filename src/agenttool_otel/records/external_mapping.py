@@ -31,6 +31,7 @@ class McpMapping(ExternalMapping):
     mcp_protocol_version: str | None = None
     method: str | None = None
     tool_name: str | None = None
+    # JSON-RPC 2.0: a text or a number
     jsonrpc_request_id: str | int | None = None
 
 
@@ -51,6 +52,7 @@ class FunctionCallMapping(ExternalMapping):
     source: str = "function_calling"
     tool_call_id: str | None = None
     function_name: str | None = None
+    # "auto", or {"type": "function", "name": "read_file"}
     tool_choice: str | dict[str, Any] | None = None
     parallel_tool_calls: bool | None = None
     strict: bool | None = None

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from agenttool_otel.names import HookEvent
-from agenttool_otel.records.base import JsonObject, JsonValue, Record, Timestamp
-from agenttool_otel.values.ids import new_id
+from agenttool_otel.records.base import JsonObject, JsonValue, Record, Timestamp, id_field
 
 
 class HookRecord(Record):
@@ -30,7 +29,7 @@ class HookRecord(Record):
         ended_at: when it ended.
     """
 
-    hook_id: str = Field(default_factory=lambda: new_id("hook"))
+    hook_id: str = id_field("hook")
     hook_event: HookEvent
     invocation_id: str | None = None
     tool_id: str | None = None

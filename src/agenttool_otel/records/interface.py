@@ -82,13 +82,16 @@ class ToolInterface(Record):
     strict: bool = True
     schema_visibility: SchemaVisibility = SchemaVisibility.LOADED
     is_enabled: bool | str = True
+    # "Fail-closed defaults": what nobody stated is neither read-only nor safe beside others
     is_read_only: bool | str = False
     is_concurrency_safe: bool | str = False
     is_destructive: bool | str = False
+    # "true for network/browser/shell unless scoped otherwise"
     is_open_world: bool | str = True
     requires_user_interaction: bool = False
     classifier_input: JsonValue = ""
     permission_matcher: str | None = None
+    # "If omitted, use block"
     interrupt_behavior: InterruptBehavior = InterruptBehavior.BLOCK
     execution_profile_ref: str | None = None
     permission_profile_ref: str | None = None
@@ -122,4 +125,5 @@ class ToolInterface(Record):
     progress_render_hint: str | None = None
     rejected_render_hint: str | None = None
     error_render_hint: str | None = None
+    # "exported Agent Tool records should still say which facts were inferred"
     inferred: list[str] = Field(default_factory=list)

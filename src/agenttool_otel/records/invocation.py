@@ -96,6 +96,7 @@ class InvocationRecord(Record):
     cancellation: JsonObject | None = None
     external_mappings: list[SerializeAsAny[ExternalMapping]] = Field(default_factory=list)
     scheduler_policy_ref: str | None = None
+    # "preserve status transitions with timestamps"
     status_transitions: list[StatusTransition] = Field(default_factory=list)
     created_at: Timestamp = Field(default_factory=utc_now)
     started_at: Timestamp | None = None

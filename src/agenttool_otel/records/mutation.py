@@ -7,8 +7,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from agenttool_otel.names import MutationSource
-from agenttool_otel.records.base import Record, Timestamp, utc_now
-from agenttool_otel.values.ids import new_id
+from agenttool_otel.records.base import Record, Timestamp, id_field, utc_now
 
 
 class InputMutation(Record):
@@ -26,7 +25,7 @@ class InputMutation(Record):
         created_at: when.
     """
 
-    mutation_id: str = Field(default_factory=lambda: new_id("mut"))
+    mutation_id: str = id_field("mut")
     invocation_id: str
     source_type: MutationSource
     source_ref: str | None = None

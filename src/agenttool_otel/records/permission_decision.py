@@ -9,8 +9,15 @@ from typing import Final
 from pydantic import Field
 
 from agenttool_otel.names import Behavior, DecisionSource, ReasonType
-from agenttool_otel.records.base import JsonObject, JsonValue, Part, Record, Timestamp, utc_now
-from agenttool_otel.values.ids import new_id
+from agenttool_otel.records.base import (
+    JsonObject,
+    JsonValue,
+    Part,
+    Record,
+    Timestamp,
+    id_field,
+    utc_now,
+)
 
 DEFAULT_MODE: Final = "default"
 """Mode of a host that names none."""
@@ -31,7 +38,7 @@ class DecisionReason(Part):
 
 
 class Obligations(Part):
-    """What the policy demands beside its behavior (design section 4).
+    """What the policy demands beside its behavior (docs/policies.md).
 
     Attributes:
         redact_input: JSON pointers into the input whose values are redacted wherever they are
@@ -77,12 +84,13 @@ class PermissionDecision(Record):
         expires_at: until when the decision may be used.
     """
 
-    decision_id: str = Field(default_factory=lambda: new_id("perm"))
+    decision_id: str = id_field("perm")
     invocation_id: str
     behavior: Behavior
     mode: str = DEFAULT_MODE
     enforced: bool = True
     shadow: JsonObject | None = None
+    # a rule source of the standard ("user_settings", "cli_arg") is a word too
     source: str = DecisionSource.POLICY.value
     reason: DecisionReason = Field(default_factory=DecisionReason)
     rule_refs: list[str] = Field(default_factory=list)

@@ -34,6 +34,7 @@ class PermissionProfile(Record):
     """
 
     permission_profile_id: str
+    # neither alarming nor reassuring where nothing was stated
     risk_level: RiskLevel = RiskLevel.MEDIUM
     access_kinds: list[str] = Field(default_factory=list)
     write_effects: list[str] = Field(default_factory=list)

@@ -9,8 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from agenttool_otel.names import PersistenceStrategy, RedactionState
-from agenttool_otel.records.base import OPEN, JsonObject, Record, Timestamp, utc_now
-from agenttool_otel.values.ids import new_id
+from agenttool_otel.records.base import OPEN, JsonObject, Record, Timestamp, id_field, utc_now
 
 
 class ResultPersistence(Record):
@@ -30,7 +29,7 @@ class ResultPersistence(Record):
         created_at: when.
     """
 
-    decision_id: str = Field(default_factory=lambda: new_id("persist"))
+    decision_id: str = id_field("persist")
     invocation_id: str
     result_id: str | None = None
     strategy: PersistenceStrategy

@@ -7,8 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from agenttool_otel.names import ProgressStatus
-from agenttool_otel.records.base import OPEN, JsonObject, Record, Timestamp, utc_now
-from agenttool_otel.values.ids import new_id
+from agenttool_otel.records.base import OPEN, JsonObject, Record, Timestamp, id_field, utc_now
 
 
 class ToolProgress(Record):
@@ -33,9 +32,10 @@ class ToolProgress(Record):
         timestamp: when.
     """
 
-    progress_id: str = Field(default_factory=lambda: new_id("prog"))
+    progress_id: str = id_field("prog")
     invocation_id: str
     sequence: int
+    # "Initial status values": open, so that another producer's word is read and kept
     status: Annotated[ProgressStatus, OPEN] = ProgressStatus.RUNNING
     message: str | None = None
     percent: float | None = Field(default=None, ge=0, le=100)

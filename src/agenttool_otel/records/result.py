@@ -7,10 +7,17 @@ from typing import Annotated, Any
 from pydantic import Field, PrivateAttr, SerializeAsAny
 
 from agenttool_otel.names import RedactionState, ResultStatus
-from agenttool_otel.records.base import OPEN, JsonObject, JsonValue, Record, Timestamp, utc_now
+from agenttool_otel.records.base import (
+    OPEN,
+    JsonObject,
+    JsonValue,
+    Record,
+    Timestamp,
+    id_field,
+    utc_now,
+)
 from agenttool_otel.records.error import ToolError
 from agenttool_otel.records.external_mapping import ExternalMapping
-from agenttool_otel.values.ids import new_id
 
 
 class ToolResult(Record):
@@ -53,7 +60,7 @@ class ToolResult(Record):
         created_at: when.
     """
 
-    result_id: str = Field(default_factory=lambda: new_id("result"))
+    result_id: str = id_field("result")
     invocation_id: str
     status: Annotated[ResultStatus, OPEN]
     is_error: bool = False
@@ -85,6 +92,7 @@ class ToolResult(Record):
     requires_action: JsonObject | None = None
     created_at: Timestamp = Field(default_factory=utc_now)
 
+    # private, so that no dump of the record holds what the tool returned
     _value: Any = PrivateAttr(default=None)
 
     @property

@@ -13,8 +13,7 @@ from agenttool_otel.names import (
     SiblingFailurePolicy,
     YieldPolicy,
 )
-from agenttool_otel.records.base import JsonObject, Record
-from agenttool_otel.values.ids import new_id
+from agenttool_otel.records.base import JsonObject, Record, id_field
 
 
 class SchedulerPolicy(Record):
@@ -32,12 +31,13 @@ class SchedulerPolicy(Record):
         resource_locks: named exclusive resources.
     """
 
-    scheduler_policy_id: str = Field(default_factory=lambda: new_id("sched"))
+    scheduler_policy_id: str = id_field("sched")
     scope: str | None = None
     max_parallel: int = 10
     ordering_policy: OrderingPolicy = OrderingPolicy.PRESERVE_TERMINAL_ORDER
     yield_policy: YieldPolicy = YieldPolicy.PROGRESS_IMMEDIATE_RESULTS_ORDERED
     interrupt_behavior: InterruptBehavior = InterruptBehavior.BLOCK
     sibling_failure_policy: SiblingFailurePolicy = SiblingFailurePolicy.IGNORE
+    # "it SHOULD reject or defer those modifiers rather than apply them nondeterministically"
     context_modifier_policy: ContextModifierPolicy = ContextModifierPolicy.FORBID
     resource_locks: list[JsonObject] = Field(default_factory=list)

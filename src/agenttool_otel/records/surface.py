@@ -9,8 +9,15 @@ from typing import Annotated
 from pydantic import Field
 
 from agenttool_otel.names import LoadingState, NextAction, QueryType, SchemaVisibility, SurfaceScope
-from agenttool_otel.records.base import OPEN, JsonObject, JsonValue, Record, Timestamp, utc_now
-from agenttool_otel.values.ids import new_id
+from agenttool_otel.records.base import (
+    OPEN,
+    JsonObject,
+    JsonValue,
+    Record,
+    Timestamp,
+    id_field,
+    utc_now,
+)
 
 
 class DeferredToolRef(Record):
@@ -66,7 +73,7 @@ class ToolSurface(Record):
         runtime_refs: session, task or sandbox.
     """
 
-    surface_id: str = Field(default_factory=lambda: new_id("surface"))
+    surface_id: str = id_field("surface")
     scope: Annotated[SurfaceScope, OPEN] = SurfaceScope.SESSION
     created_at: Timestamp = Field(default_factory=utc_now)
     producer: str | None = None
@@ -103,6 +110,7 @@ class ToolSearchResult(Record):
     query: str
     query_type: QueryType
     matches: list[JsonObject] = Field(default_factory=list)
+    # None where counting them would take too long: a server with 10,000 tools
     total_deferred_tools: int | None = None
     pending_providers: list[str] = Field(default_factory=list)
     missing_names: list[str] = Field(default_factory=list)

@@ -1,7 +1,7 @@
 """A redacted result in the type that its caller expects: what was changed in its data is changed in
 a copy of it.
 
-Only values of which the data tells all are copied; no code of their classes is run. Where a part
+Only values of which the data is all are copied; no code of their classes is run. Where a part
 has another form in the copy than its data has (a number that became a text), the data's form takes
 its place.
 """
@@ -36,39 +36,60 @@ def restored(value: Any, before: Any, after: Any) -> Any:
 
 
 def _copy(value: Any, before: Any, after: Any) -> Any:
-    if after == before and type(after) is type(before):
-        return value
-    if type(before) is not type(after):
+    if type(before) is not type(after):  # 1 == True
         return after
-    kind = kind_of(value)
-    if type(before) is dict and kind in _MEMBERS:
-        return _MEMBERS[kind](value, _members(value, kind, before, after))
-    if type(before) is list and kind is Kind.SEQUENCE:
-        return _sequence(value, list(_items(value, before, after)))
-    if type(before) is list and kind is Kind.SET:
-        return type(value)(after) if type(value) in (set, frozenset) else after
-    if type(before) is dict and library_type(value) is not None:
-        make = _LIBRARIES.get(str(before.get("kind")))
-        return after if make is None else make(value, before, after)
+    if after == before:
+        return value
+    if type(before) is list:
+        return _list_copy(value, before, after)
+    if type(before) is dict:
+        return _dict_copy(value, before, after)
     return after
+
+
+def _list_copy(value: Any, before: list[Any], after: list[Any]) -> Any:
+    kind = kind_of(value)
+    if kind is Kind.SEQUENCE:
+        items = list(_items(value, before, after))
+        return _sequence(value, items)
+    if kind is Kind.SET and type(value) in (set, frozenset):
+        return type(value)(after)
+    return after
+
+
+def _dict_copy(value: Any, before: dict[str, Any], after: dict[str, Any]) -> Any:
+    kind = kind_of(value)
+    if kind in _MEMBERS:
+        members = _members(value, kind, before, after)
+        return _MEMBERS[kind](value, members)
+    if library_type(value) is None:
+        return after
+    # {"kind": "dataframe", "columns": ..., "rows": ...}
+    make = _LIBRARIES.get(str(before.get("kind")))
+    if make is None:
+        return after
+    return make(value, before, after)
 
 
 def _members(
     value: Any, kind: Kind, before: dict[str, Any], after: dict[str, Any]
 ) -> dict[Any, Any]:
+    """Return the members of a copy; ``before`` and ``after`` have them in the same order."""
     pairs = mapping_items(value, kind, _NO_LIMIT)
     if not len(pairs) == len(before) == len(after):
         raise ValueError("not the same members")
     found: dict[Any, Any] = {}
-    for (key, item), (old, was), (new, now) in zip(
-        pairs, before.items(), after.items(), strict=True
-    ):
-        found[key if new == old else new] = _copy(item, was, now)
+    rows = zip(pairs, before.items(), after.items(), strict=True)
+    for (key, item), (old_name, was), (new_name, now) in rows:
+        # a key that held a secret has another name now
+        name = key if new_name == old_name else new_name
+        found[name] = _copy(item, was, now)
     return found
 
 
 def _items(value: Any, before: list[Any], after: list[Any]) -> Iterator[Any]:
-    for item, was, now in zip(sequence_items(value, _NO_LIMIT), before, after, strict=True):
+    items = sequence_items(value, _NO_LIMIT)
+    for item, was, now in zip(items, before, after, strict=True):
         yield _copy(item, was, now)
 
 
@@ -76,7 +97,9 @@ def _sequence(value: Any, items: list[Any]) -> Any:
     cls = type(value)
     if cls in (list, tuple):
         return cls(items)
-    return tuple.__new__(cls, items) if issubclass(cls, tuple) else items
+    if issubclass(cls, tuple):
+        return tuple.__new__(cls, items)  # a named tuple
+    return items
 
 
 def _mapping(value: Any, members: dict[Any, Any]) -> Any:
@@ -94,7 +117,9 @@ def _model(value: BaseModel, members: dict[Any, Any]) -> Any:
     return BaseModel.model_copy(value, update=members)
 
 
-_MEMBERS: dict[Kind, Callable[[Any, dict[Any, Any]], Any]] = {
+_MakeFromMembers = Callable[[Any, dict[Any, Any]], Any]
+_MakeFromData = Callable[[Any, dict[str, Any], dict[str, Any]], Any]
+_MEMBERS: dict[Kind, _MakeFromMembers] = {
     Kind.MAPPING: _mapping,
     Kind.DATACLASS: _dataclass,
     Kind.MODEL: _model,
@@ -105,62 +130,82 @@ _MEMBERS: dict[Kind, Callable[[Any, dict[Any, Any]], Any]] = {
 
 
 def _frame(frame: Any, before: dict[str, Any], after: dict[str, Any]) -> Any:
-    if any(before[name] != after[name] for name in before if name != "rows"):
+    if not _same_beside("rows", before, after):
         return after
     levels = len(before.get("index", ()))
     names = list(before["rows"][0])
     pandas = sys.modules["pandas"]
     new = frame.copy()
     for place, name in enumerate(names):
-        was, now = ([row[name] for row in data["rows"]] for data in (before, after))
+        was = _column(before, name)
+        now = _column(after, name)
         if was == now:
             continue
         if place < levels:
             new.index = _index(new.index, place, was, now)
             continue
-        cells = _mixed(frame.iloc[:, place - levels].tolist(), was, now)
-        new.isetitem(place - levels, pandas.Series(cells, index=new.index, dtype=object))
+        column = place - levels
+        cells = _mixed(frame.iloc[:, column].tolist(), was, now)
+        # a column of numbers may hold texts now
+        series = pandas.Series(cells, index=new.index, dtype=object)
+        new.isetitem(column, series)
     return new
 
 
+def _column(table: dict[str, Any], name: str) -> list[Any]:
+    return [row[name] for row in table["rows"]]
+
+
+def _same_beside(name: str, before: dict[str, Any], after: dict[str, Any]) -> bool:
+    """Return whether two forms differ in one member at most."""
+    return all(before[other] == after[other] for other in before if other != name)
+
+
 def _series(series: Any, before: dict[str, Any], after: dict[str, Any]) -> Any:
-    if any(before[name] != after[name] for name in before if name != "data"):
+    if not _same_beside("data", before, after):
         return after
-    was, now = before["data"], after["data"]
+    was = before["data"]
+    now = after["data"]
     if type(was) is dict:
+        # with an index of texts the data is an object, and its keys may be redacted too
         if list(was) != list(now):
             return after
-        was, now = list(was.values()), list(now.values())
+        was = list(was.values())
+        now = list(now.values())
     cells = _mixed(series.tolist(), was, now)
-    return sys.modules["pandas"].Series(cells, index=series.index, name=series.name, dtype=object)
+    pandas = sys.modules["pandas"]
+    return pandas.Series(cells, index=series.index, name=series.name, dtype=object)
 
 
 def _ndarray(array: Any, before: dict[str, Any], after: dict[str, Any]) -> Any:
-    if (
-        array.ndim != 1
-        or array.dtype.names is not None
-        or any(before[k] != after[k] for k in before if k != "data")
-    ):
+    if array.ndim != 1 or array.dtype.names is not None:
+        return after
+    if not _same_beside("data", before, after):
         return after
     cells = _mixed(array.tolist(), before["data"], after["data"])
     kind = str if array.dtype.kind == "U" else object
-    return sys.modules["numpy"].array(cells, dtype=kind)
+    numpy = sys.modules["numpy"]
+    return numpy.array(cells, dtype=kind)
 
 
 def _index(index: Any, level: int, was: list[Any], now: list[Any]) -> Any:
     pandas = sys.modules["pandas"]
     if index.nlevels == 1:
-        return pandas.Index(_mixed(index.tolist(), was, now), name=index.name, dtype=object)
-    levels = [index.get_level_values(place).tolist() for place in range(index.nlevels)]
+        labels = _mixed(index.tolist(), was, now)
+        return pandas.Index(labels, name=index.name, dtype=object)
+    levels = []
+    for place in range(index.nlevels):
+        levels.append(index.get_level_values(place).tolist())
     levels[level] = _mixed(levels[level], was, now)
     return pandas.MultiIndex.from_arrays(levels, names=index.names)
 
 
 def _mixed(cells: list[Any], was: list[Any], now: list[Any]) -> list[Any]:
-    return [_copy(cell, old, new) for cell, old, new in zip(cells, was, now, strict=True)]
+    rows = zip(cells, was, now, strict=True)
+    return [_copy(cell, old, new) for cell, old, new in rows]
 
 
-_LIBRARIES: dict[str, Callable[[Any, dict[str, Any], dict[str, Any]], Any]] = {
+_LIBRARIES: dict[str, _MakeFromData] = {
     "dataframe": _frame,
     "series": _series,
     "ndarray": _ndarray,

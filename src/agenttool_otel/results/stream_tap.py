@@ -8,7 +8,7 @@ before the consumer sees it; a collector gets each item as the consumer does.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import aclosing, closing
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -63,11 +63,9 @@ class StreamTap:
         ready = [] if self.cleaner is None else self._shown(self.cleaner.finish())
         outcome = self.finish()
         if self._withheld:
-            where = (
-                f" Full output saved to {outcome.ref.uri}."
-                if outcome is not None and outcome.ref
-                else ""
-            )
+            where = ""
+            if outcome is not None and outcome.ref:
+                where = f" Full output saved to {outcome.ref.uri}."
             ready.append(f"[{self._withheld} items withheld by the policy.{where}]")
         return ready
 
@@ -140,13 +138,11 @@ async def aguard(tap: StreamTap, body: AsyncGenerator[Any, Any]) -> AsyncGenerat
         thrown: BaseException | None = None
         while True:
             try:
-                item = await (body.asend(sent) if thrown is None else body.athrow(thrown))
+                item = await _resumed(body, sent, thrown)
             except StopAsyncIteration:
                 break
             sent = thrown = None
-            for ready in (
-                await asyncio.to_thread(tap.take, item) if tap.may_block else tap.take(item)
-            ):
+            for ready in await _taken(tap, item):
                 try:
                     sent = yield ready
                 except GeneratorExit:
@@ -155,6 +151,21 @@ async def aguard(tap: StreamTap, body: AsyncGenerator[Any, Any]) -> AsyncGenerat
                     thrown = error
         for ready in await asyncio.to_thread(tap.rest):
             yield ready
+
+
+def _resumed(
+    body: AsyncGenerator[Any, Any], sent: Any, thrown: BaseException | None
+) -> Awaitable[Any]:
+    if thrown is not None:
+        return body.athrow(thrown)
+    return body.asend(sent)
+
+
+async def _taken(tap: StreamTap, item: Any) -> list[Any]:
+    # a store may take seconds, in which the event loop must not stand still
+    if tap.may_block:
+        return await asyncio.to_thread(tap.take, item)
+    return tap.take(item)
 
 
 def collected(
@@ -167,7 +178,8 @@ def collected(
 
         async def acollect(*args: Any, **kwargs: Any) -> Any:
             """Gather the items of one run."""
-            tap, items = open_tap(), list[Any]()
+            tap = open_tap()
+            items: list[Any] = []
             async for item in aguard(tap, function(*args, **kwargs)):
                 if tap.spilled:
                     items.clear()
@@ -178,7 +190,8 @@ def collected(
         return acollect
 
     def collect(*args: Any, **kwargs: Any) -> Any:
-        tap, items = open_tap(), list[Any]()
+        tap = open_tap()
+        items: list[Any] = []
         for item in guard(tap, function(*args, **kwargs)):
             if tap.spilled:
                 items.clear()

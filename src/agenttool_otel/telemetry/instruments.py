@@ -1,4 +1,4 @@
-"""The metric instruments (design section 6); labels are of low cardinality: never an id, a digest
+"""The metric instruments (docs/semconv.md); labels are of low cardinality: never an id, a digest
 or a message.
 """
 

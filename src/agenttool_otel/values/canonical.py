@@ -140,12 +140,10 @@ class _Tagger:
         # reused
         done: dict[int, tuple[Any, JsonLike]] = {}
         nodes = 0
-        while True:
+        while not root:
             frame = stack[-1]
             if not frame.pending:
                 stack.pop()
-                if not stack:
-                    return root[0]
                 depth_of.pop(id(frame.source), None)
                 result = frame.finish()
                 if tree:
@@ -155,18 +153,26 @@ class _Tagger:
                 continue
             entry, kind = _read(frame.pending.pop())
             nodes += 1
-            is_large = nodes > _TREE_NODES or len(stack) > _TREE_DEPTH
-            if is_large and not tree:
-                raise _TooLarge
+            if not tree:
+                _check_size(nodes, len(stack))
             if kind not in CONTAINERS:
                 frame.out.append(leaf_tag(entry, kind))
-            elif id(entry) in depth_of:
-                frame.out.append({"$cycle": len(stack) - depth_of[id(entry)]})
+                continue
+            depth = depth_of.get(id(entry), 0)
+            if depth:
+                frame.out.append({"$cycle": len(stack) - depth})
             elif id(entry) in done:
-                frame.out.append(done[id(entry)][1])
+                _source, finished = done[id(entry)]
+                frame.out.append(finished)
             else:
                 depth_of[id(entry)] = len(stack)
                 stack.append(_Frame.open(entry, kind))
+        return root[0]
+
+
+def _check_size(nodes: int, depth: int) -> None:
+    if nodes > _TREE_NODES or depth > _TREE_DEPTH:
+        raise _TooLarge
 
 
 def _hashed(tagged: JsonLike) -> JsonLike:

@@ -15,12 +15,16 @@ _MAX_POINTERS: Final = 1000
 
 def escape_token(token: str) -> str:
     """Return a key as a reference token of a JSON pointer (RFC 6901 section 3)."""
-    return token.replace("~", "~0").replace("/", "~1")
+    # "~" first: "/" becomes "~1", whose "~" must stay
+    escaped = token.replace("~", "~0")
+    return escaped.replace("/", "~1")
 
 
 def unescape_token(token: str) -> str:
     """Return the key that a reference token of a JSON pointer stands for."""
-    return token.replace("~1", "/").replace("~0", "~")
+    # "~01" is "~1", not "/"
+    unescaped = token.replace("~1", "/")
+    return unescaped.replace("~0", "~")
 
 
 def overlap(first: str, second: str) -> bool:
@@ -56,9 +60,11 @@ def changed_pointers(a: Any, b: Any, *, limit: int = _MAX_POINTERS) -> list[str]
             return [*found[: limit - 1], ""]
         pointer, left, right = stack.pop()
         if isinstance(left, dict) and isinstance(right, dict):
-            stack += reversed(list(_members(pointer, left, right)))
+            members = list(_members(pointer, left, right))
+            stack += reversed(members)
         elif isinstance(left, list) and isinstance(right, list):
-            stack += reversed(list(_items(pointer, left, right)))
+            items = list(_items(pointer, left, right))
+            stack += reversed(items)
         elif _differ(left, right):
             found.append(pointer)
     return found or [""]

@@ -97,10 +97,11 @@ def lines_of(value: Any, known: LibraryType, write: Callable[[Any], Any]) -> Ite
     """Yield the lines of an object as JSON text, many at a time."""
     lines = known.lines(value) if known.lines is not None else iter(())
     while batch := list(islice(lines, _BATCH_ROWS)):
-        yield "".join(
-            json.dumps(write(line), ensure_ascii=False, separators=(",", ":")) + "\n"
-            for line in batch
-        )
+        texts: list[str] = []
+        for line in batch:
+            text = json.dumps(write(line), ensure_ascii=False, separators=(",", ":"))
+            texts.append(f"{text}\n")
+        yield "".join(texts)
 
 
 def encode_image(image: Any) -> bytes | None:
@@ -147,8 +148,11 @@ def _unique(names: Iterable[Any]) -> list[str]:
     """Return names as keys of an object: two columns of one name must not hide each other."""
     found: dict[str, None] = {}
     for name in names:
-        plain = " / ".join(map(str, name)) if type(name) in (tuple, list) else str(name)
-        unique, count = plain, 1
+        plain = str(name)
+        if type(name) in (tuple, list):  # ("north", 2026), a column of two levels
+            plain = " / ".join(map(str, name))
+        unique = plain
+        count = 1
         while unique in found:
             count += 1
             unique = f"{plain}${count}"
@@ -162,9 +166,11 @@ def _label(name: Any) -> Any:
 
 
 def _is_plain(index: Any) -> bool:
-    """Whether an index only counts rows, as pandas makes it by itself."""
+    """Return whether an index only counts rows, as pandas makes it by itself."""
     count = getattr(sys.modules["pandas"], "RangeIndex", None)
-    return type(index) is count and index.name is None and index.start == 0 and index.step == 1
+    if type(index) is not count or index.name is not None:
+        return False
+    return bool(index.start == 0 and index.step == 1)
 
 
 def _index_names(frame: Any) -> list[str]:
@@ -172,11 +178,13 @@ def _index_names(frame: Any) -> list[str]:
     if _is_plain(frame.index):
         return []
     taken = {str(name) for name in frame.columns}
-    unnamed = "index" if frame.index.nlevels == 1 and "index" not in taken else "level_{}"
-    return [
-        str(name) if name is not None else unnamed.format(level)
-        for level, name in enumerate(frame.index.names)
-    ]
+    if frame.index.nlevels == 1 and frame.index.name is None and "index" not in taken:
+        return ["index"]
+    names: list[str] = []
+    for level, name in enumerate(frame.index.names):
+        # as pandas' reset_index calls them
+        names.append(f"level_{level}" if name is None else str(name))
+    return names
 
 
 def _frame_rows(frame: Any, most: int | None) -> Iterator[list[Any]]:
@@ -186,7 +194,11 @@ def _frame_rows(frame: Any, most: int | None) -> Iterator[list[Any]]:
     for start in range(0, total, _BATCH_ROWS):
         part = frame.iloc[start : min(start + _BATCH_ROWS, total)]
         for row in part.itertuples(index=labelled, name=None):
-            yield [*row[0], *row[1:]] if labelled and several else list(row)
+            if labelled and several:
+                labels, *cells = row
+                yield [*labels, *cells]
+            else:
+                yield list(row)
 
 
 def _frame_data(frame: Any, view: View) -> Any:
@@ -232,7 +244,9 @@ def _arrow_rows(table: Any, most: int | None) -> Iterator[list[Any]]:
     total = table.num_rows if most is None else min(most, table.num_rows)
     for start in range(0, total, _BATCH_ROWS):
         part = table.slice(start, min(_BATCH_ROWS, total - start))
-        yield from map(list, zip(*(column.to_pylist() for column in part.columns), strict=True))
+        columns = [column.to_pylist() for column in part.columns]
+        for row in zip(*columns, strict=True):
+            yield list(row)
 
 
 def _arrow_table(table: Any, view: View) -> Any:
@@ -285,11 +299,11 @@ def _listed(values: Any) -> list[Any]:
 
 def _series_data(series: Any, view: View) -> Any:
     named = {} if series.name is None else {"name": _label(series.name)}
-    data = _array(
-        "series", series.dtype, series.shape, _batches(series.array, view.items, _listed), **named
-    )
+    items = _batches(series.array, view.items, _listed)
+    data = _array("series", series.dtype, series.shape, items, **named)
     if view.records and not _is_plain(series.index):
-        data["data"] = dict(zip(_unique(map(_label, series.index)), series.tolist(), strict=True))
+        keys = _unique(map(_label, series.index))
+        data["data"] = dict(zip(keys, series.tolist(), strict=True))
     elif not _is_plain(series.index):
         data["index"] = _batches(series.index, view.items, _listed)
         if any(name is not None for name in series.index.names):
@@ -306,15 +320,14 @@ def _series_lines(series: Any) -> Iterator[Any]:
 
 
 def _index_data(index: Any, view: View) -> Any:
-    levels = [name for name in index.names if name is not None]
-    named = (
-        {}
-        if not levels
-        else {"names": list(index.names)}
-        if index.nlevels > 1
-        else {"name": _label(index.name)}
-    )
-    return _array("index", index.dtype, index.shape, _batches(index, view.items, _listed), **named)
+    named: dict[str, Any] = {}
+    if any(name is not None for name in index.names):
+        if index.nlevels > 1:
+            named["names"] = list(index.names)
+        else:
+            named["name"] = _label(index.name)
+    items = _batches(index, view.items, _listed)
+    return _array("index", index.dtype, index.shape, items, **named)
 
 
 def _pandas_array(array: Any, view: View) -> Any:
@@ -326,32 +339,37 @@ def _ndarray_data(array: Any, view: View) -> Any:
     if array.ndim == 0:
         return _array("ndarray", array.dtype, [], _numbers(array), **fields)
     if view.records and fields and array.ndim == 1:
-        keys, rows = fields["fields"], array[: view.items].tolist()
-        return _array(
-            "ndarray", array.dtype, array.shape, [dict(zip(keys, row, strict=True)) for row in rows]
-        )
-    flat = array if view.whole or array.size <= _MAX_ITEMS else array.reshape(-1)
-    return _array(
-        "ndarray", array.dtype, array.shape, _batches(flat, view.items, _numbers), **fields
-    )
+        # numpy.array([(1, "a")], dtype=[("id", int), ("name", "U9")])
+        rows: list[Any] = []
+        for row in array[: view.items].tolist():
+            rows.append(dict(zip(fields["fields"], row, strict=True)))
+        return _array("ndarray", array.dtype, array.shape, rows)
+    flat = array
+    if not view.whole and array.size > _MAX_ITEMS:
+        flat = array.reshape(-1)
+    items = _batches(flat, view.items, _numbers)
+    return _array("ndarray", array.dtype, array.shape, items, **fields)
 
 
 def _numbers(array: Any) -> Any:
     """Return numpy's items as Python's: times finer than a microsecond would come as counts of
     nanoseconds.
     """
-    if array.dtype.kind in "mM":
-        shape = array.shape
-        plain = [numpy_item(item) for item in array.reshape(-1)]
-        return plain[0] if not shape else plain if len(shape) == 1 else _nested(plain, shape)
-    return array.tolist()
+    if array.dtype.kind not in "mM":
+        return array.tolist()
+    plain = [numpy_item(item) for item in array.reshape(-1)]
+    if array.ndim == 0:
+        return plain[0]
+    return _nested(plain, array.shape)
 
 
 def _nested(items: list[Any], shape: tuple[int, ...]) -> list[Any]:
     for size in reversed(shape[1:]):
-        items = (
-            [items[start : start + size] for start in range(0, len(items), size)] if size else []
-        )
+        rows: list[Any] = []
+        if size:
+            for start in range(0, len(items), size):
+                rows.append(items[start : start + size])
+        items = rows
     return items
 
 
@@ -361,11 +379,9 @@ def _ndarray_lines(array: Any) -> Iterator[Any]:
 
 def _void_data(value: Any, view: View) -> Any:
     """A row of a structured array, with the names of its fields."""
-    return (
-        value.item()
-        if value.dtype.names is None
-        else dict(zip(value.dtype.names, value.item(), strict=True))
-    )
+    if value.dtype.names is None:
+        return value.item()
+    return dict(zip(value.dtype.names, value.item(), strict=True))
 
 
 def _arrow_items(values: Any) -> list[Any]:
@@ -374,9 +390,8 @@ def _arrow_items(values: Any) -> list[Any]:
 
 
 def _arrow_array(array: Any, view: View) -> Any:
-    return _array(
-        "arrow_array", array.type, [len(array)], _batches(array, view.items, _arrow_items)
-    )
+    items = _batches(array, view.items, _arrow_items)
+    return _array("arrow_array", array.type, [len(array)], items)
 
 
 def _polars_items(values: Any) -> list[Any]:
@@ -386,9 +401,8 @@ def _polars_items(values: Any) -> list[Any]:
 
 def _polars_series(series: Any, view: View) -> Any:
     named = {"name": series.name} if series.name else {}
-    return _array(
-        "series", series.dtype, [len(series)], _batches(series, view.items, _polars_items), **named
-    )
+    items = _batches(series, view.items, _polars_items)
+    return _array("series", series.dtype, [len(series)], items, **named)
 
 
 # --- other ----------------------------------------------------------------------------------------
@@ -416,11 +430,16 @@ def _decoded(output: Any) -> Any:
 
 def _attrs_data(value: Any, view: View) -> Any:
     """The fields of a class that attrs made, read from the instance itself."""
-    fields: Iterable[Any] = next(
-        base.__dict__[_ATTRS] for base in type(value).__mro__ if _ATTRS in base.__dict__
-    )
-    found = {field.name: field_value(value, field.name, _MISSING) for field in fields}
-    return {name: item for name, item in found.items() if item is not _MISSING}
+    for base in type(value).__mro__:
+        if _ATTRS not in base.__dict__:
+            continue
+        found: dict[str, Any] = {}
+        for field in base.__dict__[_ATTRS]:
+            item = field_value(value, field.name, _MISSING)
+            if item is not _MISSING:
+                found[field.name] = item
+        return found
+    return {}
 
 
 def _namespace_data(value: Any, view: View) -> Any:
@@ -479,7 +498,7 @@ _TABLE: Final[tuple[tuple[str, str, LibraryType], ...]] = (
     (
         "pandas.api.extensions",
         "ExtensionArray",
-        LibraryType(_pandas_array, None, _nbytes, lambda it: False),
+        LibraryType(_pandas_array, None, _nbytes, lambda array: False),
     ),
     ("pandas", "Period", LibraryType(_text)),
     ("pandas", "Interval", LibraryType(_text)),

@@ -95,17 +95,17 @@ class ResultKeeper:
     def choose(
         self, value: Any, demand: Demand = NO_DEMAND, *, size: int | None = None
     ) -> StrategyChoice | None:
-        """Choose the strategy of a result; ``None`` when it is small and nobody demands anything:
-        the usual case.
+        """Choose the strategy of a result; ``None`` when it is small and nothing is demanded: the
+        usual case.
+
+        Args:
+            value: what the tool returned.
+            demand: what the contract and the policy demand.
+            size: bytes of the value, where they were measured before.
         """
-        limit, strategy = demand.obliged_limit, demand.obliged_strategy or demand.contract_strategy
-        cls = type(value)
-        if cls is str:
-            size = len(value)  # the limit counts characters
-        elif value is None:
-            size = 0
-        elif size is None:
-            size = measure(value).bytes
+        limit = demand.obliged_limit
+        strategy = demand.obliged_strategy or demand.contract_strategy
+        size = _counted(value, size)
         if limit is not None and not is_measured(value, size):
             size = None
         if size is None and strategy is None:
@@ -117,16 +117,10 @@ class ResultKeeper:
                 choice = choose_strategy(demand, size=None, default_limit=self.max_inline_chars)
                 return choice._replace(strategy=_S.DROP_WITH_REASON, reason="result_size_unknown")
             size = 0
-        wanted = strategy or limit is not None or demand.redact or demand.exempt
-        sensitivity = demand.sensitivity
-        if (
-            not wanted
-            and size is not None
-            and (sensitivity is None or sensitivity.lower() not in SENSITIVE)
-        ):
-            inline = (
-                self.max_inline_chars if demand.contract_limit is None else demand.contract_limit
-            )
+        if size is not None and not _demands_anything(demand):
+            inline = demand.contract_limit
+            if inline is None:
+                inline = self.max_inline_chars
             if type(inline) is int and size <= inline:
                 return None
         has_store = self._store is not None
@@ -284,3 +278,22 @@ class _Job(NamedTuple):
     def _record(self) -> Callable[..., ResultPersistence]:
         """What makes the record of this result."""
         return partial(self.choice.record, self.invocation_id, result_id=self.result_id)
+
+
+def _counted(value: Any, size: int | None) -> int | None:
+    """Return the size that a limit is compared with: characters of a text, else bytes."""
+    if type(value) is str:
+        return len(value)
+    if value is None:
+        return 0
+    if size is None:
+        return measure(value).bytes
+    return size
+
+
+def _demands_anything(demand: Demand) -> bool:
+    if demand.obliged_strategy or demand.contract_strategy or demand.obliged_limit is not None:
+        return True
+    if demand.redact or demand.exempt:
+        return True
+    return demand.sensitivity is not None and demand.sensitivity.lower() in SENSITIVE

@@ -117,42 +117,59 @@ def choose_strategy(
     if wanted in (_S.DROP_WITH_REASON, _S.NEVER_PERSIST):
         return StrategyChoice(wanted, reason, limit, over)
     if wanted is _S.INLINE and demand.obliged_strategy == _S.INLINE.value:
-        # The policy says inline: nothing is stored; only the policy's own limit still cuts.
-        cut = demand.obliged_limit is not None and over
-        return StrategyChoice(_S.NEVER_PERSIST if cut else _S.INLINE, reason, limit, cut)
+        # the policy obliges to "inline": nothing is stored, and only its own limit still cuts
+        return _obliged_inline(reason, limit, cut=demand.obliged_limit is not None and over)
     if over and wanted in (_S.INLINE, _S.REDACT):
         wanted = _S.PREVIEW_AND_PERSIST
-        reason = "result_exceeded_inline_limit" if size is not None else "result_size_unknown"
+        reason = "result_size_unknown"
+        if size is not None:
+            reason = "result_exceeded_inline_limit"
     if wanted in (_S.PREVIEW_AND_PERSIST, _S.REF_ONLY):
-        if (blocked := _blocked(demand, has_store=has_store)) is None:
-            return StrategyChoice(wanted, reason, limit, over)
-        # What only a reference may show must not be shown, and can't be kept.
-        instead = _S.DROP_WITH_REASON if wanted is _S.REF_ONLY else _S.NEVER_PERSIST
-        return StrategyChoice(instead, blocked, limit, over)
-    if wanted is _S.REDACT or demand.redact:
-        return StrategyChoice(
-            _S.REDACT, reason if wanted is _S.REDACT else "redaction_required", limit, over
-        )
-    return StrategyChoice(_S.INLINE, "within_inline_limit", limit, over)
+        blocked = _blocked(demand, has_store=has_store)
+        wanted, reason = _stored(wanted, reason, blocked)
+    elif wanted is _S.INLINE:
+        wanted, reason = _inline(demand)
+    return StrategyChoice(wanted, reason, limit, over)
+
+
+def _obliged_inline(reason: str, limit: int, *, cut: bool) -> StrategyChoice:
+    strategy = _S.NEVER_PERSIST if cut else _S.INLINE
+    return StrategyChoice(strategy, reason, limit, cut)
+
+
+def _inline(demand: Demand) -> tuple[PersistenceStrategy, str]:
+    if demand.redact:
+        return _S.REDACT, "redaction_required"
+    # the contract's "inline" is what a small result gets in any case
+    return _S.INLINE, "within_inline_limit"
+
+
+def _stored(
+    wanted: PersistenceStrategy, reason: str, blocked: str | None
+) -> tuple[PersistenceStrategy, str]:
+    """Return a strategy that needs a store, or the one in its place where nothing may be stored."""
+    if blocked is None:
+        return wanted, reason
+    # what only a reference may show must not be shown, and can't be kept
+    if wanted is _S.REF_ONLY:
+        return _S.DROP_WITH_REASON, blocked
+    return _S.NEVER_PERSIST, blocked
 
 
 def _wanted(demand: Demand) -> tuple[PersistenceStrategy, str]:
-    contract, obliged, sensitivity = (
-        demand.contract_strategy,
-        demand.obliged_strategy,
-        demand.sensitivity,
-    )
+    contract = demand.contract_strategy
+    obliged = demand.obliged_strategy
+    sensitivity = demand.sensitivity
     found: list[tuple[PersistenceStrategy, str]] = [(_S.INLINE, "within_inline_limit")]
     if contract is not None and contract in _S.__members__.values():
         # A reference to some other system's rule is not ours to interpret.
         found.append((_S(contract), "output_contract"))
     if obliged is not None:
-        known = obliged in _S.__members__.values()
-        found.append(
-            (_S(obliged), "policy_obligation")
-            if known
-            else (_S.DROP_WITH_REASON, "unknown_strategy")
-        )
+        if obliged in _S.__members__.values():
+            found.append((_S(obliged), "policy_obligation"))
+        else:
+            # a newer policy's word: what it asks for is not known, so nothing is shown
+            found.append((_S.DROP_WITH_REASON, "unknown_strategy"))
     if sensitivity is not None and sensitivity.lower() in SENSITIVE:
         found.append((_S.NEVER_PERSIST, "data_sensitivity"))
     return max(reversed(found), key=lambda item: _ORDER.index(item[0]))

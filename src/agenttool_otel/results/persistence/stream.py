@@ -15,7 +15,7 @@ from agenttool_otel.errors import PersistenceError
 from agenttool_otel.names import PersistenceStrategy, RedactionState
 from agenttool_otel.records.base import JsonObject
 from agenttool_otel.records.persistence import ResultPersistence
-from agenttool_otel.results.content.json_stream import json_pieces
+from agenttool_otel.results.content.json_stream import ValueTransform, json_pieces
 from agenttool_otel.results.content.preview import PreviewBuilder
 from agenttool_otel.results.content.size import size_of, text_bytes
 from agenttool_otel.results.persistence.strategy import StrategyChoice
@@ -36,6 +36,14 @@ class _Form(Enum):
     """Bytes after bytes."""
     LINES = "application/x-ndjson"
     """A JSON value a line."""
+
+
+def _form_of(item: Any) -> _Form:
+    if type(item) is str:
+        return _Form.TEXT
+    if type(item) in (bytes, bytearray):
+        return _Form.BYTES
+    return _Form.LINES
 
 
 class StreamOutcome(NamedTuple):
@@ -134,34 +142,45 @@ class StreamCollector:
             self._writer.fail(error)
 
     def _write(self, item: Any) -> None:
-        cls = type(item)
+        form = _form_of(item)
         if self._form is None:
-            self._form = (
-                _Form.TEXT
-                if cls is str
-                else _Form.BYTES
-                if cls in (bytes, bytearray)
-                else _Form.LINES
-            )
-        if self._form is _Form.BYTES and cls in (bytes, bytearray):
+            self._form = form
+        if form is not self._form or form is _Form.LINES:
+            # a line of JSON, also for the odd item in a stream of another form
+            self._write_line(item)
+        elif form is _Form.BYTES:
             self._out(bytes(item))
-        elif self._form is _Form.TEXT and cls is str:
-            for start in range(0, len(item), _MAX_PIECE_CHARS):
-                piece = item[start : start + _MAX_PIECE_CHARS]
-                for ready in [piece] if self._cleaner is None else self._cleaner.feed(piece):
-                    self._out(ready)
         else:
-            # A line of JSON, also for the odd item in a stream of another form.
-            values, place = self._values, f"/{self._items - 1}"
-            clean = (
-                None if values is None else lambda value, pointer: values.at(value, place + pointer)
-            )
-            for piece in json_pieces(item, clean):
+            self._write_text(item)
+
+    def _write_text(self, text: str) -> None:
+        for start in range(0, len(text), _MAX_PIECE_CHARS):
+            piece = text[start : start + _MAX_PIECE_CHARS]
+            if self._cleaner is None:
                 self._out(piece)
-            self._out("\n")
+                continue
+            for ready in self._cleaner.feed(piece):
+                self._out(ready)
+
+    def _write_line(self, item: Any) -> None:
+        # pointers of a policy's obligations count the items: /0/password
+        place = f"/{self._items - 1}"
+        clean: ValueTransform | None = None
+        values = self._values
+        if values is not None:
+
+            def clean_at(value: Any, pointer: str) -> Any:
+                return values.at(value, place + pointer)
+
+            clean = clean_at
+        for piece in json_pieces(item, clean):
+            self._out(piece)
+        self._out("\n")
 
     def _write_held_text(self) -> None:
-        for piece in self._cleaner.finish() if self._cleaner is not None else ():
+        if self._cleaner is None:
+            return
+        for piece in self._cleaner.finish():
             self._out(piece)
 
     def _out(self, piece: str | bytes) -> None:
