@@ -21,6 +21,7 @@ from agenttool_otel.call.phases.inputs import Inputs, differs
 from agenttool_otel.call.phases.refusals import Refusals
 from agenttool_otel.call.phases.schedule import Schedule
 from agenttool_otel.call.recording.span import CallSpan
+from agenttool_otel.call.services import Decides
 from agenttool_otel.call.steps import Call, finish_claim
 from agenttool_otel.call.target import Target
 from agenttool_otel.context.context import AgentContext
@@ -101,6 +102,7 @@ class Permission:
     def resolve(self, call: Invocation, target: Target, session: Session) -> Phase:
         """Get a decision that lets the call run, or end it."""
         grant: GrantUse | None = None
+        decider = call.in_charge.decider
         for _ in range(_MAX_ROUNDS):
             if self._hooks is not None:
                 yield from self._hooks.before(call, target, session)
@@ -108,12 +110,12 @@ class Permission:
                 grant.forget_if_changed(call)
             # the call counts in its session from before the decision on, unless it is not let
             # through
-            self._begin(call, session)
+            self._begin(call, session, decider)
             counters = yield from self._admit(call, session)
             admitted: bool | None = False
             try:
                 self.establish(call, session)  # now that what other processes shared is known
-                document, decider = policy_input(call, session, counters), call.in_charge.decider
+                document = policy_input(call, session, counters)
                 verdict: Verdict = yield Call(decider.decide, decider.adecide, (document,))
                 verdict = yield from self._take_verdict(call, target, session, verdict, grant)
                 admitted = yield from self._admits(call, verdict, session, grant)
@@ -153,9 +155,9 @@ class Permission:
             self._refusals.unavailable(call, str(error))
         return counters
 
-    def _begin(self, call: Invocation, session: Session) -> None:
+    def _begin(self, call: Invocation, session: Session, decider: Decides) -> None:
         """Take the call into the session's history, where a rule may read that."""
-        wanted = call.in_charge.decider.wants(HISTORY, call.context.mode)
+        wanted = decider.wants(HISTORY, call.context.mode)
         entry = (
             Happened.of(call.spec.tool_id, call.inputs.permission_input, session.key)
             if wanted
