@@ -35,6 +35,8 @@ _PATTERN = re.compile(rf"(?:\\.|{_BRACKET}|[^/\\\[\n])*/")
 # behind NR, $3, 2.5 or a[k] a slash is a division
 _NUMBER_OR_FIELD = r"(?<![\w.$])\$?(?:[0-9]+(?:\.[0-9]+)?|N[RF]|FNR)"
 _OPERAND = re.compile(rf"(?:\]|{_NUMBER_OR_FIELD}) *\Z", re.ASCII)
+_BRACE_STEPS = {"{": 1, "}": -1}
+_BRACKET_STEPS = {"(": 1, ")": -1}
 _BEFORE_OPERAND = frozenset((*"{};(,!~&|", ""))
 
 
@@ -104,17 +106,20 @@ def _may_redirect(program: str, plain: str) -> bool:
         return False
     if not plain:
         return True
+    return _writes_somewhere(plain)
+
+
+def _writes_somewhere(plain: str) -> bool:
+    """Whether ``>`` stands in a block, outside of parentheses."""
     braces = brackets = 0
     for symbol in _TOKEN.findall(plain):
-        if symbol in ("{", "}"):
-            braces += 1 if symbol == "{" else -1
-        elif symbol in ("(", ")"):
-            brackets += 1 if symbol == "(" else -1
-        elif symbol in ("print", "printf") and brackets:
-            return True  # the start of a "for" may print
-        elif symbol == ">" and braces and not brackets:
-            return True
+        braces += _BRACE_STEPS.get(symbol, 0)
+        brackets += _BRACKET_STEPS.get(symbol, 0)
         if braces < 0 or brackets < 0:
+            return True
+        if symbol in ("print", "printf") and brackets:
+            return True  # the start of a "for" may print
+        if symbol == ">" and braces and not brackets:
             return True
     return False
 

@@ -99,27 +99,32 @@ def device_reason(path: str, *, deep: bool) -> str:
     effects.
     """
     for position, place in enumerate(absolute_readings(path)):
-        parts = place.split("/")[1:]
-        first = parts[0]
-        if first.casefold().startswith("inet"):
-            return "network file"
-        if may_match(first, "proc") and any(may_match(part, "dev") for part in parts[1:]):
-            return "device file"  # through /proc/self/root
-        if not may_match(first, "dev"):
-            continue
-        if len(parts) == 1:
-            if deep:
-                return "directory of devices"
-        elif first.casefold() != "dev":
-            # A sibling of the directory that one stands in: no device has a suffix.
-            climbs = position > 0 or not path.startswith("/")
-            if not (climbs and "[" not in parts[1] and _SUFFIX.search(parts[1])):
-                return "glob that may name a device"
-        elif place in _ENDLESS:
-            return "device without an end"
-        elif not is_harmless_device(place):
-            return "device file"
+        climbed = position > 0 or not path.startswith("/")
+        reason = _place_reason(place, deep=deep, climbed=climbed)
+        if reason:
+            return reason
     return ""
+
+
+def _place_reason(place: str, *, deep: bool, climbed: bool) -> str:
+    """Return why reading a place from the root may reach a device or the network."""
+    parts = place.split("/")[1:]
+    first = parts[0]
+    if first.casefold().startswith("inet"):
+        return "network file"
+    if may_match(first, "proc") and any(may_match(part, "dev") for part in parts[1:]):
+        return "device file"  # through /proc/self/root
+    if not may_match(first, "dev"):
+        return ""
+    if len(parts) == 1:
+        return "directory of devices" if deep else ""
+    if first.casefold() != "dev":
+        # A sibling of the directory that one stands in: no device has a suffix.
+        is_sibling = climbed and "[" not in parts[1] and _SUFFIX.search(parts[1])
+        return "" if is_sibling else "glob that may name a device"
+    if place in _ENDLESS:
+        return "device without an end"
+    return "" if is_harmless_device(place) else "device file"
 
 
 def is_harmless_device(path: str) -> bool:

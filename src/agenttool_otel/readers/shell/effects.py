@@ -51,14 +51,18 @@ def add_effects(words: Sequence[str], warnings: Warnings, depth: int = 0) -> Non
         warnings.destructive = True
     if _reveals(name, words):
         warnings.sensitive = True
-    if depth >= MAX_WRAPPERS:
-        return
-    add_effects(_behind(words) or [], warnings, depth + 1)
+    if depth < MAX_WRAPPERS:
+        _add_inner_effects(name, words, warnings, depth + 1)
+
+
+def _add_inner_effects(name: str, words: Sequence[str], warnings: Warnings, depth: int) -> None:
+    """Add what is known of the commands that a command runs."""
+    add_effects(_behind(words) or [], warnings, depth)
     if name != "find":
         return
     for index, word in enumerate(words):
-        if word in lists["find_actions"]:
-            add_effects(words[index + 1 :], warnings, depth + 1)
+        if word in effects().lists["find_actions"]:
+            add_effects(words[index + 1 :], warnings, depth)
 
 
 def _is_cmdlet(name: str) -> bool:

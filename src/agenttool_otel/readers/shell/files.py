@@ -45,10 +45,16 @@ def add_file(
     verdict.accesses.append(access)
     for path in dict.fromkeys(joined(directory, word.text) for directory in verdict.directories):
         _refuse_device(path, verdict, deep=reads_tree)
-        if not contents and _is_plain_listing(path):
-            continue
-        if names_secret(path, glob=word.glob and contents) or (reads_tree and wide_root(path)):
+        if _is_sensitive(path, glob=word.glob, contents=contents, reads_tree=reads_tree):
             verdict.warnings.sensitive = True
+
+
+def _is_sensitive(path: str, *, glob: bool, contents: bool, reads_tree: bool) -> bool:
+    if not contents and _is_plain_listing(path):
+        return False
+    if names_secret(path, glob=glob and contents):
+        return True
+    return reads_tree and wide_root(path)
 
 
 def _refuse_device(path: str, verdict: Verdict, *, deep: bool) -> None:

@@ -219,23 +219,38 @@ class Places:
                 self._check_split(access, entry.name)
                 if tree.bare_names and entry.name[0] == "-" and directory == top:
                     self._complete = False
-                if entry.name == ".git" and os.path.normpath(directory) in self._roots:
-                    self._check_repository(entry)
-                elif self._is_passed_over(entry, tree):
-                    continue
-                elif entry.is_symlink():
-                    if self._link(entry, directory, top, access, tree):
-                        real = os.path.realpath(entry.path)
-                        if real not in seen:
-                            seen.add(real)
-                            waiting.append(entry.path)
-                elif entry.is_dir(follow_symlinks=False):
+                if self._leads_on(entry, directory, top, access, tree, seen):
                     waiting.append(entry.path)
-                else:
-                    self._file(entry, top, access, tree)
             if len(waiting) > _MAX_ENTRIES:
                 self._complete = False
                 return
+
+    def _leads_on(
+        self,
+        entry: os.DirEntry[str],
+        directory: str,
+        top: str,
+        access: FileAccess,
+        tree: Tree,
+        seen: set[str],
+    ) -> bool:
+        """Take in one entry below a tree; returns whether it is walked in turn."""
+        if entry.name == ".git" and os.path.normpath(directory) in self._roots:
+            self._check_repository(entry)
+            return False
+        if self._is_passed_over(entry, tree):
+            return False
+        if entry.is_symlink():
+            if not self._link(entry, directory, top, access, tree):
+                return False
+            real = os.path.realpath(entry.path)
+            is_new = real not in seen
+            seen.add(real)
+            return is_new
+        if entry.is_dir(follow_symlinks=False):
+            return True
+        self._file(entry, top, access, tree)
+        return False
 
     def _check_repository(self, entry: os.DirEntry[str]) -> None:
         inner = self._listed(entry.path) if entry.is_dir() else []

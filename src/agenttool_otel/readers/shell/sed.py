@@ -81,9 +81,12 @@ def sed_program(script: str) -> str:
         if match["opens"] is not None:
             depth += 1
             continue
-        following = script[position : position + 1]
-        if following not in ("", ";") and not (depth and following == "}"):
+        if not _ends_command(script[position : position + 1], depth):
             return "sed script"
+
+
+def _ends_command(following: str, depth: int) -> bool:
+    return following in ("", ";") or (following == "}" and depth > 0)
 
 
 def _skip_ends(script: str, position: int, depth: int) -> tuple[int, int]:

@@ -140,16 +140,22 @@ class _Surveyor:
         above = node.parent
         while above is not None:
             if above.type == "pipeline":
-                for other, fed_by in self._placed:
-                    in_front = other.end_byte <= node.start_byte
-                    if in_front and above.start_byte <= other.start_byte:
-                        self.found[position].input.append(fed_by)
-            if above.type in _SUBSTITUTION_KINDS:
-                owner = _command_around(above)
-                for other, reader in self._placed:
-                    if other == owner:
-                        self.found[reader].text.append(position)
+                self._note_input(above, node, position)
+            elif above.type in _SUBSTITUTION_KINDS:
+                self._note_text(above, position)
             above = above.parent
+
+    def _note_input(self, pipeline: Node, node: Node, position: int) -> None:
+        for other, fed_by in self._placed:
+            in_front = other.end_byte <= node.start_byte
+            if in_front and pipeline.start_byte <= other.start_byte:
+                self.found[position].input.append(fed_by)
+
+    def _note_text(self, substitution: Node, position: int) -> None:
+        owner = _command_around(substitution)
+        for other, reader in self._placed:
+            if other == owner:
+                self.found[reader].text.append(position)
 
 
 def _is_of_command(assignment: Node) -> bool:
