@@ -58,27 +58,35 @@ def _glob_names_secret(path: str) -> bool:
     absolute = path.startswith("/")
     parts = parts[absolute:]
     globs = [_GLOB.search(part) is not None for part in parts]
+    if _lists_wide_root(parts, globs, absolute=absolute):
+        return True
+    for rooted, sample in sensitive().samples:
+        places = min(len(parts) - len(sample), 64) + 1
+        if rooted:
+            places = min(places, 1) if absolute else 0
+        for start in range(places):
+            end = start + len(sample)
+            if any(globs[start:end]) and _can_be_sample(parts[start:end], sample):
+                return True
+    return False
+
+
+def _lists_wide_root(parts: list[str], globs: list[bool], *, absolute: bool) -> bool:
+    """Whether all that a home directory or the system's root holds is meant: ``~/*/*``."""
     bare = len(parts)
     while bare and globs[bare - 1] and not parts[bare - 1].strip("*?"):
         bare -= 1
+    if bare == len(parts):
+        return False
     prefix = "/".join(parts[:bare])
-    if (
-        bare < len(parts)
-        and (absolute or prefix)
-        and wide_root("/" + prefix if absolute else prefix)
-    ):
-        return True
-    for rooted, sample in sensitive().samples:
-        size = len(sample)
-        places = min(len(parts) - size, 64) + 1
-        places = places if not rooted else min(places, 1) if absolute else 0
-        for start in range(places):
-            if any(globs[start : start + size]) and all(
-                _can_be(parts[start + index], name, alone=size == 1)
-                for index, name in enumerate(sample)
-            ):
-                return True
-    return False
+    if absolute:
+        return wide_root("/" + prefix)
+    return bool(prefix) and wide_root(prefix)
+
+
+def _can_be_sample(parts: list[str], sample: tuple[str, ...]) -> bool:
+    alone = len(sample) == 1
+    return all(_can_be(part, name, alone=alone) for part, name in zip(parts, sample, strict=True))
 
 
 def _can_be(part: str, name: str, *, alone: bool) -> bool:

@@ -174,29 +174,46 @@ def _without_options(argv: Words) -> Iterator[Words]:
 
 
 def _behind(argv: Words) -> Iterator[Words]:
-    """Yield the commands that a command runs, as far as its words tell."""
-    table, name = _table(), argv[0]
-    runner = False
-    for size in (1, 2, 3):
-        skip = table.runs.get(argv[:size])
-        if skip is None:
-            continue
-        runner = True
-        for end in _ends_of_options(argv, size):
-            yield _after(argv, end + skip)
-        yield from [_after(argv, end) for end in _ends_of_options(argv, size)] if skip else ()
+    """Yield the commands that a command runs, as far as its words show."""
+    name = argv[0]
+    yield from _behind_runner(argv)
     yield from _by_option(argv)
     yield from _by_interpreter(argv)
-    executes = name not in effects().lists["known"] or name in effects().lists["executes"]
-    if executes and "--" in argv and (runner or name not in read_only()) and name != "git":
+    runner = _is_runner(argv)
+    lists = effects().lists
+    executes = name not in lists["known"] or name in lists["executes"]
+    # some-tool -- rm x
+    if executes and "--" in argv and name != "git" and (runner or name not in read_only()):
         yield _after(argv, argv.index("--"))
-    if runner or name in effects().lists["shells"] or name in ("eval", "trap", "alias"):
-        for word in argv[1:]:
-            text = (
-                word.partition("=")[2] if _ASSIGNMENT.match(word) or word.startswith("--") else word
-            )
-            if _LINE.search(text) or name == "alias":
-                yield from _lines(text)
+    if runner or name in lists["shells"] or name in ("eval", "trap", "alias"):
+        yield from _by_text(argv)
+
+
+def _is_runner(argv: Words) -> bool:
+    return any(argv[:size] in _table().runs for size in (1, 2, 3))
+
+
+def _behind_runner(argv: Words) -> Iterator[Words]:
+    """Yield the command behind ``sudo -u root`` or ``npx -y``."""
+    for size in (1, 2, 3):
+        skip = _table().runs.get(argv[:size])
+        if skip is None:
+            continue
+        for end in _ends_of_options(argv, size):
+            yield _after(argv, end + skip)
+        if skip:
+            for end in _ends_of_options(argv, size):
+                yield _after(argv, end)
+
+
+def _by_text(argv: Words) -> Iterator[Words]:
+    """Yield the commands in the words of ``bash -c``, ``eval`` and ``alias``."""
+    for word in argv[1:]:
+        text = word
+        if _ASSIGNMENT.match(word) or word.startswith("--"):
+            text = word.partition("=")[2]
+        if _LINE.search(text) or argv[0] == "alias":
+            yield from _lines(text)
 
 
 def _after(argv: Words, index: int) -> Words:

@@ -27,38 +27,51 @@ def judge_config(content: bytes, layout: Layout, category: str = "") -> str:
     ``category`` is that of a command that does more: such commands obey settings that reading ones
     do not look at.
     """
-    section = name = ""
     obeyed = programs()["git_obeyed"].get(category, frozenset())
     content = content.replace(b"\r\n", b"\n")
     if _CONTROL.search(content):
         return "configuration that is not plain"
+    section = name = ""
     for raw in content.decode("utf-8", "replace").split("\n"):
         line = raw.strip(" \t")
         if not line or line[0] in "#;":
             continue
-        if line[0] == "[":
-            if (match := _SECTION.fullmatch(line)) is None:
-                return "configuration that is not plain"
-            name = match[2] or ""
-            section = match[1].lower() + ".*" * bool(name)
+        if line[0] != "[":
+            reason = _judge_setting(section, name, line, layout, obeyed)
+            if reason:
+                return reason
             continue
-        key, _, value = (part.strip(" \t") for part in line.partition("="))
-        setting = f"{section}.{key.lower()}"
-        if setting in obeyed and _PLAIN_HELPER.fullmatch(value) is None:
-            return f"configuration with {setting[:80]}"
-        if setting == "core.worktree" and layout.is_worktree_setting(value):
-            continue
-        if (
-            line.endswith("\\")
-            or not _KEY.fullmatch(key)
-            or not _runs_nothing(section, key.lower(), value, layout.top)
-        ):
-            return f"configuration with {section[:40]}.{key[:40]}"
-        if section in ("remote.*", "url.*") and (
-            _CREDENTIAL_IN_URL.search(name + value) or "::" in name + value
-        ):
-            return "address with a credential or a helper"
+        match = _SECTION.fullmatch(line)
+        if match is None:
+            return "configuration that is not plain"
+        name = match[2] or ""
+        section = match[1].lower()
+        if name:
+            section += ".*"  # [branch "main"]
     return ""
+
+
+def _judge_setting(
+    section: str, name: str, line: str, layout: Layout, obeyed: frozenset[str]
+) -> str:
+    """Return why one setting may make git do more than read, or an empty text."""
+    key, _, value = (part.strip(" \t") for part in line.partition("="))
+    setting = f"{section}.{key.lower()}"
+    if setting in obeyed and _PLAIN_HELPER.fullmatch(value) is None:
+        return f"configuration with {setting[:80]}"
+    if setting == "core.worktree" and layout.is_worktree_setting(value):
+        return ""
+    is_plain = _KEY.fullmatch(key) is not None and not line.endswith("\\")
+    if not is_plain or not _runs_nothing(section, key.lower(), value, layout.top):
+        return f"configuration with {section[:40]}.{key[:40]}"
+    if section in ("remote.*", "url.*") and _is_odd_address(name + value):
+        return "address with a credential or a helper"
+    return ""
+
+
+def _is_odd_address(text: str) -> bool:
+    # ext::sh -c x
+    return "::" in text or _CREDENTIAL_IN_URL.search(text) is not None
 
 
 def _runs_nothing(section: str, key: str, value: str, top: Path) -> bool:
