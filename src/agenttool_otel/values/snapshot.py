@@ -26,7 +26,14 @@ def snapshot(value: Any) -> Any:
     if type(value) in (dict, list):
         # first copied, then looked at: another thread may change it at any time
         copied = value.copy()
-        if _is_flat(copied):
+        # {"path": "a.txt"}: nothing in it can be changed
+        if type(copied) is list:
+            is_flat = _ATOMS.issuperset(map(type, copied))
+        else:
+            is_flat = _ATOMS.issuperset(map(type, copied.values())) and set(map(type, copied)) <= {
+                str
+            }
+        if is_flat:
             return copied
     try:
         return _Copier().copy(value)
@@ -34,17 +41,6 @@ def snapshot(value: Any) -> Any:
         raise
     except Exception as error:
         raise NotCopyable(type(error).__name__) from error
-
-
-def _is_flat(container: Any) -> bool:
-    """Return whether a dict or list holds nothing that could be changed: ``{"path": "a.txt"}``."""
-    items = container
-    if type(container) is dict:
-        for key in container:
-            if type(key) is not str:
-                return False
-        items = container.values()
-    return _ATOMS.issuperset(map(type, items))
 
 
 class _Copier:
