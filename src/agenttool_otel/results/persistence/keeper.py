@@ -105,12 +105,7 @@ class ResultKeeper:
         """
         limit = demand.obliged_limit
         strategy = demand.obliged_strategy or demand.contract_strategy
-        if type(value) is str:
-            size = len(value)  # the limit counts characters
-        elif value is None:
-            size = 0
-        elif size is None:
-            size = measure(value).bytes
+        size = _counted(value, size)
         if limit is not None and not is_measured(value, size):
             size = None
         if size is None and strategy is None:
@@ -283,6 +278,17 @@ class _Job(NamedTuple):
     def _record(self) -> Callable[..., ResultPersistence]:
         """What makes the record of this result."""
         return partial(self.choice.record, self.invocation_id, result_id=self.result_id)
+
+
+def _counted(value: Any, size: int | None) -> int | None:
+    """Return the size that a limit is compared with: characters of a text, else bytes."""
+    if type(value) is str:
+        return len(value)
+    if value is None:
+        return 0
+    if size is None:
+        return measure(value).bytes
+    return size
 
 
 def _demands_anything(demand: Demand) -> bool:
