@@ -21,7 +21,7 @@ from opentelemetry import trace
 
 from agenttool_otel.call.envelope import outcome_of, to_result
 from agenttool_otel.call.executors import submit, takes
-from agenttool_otel.call.invocation import Invocation
+from agenttool_otel.call.invocation import NOT_RUN, Invocation
 from agenttool_otel.call.running.handle import running_body
 from agenttool_otel.call.steps import Attempt, Execute, Step
 from agenttool_otel.errors import UnsupportedEventLoop
@@ -280,6 +280,6 @@ def deliver(call: Invocation) -> Any:
             raise error
         finally:
             del error, call
-    if call.ran:
+    if call.value is not NOT_RUN:
         return call.delivered
     raise outcome_of(call)

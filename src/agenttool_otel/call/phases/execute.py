@@ -15,7 +15,7 @@ from typing import Any
 
 from agenttool_otel.call.delivery import Delivery
 from agenttool_otel.call.envelope import examine
-from agenttool_otel.call.invocation import Invocation
+from agenttool_otel.call.invocation import NOT_RUN, Invocation
 from agenttool_otel.call.phases.attempts import Arguments, unchanged_arguments
 from agenttool_otel.call.phases.hooks import HookRunner
 from agenttool_otel.call.phases.in_place import tell_changes, watch
@@ -130,14 +130,14 @@ class Body:
             )
             if attempt.exception is not None and _from_outside(call):
                 record_exception_text(call, session, attempt.exception)
-            elif matters and call.ran and call.context.session_id:
+            elif matters and call.value is not NOT_RUN and call.context.session_id:
                 _guarded(record_output, call, session, attempt.value)
             if self._hooks is not None:
                 yield from self._hooks.after(call)
             if call.tap is not None and _guarded(self._delivery.streamed, call, self._span):
                 pass
             elif (
-                call.ran
+                call.value is not NOT_RUN
                 and not target.streams
                 and not _is_plain(call, self._delivery.keeper.max_inline_chars)
             ):
@@ -146,14 +146,14 @@ class Body:
                     yield Call(store)
             if self._hooks is not None:
                 yield from self._hooks.persisted(call)
-            if call.ran and (
+            if call.value is not NOT_RUN and (
                 call.spec.output_check is not None or self._span.telemetry.events.sinks
             ):
                 _guarded(examine, call)
             _guarded(self._span.record_result, call)
         except Exception as bug:
             self._span.telemetry.losses.note("result", bug)
-            if call.ran and self._delivery.obliged(call):
+            if call.value is not NOT_RUN and self._delivery.obliged(call):
                 self._delivery.withhold(call)
         except GeneratorExit:
             raise
