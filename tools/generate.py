@@ -19,8 +19,8 @@ STEPS: tuple[tuple[str, ...], ...] = (
         "import json, pathlib; text = json.dumps(s(r(l(d()).modules)), indent=2, ensure_ascii=False); "
         "pathlib.Path('docs/policy-settings.schema.json').write_text(text + chr(10), encoding='utf-8')",
     ),
-    ("tools/make_names.py",),
     ("tools/semconv.py", "docs"),
+    ("tools/make_names.py",),
     ("tools/make_boards.py",),
     ("tools/configuration.py",),
     ("tools/coverage_table.py",),

@@ -17,6 +17,7 @@ import yaml
 REPOSITORY: Final = Path(__file__).resolve().parent.parent
 FOLDER: Final = REPOSITORY / "semconv"
 PAGE: Final = REPOSITORY / "docs" / "semconv.md"
+SPANS: Final = FOLDER / "spans.yaml"
 
 PRIMITIVES: Final = frozenset(
     {"string", "int", "double", "boolean", "string[]", "int[]", "double[]", "boolean[]"}
@@ -216,6 +217,35 @@ def _add_signal(registry: Registry, group: Mapping[str, Any]) -> None:
         raise RegistryError(f"{group['id']}: unknown type {kind}")
 
 
+# --- the attributes of the span --------------------------------------------------------------------
+
+
+def span_references(text: str, registry: list[Mapping[str, Any]]) -> str:
+    """Return the text of spans.yaml with a reference to each attribute that belongs to the span.
+
+    An attribute belongs to it where its own entry states so, with the requirement level of the
+    reference: ``annotations: {span: recommended}``.
+
+    Args:
+        text: what spans.yaml holds; its only group is the tool's span.
+        registry: the groups of the registry's files.
+    """
+    lines = [text.rstrip("\n")]
+    for group in registry:
+        for item in group.get("attributes", ()):
+            level = item.get("annotations", {}).get("span")
+            if level is None or f"- ref: {item['id']}\n" in text:
+                continue
+            lines.append(f"      - ref: {item['id']}")
+            lines.append(f"        requirement_level: {level}")
+    return "\n".join(lines) + "\n"
+
+
+def _write_span_references() -> None:
+    groups = [group for path in sorted(FOLDER.rglob("registry/*.yaml")) for group in _groups(path)]
+    SPANS.write_text(span_references(SPANS.read_text("utf-8"), groups), "utf-8")
+
+
 # --- the page -------------------------------------------------------------------------------------
 
 
@@ -282,6 +312,8 @@ def _values(item: Attribute) -> str:
 
 def main(arguments: list[str]) -> int:
     """Write the page, or compare it."""
+    if arguments in ([], ["docs"]):
+        _write_span_references()
     text = page(load())
     if arguments in ([], ["docs"]):
         PAGE.parent.mkdir(exist_ok=True)

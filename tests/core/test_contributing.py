@@ -38,7 +38,17 @@ def write(folder: Path, name: str, text: str) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     if name.startswith("+"):
         text = target.read_text("utf-8") + text
+    if f'```diff title="{name}"' in PAGE:
+        text = changed(target.read_text("utf-8"), text)
     target.write_text(text, "utf-8")
+
+
+def changed(text: str, diff: str) -> str:
+    """Return a text with a change: lines that begin with a blank, ``-`` or ``+``."""
+    before = "".join(line[1:] for line in diff.splitlines(keepends=True) if line[0] in " -")
+    after = "".join(line[1:] for line in diff.splitlines(keepends=True) if line[0] in " +")
+    assert text.count(before) == 1, before
+    return text.replace(before, after)
 
 
 def run(folder: Path, command: Command) -> None:

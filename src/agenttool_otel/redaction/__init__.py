@@ -4,7 +4,7 @@ It knows no agents, tools or calls, and can be used alone:
 
     >>> from agenttool_otel.redaction import Redactor
     >>> Redactor().redact({"password": "correct horse"}).value
-    {'password': '[REDACTED:password]'}
+    {'password': '[redacted:password]'}
 
 The redactor is imported when it is first used: its patterns take a while to compile.
 """
