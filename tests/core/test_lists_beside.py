@@ -22,7 +22,7 @@ from agenttool_otel.context.context import AgentContext
 from agenttool_otel.names import InvocationStatus
 from agenttool_otel.records import HookRecord, InputMutation, PermissionDecision
 from agenttool_otel.records.base import Record
-from agenttool_otel.redaction import detectors
+from agenttool_otel.redaction import detectors, text
 
 NEEDS_AN_EXTRA = {"AgentToolMiddleware"}
 """Public names that are not in the star: importing them needs LangChain."""
