@@ -44,6 +44,7 @@ from benchmarks.matrix import (
     _hand_written,
     _providers,
     answer_all,
+    context_in,
     kinds,
 )
 
@@ -151,13 +152,7 @@ def budget(
     kind: Kind, root: str, *, varying: bool, sampled: bool, seconds: float
 ) -> dict[str, float]:
     """Microseconds of a call of one kind by part, with the whole and the hand-written code's."""
-    context = {
-        "actor": "agent:bench",
-        "tenant": "t",
-        "roles": ["reader"],
-        "session_id": "s",
-        "roots": [root],
-    }
+    context = context_in(root)
     tracer, meter = _providers() if sampled else _unsampled()
     governor = Governor(telemetry=TelemetrySettings(tracer_provider=tracer, meter_provider=meter))
     with agent_context(**context):

@@ -273,18 +273,23 @@ def answer_all(governor: Governor) -> None:
 WAYS = {"main thread": _in_main, "new threads": _in_threads, "event loop": _on_loop}
 
 
+def context_in(root: str) -> dict[str, Any]:
+    """Who calls in every measurement, with one root."""
+    return {
+        "actor": "agent:bench",
+        "tenant": "t",
+        "roles": ["reader"],
+        "session_id": "s",
+        "roots": [root],
+    }
+
+
 def measure(rounds: int, calls: int) -> dict[tuple[str, str, str, bool], tuple[float, float]]:
     """Microseconds of a governed call and of the hand-written one, by tool, behaviour, way of
     calling and variation.
     """
     with tempfile.TemporaryDirectory() as root:
-        context = {
-            "actor": "agent:bench",
-            "tenant": "t",
-            "roles": ["reader"],
-            "session_id": "s",
-            "roots": [root],
-        }
+        context = context_in(root)
         contestants: dict[Any, Contestant] = {None: _plain(lambda: None)}
         tracer, meter = _providers()
         governor = Governor(

@@ -37,8 +37,16 @@ class Command(NamedTuple):
     shown: list[str]
 
 
-def steps(page: str) -> Iterator[tuple[str, str] | Command]:
-    """Read a page: files as name and content, and commands.
+class File(NamedTuple):
+    """A block that is a file, or a change of one."""
+
+    name: str
+    text: str
+    language: str
+
+
+def steps(page: str) -> Iterator[File | Command]:
+    """Read a page: files and commands.
 
     Args:
         page: its Markdown.
@@ -46,7 +54,7 @@ def steps(page: str) -> Iterator[tuple[str, str] | Command]:
     for language, rest, body in _BLOCK.findall(page):
         title = _TITLE.search(rest)
         if title:
-            yield title[1], body
+            yield File(title[1], body, language)
         elif language == "console":
             yield from _commands(body)
 
@@ -99,9 +107,9 @@ def run(page: Path, folder: Path) -> float:
     started = time.monotonic()
     for step in steps(page.read_text(encoding="utf-8")):
         if not isinstance(step, Command):
-            target = folder / step[0]
+            target = folder / step.name
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(step[1], encoding="utf-8")
+            target.write_text(step.text, encoding="utf-8")
             continue
         if step.text.startswith(("pip install", "python -m venv")):
             continue  # done by whoever runs this

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tools.tutorials import Command, fits, steps
+from tools.tutorials import Command, File, fits, steps
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
@@ -32,13 +32,14 @@ def copy(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def write(folder: Path, name: str, text: str) -> None:
+def write(folder: Path, file: File) -> None:
     """Write a file of a task; a name that begins with ``+`` is appended to."""
-    target = folder / name.removeprefix("+")
+    target = folder / file.name.removeprefix("+")
     target.parent.mkdir(parents=True, exist_ok=True)
-    if name.startswith("+"):
+    text = file.text
+    if file.name.startswith("+"):
         text = target.read_text("utf-8") + text
-    if f'```diff title="{name}"' in PAGE:
+    elif file.language == "diff":
         text = changed(target.read_text("utf-8"), text)
     target.write_text(text, "utf-8")
 
@@ -74,7 +75,7 @@ def test_there_are_five() -> None:
 
 @pytest.mark.parametrize("task", TASKS)
 def test_a_task_touches_at_most_three_files(task: str) -> None:
-    files = {step[0] for step in steps(TASKS[task]) if not isinstance(step, Command)}
+    files = {step.name for step in steps(TASKS[task]) if not isinstance(step, Command)}
     assert 2 <= len(files) <= 3
 
 
@@ -88,5 +89,5 @@ def test_a_task_works_in_a_copy(task: str, copy: Path) -> None:
             run(copy, step)
             commands += 1
         else:
-            write(copy, *step)
+            write(copy, step)
     assert commands

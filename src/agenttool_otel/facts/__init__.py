@@ -8,11 +8,11 @@ their parsers.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from agenttool_otel.facts.types import EMPTY_FACTS, FactEnvironment, Facts
 from agenttool_otel.readers.types import Resolver
+from agenttool_otel.values.lazy import lazy_attributes
 
 if TYPE_CHECKING:
     from agenttool_otel.facts.checked import PathChanged, open_checked
@@ -25,8 +25,10 @@ _HOMES = {
     "FactPlan": "plan",
     "PathChanged": "checked",
     "ProvenanceLedger": "provenance",
+    "connect_pinned": "pinned",
+    "open_checked": "checked",
+    "plan_facts": "plan",
 }
-_HOMES |= {"connect_pinned": "pinned", "open_checked": "checked", "plan_facts": "plan"}
 
 __all__ = [
     "EMPTY_FACTS",
@@ -42,8 +44,4 @@ __all__ = [
     "plan_facts",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if (home := _HOMES.get(name)) is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{home}"), name)
+__getattr__ = lazy_attributes(__name__, _HOMES)

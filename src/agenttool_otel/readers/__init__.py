@@ -9,10 +9,10 @@ Each reader is imported when it is first used: who reads no SQL does not pay for
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from agenttool_otel.readers.types import PathFact, ShellFact, SqlFact, Surroundings, UrlFact
+from agenttool_otel.values.lazy import lazy_attributes
 
 if TYPE_CHECKING:
     from agenttool_otel.readers.paths import path_fact
@@ -34,8 +34,4 @@ __all__ = [
 
 _HOMES = {"path_fact": "paths", "shell_fact": "shell", "sql_fact": "sql", "url_fact": "urls"}
 
-
-def __getattr__(name: str) -> Any:
-    if (home := _HOMES.get(name)) is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{home}"), name)
+__getattr__ = lazy_attributes(__name__, _HOMES)

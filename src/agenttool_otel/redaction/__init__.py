@@ -11,8 +11,9 @@ The redactor is imported when it is first used: its patterns take a while to com
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from agenttool_otel.values.lazy import lazy_attributes
 
 if TYPE_CHECKING:
     from agenttool_otel.redaction.redactor import Redactor, default_redactor
@@ -38,8 +39,4 @@ _HOMES = dict.fromkeys(__all__, "types") | dict.fromkeys(
     ("Redactor", "default_redactor"), "redactor"
 )
 
-
-def __getattr__(name: str) -> Any:
-    if (home := _HOMES.get(name)) is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{home}"), name)
+__getattr__ = lazy_attributes(__name__, _HOMES)

@@ -1,3 +1,1 @@
-"""The standard's execution pipeline, once, as a generator without I/O of its own (design
-section 3).
-"""
+"""The standard's execution pipeline, once, as a generator without I/O of its own."""

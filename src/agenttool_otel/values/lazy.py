@@ -1,0 +1,24 @@
+"""Names of a package whose modules are imported when they are first used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+
+def lazy_attributes(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
+    """Return the ``__getattr__`` of a package (PEP 562).
+
+    Args:
+        package: the package's ``__name__``.
+        homes: the names that it offers, each with the module below it that defines it.
+    """
+
+    def __getattr__(name: str) -> Any:
+        home = homes.get(name)
+        if home is None:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(import_module(f"{package}.{home}"), name)
+
+    return __getattr__
