@@ -16,7 +16,7 @@ from agenttool_otel.call.records import (
     result_facts,
 )
 from agenttool_otel.records import ToolResult
-from agenttool_otel.records.base import JsonObject
+from agenttool_otel.records.base import JsonObject, Part
 from agenttool_otel.telemetry.sinks import Build
 
 DECISION_WITHOUT_CONTENT: Final = frozenset(
@@ -85,21 +85,19 @@ def _records(call: CallRecord) -> Iterator[tuple[str, JsonObject]]:
     invocation = invocation_record(call)
     yield "tool_invocation", invocation.to_json_object()
     for decision in decision_records(call):
-        shown = decision.model_dump(
-            mode="json", exclude_none=True, include=set(DECISION_WITHOUT_CONTENT)
-        )
-        yield "tool_permission_decision", shown
+        yield "tool_permission_decision", _fields_of(decision, DECISION_WITHOUT_CONTENT)
     for mutation in call.inputs.mutations:
-        shown = mutation.model_dump(
-            mode="json", exclude_none=True, include=set(MUTATION_WITHOUT_CONTENT)
-        )
-        yield "input_mutation", shown
+        yield "input_mutation", _fields_of(mutation, MUTATION_WITHOUT_CONTENT)
     for hook in call.decision.hook_records:
-        shown = hook.model_dump(mode="json", exclude_none=True, include=set(HOOK_WITHOUT_CONTENT))
-        yield "tool_hook", shown
+        yield "tool_hook", _fields_of(hook, HOOK_WITHOUT_CONTENT)
     if call.outcome.persistence is not None:
         yield "tool_result_persistence", call.outcome.persistence.to_json_object()
     yield "tool_result", _result_without_content(call, invocation.telemetry_refs).to_json_object()
+
+
+def _fields_of(record: Part, names: frozenset[str]) -> JsonObject:
+    """Return the named fields of a record as JSON."""
+    return record.model_dump(mode="json", exclude_none=True, include=set(names))
 
 
 def _result_without_content(
