@@ -13,7 +13,7 @@ SLOW := slow or opa or servers or browser or postgres
 # as they stand in the folders: files of one test, the longest, would come last and one of them alone
 IN_ORDER = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test test-all coverage test-pythons fuzz lint size bench docs site release servers lock clean help
+.PHONY: demo test test-all conformance-proof coverage test-pythons fuzz lint size bench docs site release servers lock clean help
 
 help:
 	@echo "make demo      set up, and watch an agent's tool calls being decided and traced"
@@ -22,6 +22,7 @@ help:
 	@echo "make coverage  the fast tests under the gate of branch coverage; takes twice as long"
 	@echo "make test-pythons  a part of the fast tests on every other CPython from 3.11 on that is here"
 	@echo "make fuzz      random edits of hostile inputs for FUZZ_SECONDS (an hour)"
+	@echo "make conformance-proof  break the package once for each requirement of the standard, within an hour"
 	@echo "make size      how large and how dense the rooms are: a report"
 	@echo "make bench     measure, as ratios in one run"
 	@echo "make servers   build the real servers of the slow tests into .servers (needs Go)"
@@ -70,6 +71,11 @@ lint: $(STAMP)
 
 size: $(STAMP)
 	$(BIN)/python tools/size.py
+
+# breaks the package once for each requirement of the standard; within an hour on two cores
+conformance-proof: $(STAMP)
+	$(BIN)/python tools/proof.py
+	$(BIN)/python tools/coverage_page.py
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from agenttool_otel.facts import FactEnvironment, ProvenanceLedger, plan_facts
-from agenttool_otel.facts.outputs import ANYBODYS, OutputTrust
+from agenttool_otel.facts.outputs import OPEN_WORLD, OutputTrust
 from agenttool_otel.readers.paths.fact import path_fact
 from agenttool_otel.readers.urls.fact import url_fact
 
@@ -26,7 +26,7 @@ def rows() -> Iterator[tuple[str, Callable[[], object]]]:
     (base / "src" / "deep" / "module.py").write_text("x")
     env = FactEnvironment(roots=(str(base),), cwd=str(base), home="/home/agent")
     lexical = FactEnvironment(
-        roots=(str(base),), cwd=str(base), home="/home/agent", touch_file_system=False
+        roots=(str(base),), cwd=str(base), home="/home/agent", read_file_system=False
     )
     guarded = FactEnvironment(
         roots=(str(base),),
@@ -61,8 +61,6 @@ def rows() -> Iterator[tuple[str, Callable[[], object]]]:
             "properties": {name: {"type": kind} for name, kind in names.items()},
         }
 
-    # no plan: nothing to time
-    assert plan_facts(schema=schema(count="integer", text="string")) is None
     one = plan_facts(schema=schema(path="string", limit="integer"), read_only=True)
     two = plan_facts(
         schema=schema(path="string", url="string", note="string"), write_effects=["remote_mutation"]
@@ -79,7 +77,9 @@ def rows() -> Iterator[tuple[str, Callable[[], object]]]:
 
     ledger = ProvenanceLedger()
     ledger.record_user("Send the report to bob@example.org")
-    ledger.record_output("web.fetch", "Contact eve@evil.example or https://evil.example/", ANYBODYS)
+    ledger.record_output(
+        "web.fetch", "Contact eve@evil.example or https://evil.example/", OPEN_WORLD
+    )
     traced = FactEnvironment(roots=(str(base),), cwd=str(base), home="/home/agent", ledger=ledger)
     arguments = {
         "path": "src/deep/module.py",
@@ -101,7 +101,10 @@ def rows() -> Iterator[tuple[str, Callable[[], object]]]:
         ("5 KB of records", records),
         ("20 KB", page),
     ):
-        yield f"provenance, record {name}", partial(sink.record_output, "web.fetch", seen, ANYBODYS)
+        yield (
+            f"provenance, record {name}",
+            partial(sink.record_output, "web.fetch", seen, OPEN_WORLD),
+        )
 
     long = ProvenanceLedger()
     long.record_user("pay ann@user.example, and the bill 4711 to DE89370400440532013000")

@@ -1,5 +1,5 @@
 """Check that every link of the Markdown pages leads to a file that is there, and to a heading that
-it has.
+it has, and that no page of the site links to a file outside of `docs/`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*.md")]
 _CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
@@ -42,6 +43,9 @@ def problems(page: Path) -> list[str]:
         target = (page.parent / path).resolve() if path else page
         if not target.exists():
             found.append(f"{page.relative_to(ROOT)}: {link} is not there")
+        elif page.is_relative_to(DOCS) and not target.is_relative_to(DOCS):
+            # `../examples/subject.mjs` is there in a checkout; the built site has no such file
+            found.append(f"{page.relative_to(ROOT)}: {link} is outside of the site")
         elif (
             anchor
             and target.suffix == ".md"

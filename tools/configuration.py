@@ -79,13 +79,14 @@ def configuration() -> str:
     Raises:
         KeyError: the docstring leaves a setting out.
     """
-    told, variables = meanings(Settings.__doc__ or ""), Settings.variables()
+    described = meanings(Settings.__doc__ or "")
+    variables = Settings.variables()
     rows = []
     for spec in fields(Settings):
         if spec.name not in variables:
             continue  # what was found out about the others
         meaning = _MENTIONED.sub(
-            lambda match: f" ({match[1]})" if match[1] else "", told[spec.name]
+            lambda match: f" ({match[1]})" if match[1] else "", described[spec.name]
         )
         meaning = meaning.replace("``", "`").replace("|", "\\|").rstrip(".")
         rows.append(

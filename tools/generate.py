@@ -23,7 +23,7 @@ STEPS: tuple[tuple[str, ...], ...] = (
     ("tools/make_names.py",),
     ("tools/make_boards.py",),
     ("tools/configuration.py",),
-    ("tools/coverage_table.py",),
+    ("tools/coverage_page.py",),
 )
 
 

@@ -10,15 +10,16 @@ import inspect
 import json
 import re
 import sys
+import tomllib
 import types
 from pathlib import Path
 from typing import Any, Final, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from agenttool_otel.policy.types import PolicyInput
-from agenttool_otel.values.tables import load_table
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 SCHEMA: Final = ROOT / "policies" / "schemas" / "input.json"
+SHOWN_TYPES: Final = ROOT / "tools" / "shown_types.toml"
 PAGE: Final = ROOT / "docs" / "policy-input.md"
 HEAD: Final = """# What a policy is given
 
@@ -31,8 +32,8 @@ TYPES: Final = """
 ## What arguments look like
 
 Rego compares values of all types: null is below booleans, they are below numbers, those below texts, and texts below
-arrays and objects. So a rule `input.input.amount < 0` says nothing of an amount that is a text. Whatever is a number in
-Python is one here, by whichever door it came, and inside other values too:
+arrays and objects. So a rule `input.input.amount < 0` does not hold for an amount that is a text. Whatever is a number
+in Python is one here, by whichever door it came, and inside other values too:
 
 | in Python | for a rule | example |
 |---|---|---|
@@ -125,8 +126,8 @@ def kinds() -> list[type]:
 
 
 def shown_types() -> list[dict[str, Any]]:
-    """Return the rows that say what a rule is shown of each class of value."""
-    rows: list[dict[str, Any]] = load_table("agenttool_otel.values", "data/shown_types.toml")["row"]
+    """Return the rows of shown_types.toml: what a rule is shown of each class of value."""
+    rows: list[dict[str, Any]] = tomllib.loads(SHOWN_TYPES.read_text("utf-8"))["row"]
     return rows
 
 
@@ -140,7 +141,7 @@ def _table_of_types() -> str:
 
 def described() -> dict[str, Any]:
     """Return the schema with a description of every member."""
-    said = {kind.__name__: comments(kind) for kind in kinds()}
+    descriptions = {kind.__name__: comments(kind) for kind in kinds()}
     draft = {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "$id": "urn:agenttool-otel:policy-input:0.2.0",
@@ -151,7 +152,10 @@ def described() -> dict[str, Any]:
         node = waiting.pop()
         if isinstance(node, dict):
             for name, member in node.get("properties", {}).items():
-                node["properties"][name] = {**member, "description": said[node["title"]][name]}
+                node["properties"][name] = {
+                    **member,
+                    "description": descriptions[node["title"]][name],
+                }
             waiting += node.values()
         elif isinstance(node, list):
             waiting += node

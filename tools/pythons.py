@@ -19,7 +19,7 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 FOLDER: Final = ROOT / ".venvs"
 OLDEST_MINOR: Final = 11
 NEWEST_MINOR: Final = 19
-SMOKE: Final = ("tests/core", "tests/records", "tests/hooks/test_hooks_registry.py", "tests/typing")
+SMOKE: Final = ("tests/core", "tests/records", "tests/hooks/test_registry.py", "tests/typing")
 LEFT_OUT: Final = "not slow and not speed"
 AT_ONCE: Final = ("-n", "2", "--dist", "loadfile")
 

@@ -199,10 +199,10 @@ def _build_main(module: str, version: str, package: str, target: Path) -> None:
 def _build_opa(target: Path) -> None:
     present = cache() / "bin" / "opa"
     if present.exists():
-        told = subprocess.run(
+        printed = subprocess.run(
             [present, "version"], capture_output=True, text=True, check=False
         ).stdout
-        if f"Version: {OPA_VERSION.removeprefix('v')}\n" in told:
+        if f"Version: {OPA_VERSION.removeprefix('v')}\n" in printed:
             target.unlink(missing_ok=True)
             target.symlink_to(present)
             return

@@ -127,8 +127,8 @@ def run(page: Path, folder: Path) -> float:
         )
         printed = (done.stdout + done.stderr).splitlines()
         if done.returncode != step.status or not fits(step.shown, printed):
-            told = "\n".join(printed)
-            raise Mismatch(f"{page.name}: $ {step.text}\nexit {done.returncode}, printed:\n{told}")
+            lines = "\n".join(printed)
+            raise Mismatch(f"{page.name}: $ {step.text}\nexit {done.returncode}, printed:\n{lines}")
     return time.monotonic() - started
 
 

@@ -12,7 +12,12 @@ if TYPE_CHECKING:
     from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest
     from agenttool_otel.call.batch import BatchCall
     from agenttool_otel.call.preflight import Preflight
-    from agenttool_otel.call.running.handle import CallHandle, CancelState, current_call
+    from agenttool_otel.call.running.handle import (
+        CallHandle,
+        CancelState,
+        RunningCall,
+        current_call,
+    )
     from agenttool_otel.call.running.progress import mcp_progress, progress_to, report_progress
     from agenttool_otel.call.scheduling.modifiers import ContextModifier
     from agenttool_otel.call.tool import GovernedTool
@@ -72,7 +77,7 @@ _MODULES = {
         "approvals.console": "ConsoleApprover",
         "approvals.store.store": "ApprovalStore",
         "approvals.types": "ApprovalAnswer ApprovalRequest",
-        "call.running.handle": "CallHandle CancelState current_call",
+        "call.running.handle": "CallHandle CancelState RunningCall current_call",
         "call.running.progress": "mcp_progress progress_to report_progress",
         "call.batch": "BatchCall",
         "call.scheduling.modifiers": "ContextModifier",
@@ -97,7 +102,7 @@ _MODULES = {
     }.items()
     for name in names.split()
 }
-"""Where each public name is: a module is imported when somebody asks for one of its names, so that
+"""Where each public name is: a module is imported when one of its names is asked for, so that
 a program pays for what it uses alone.
 """
 
@@ -130,6 +135,7 @@ __all__ = [
     "PolicyLoadError",
     "Preflight",
     "ResultRequired",
+    "RunningCall",
     "SchedulerPolicy",
     "Settings",
     "TelemetrySettings",

@@ -3,7 +3,7 @@ from here.
 
 A governed outcome is a type, never a string to compare: ``ToolDenied`` (a ``PermissionError``),
 ``ApprovalRequired`` (a pause, not a failure), ``ToolInputInvalid`` and so on. Each carries the
-``ToolResult`` that the standard asks for, so that a program which catches it knows as much as one
+``ToolResult`` that the standard asks for, so that a program which catches it has as much as one
 that called ``.tool.invoke``. A tool's own exception is never one of these: it is re-raised as it
 was.
 """
@@ -86,11 +86,11 @@ def _rebuild_outcome(
 
 
 class ToolDenied(GovernedOutcome, PermissionError):
-    """The call must not run: policy, a rule, a hook or the failure to get a decision said so."""
+    """The call must not run: policy, a rule, a hook or the failure to get a decision refused it."""
 
 
 class ApprovalRejected(ToolDenied):
-    """A person or coordinator was asked and said no."""
+    """A person or coordinator was asked and refused."""
 
 
 class ToolBlocked(ToolDenied):
@@ -141,7 +141,7 @@ class ToolUnavailable(GovernedOutcome):
 
 
 class ToolCanceled(GovernedOutcome):
-    """Somebody canceled the call, and not its caller's task."""
+    """The call was canceled, and not its caller's task."""
 
 
 class UnknownTool(GovernedOutcome, LookupError):
@@ -158,7 +158,7 @@ class InstanceMissing(AgentToolError, TypeError):
 
 
 class ToolFailed(AgentToolError):
-    """What whoever ran a custom tool reports of its failure."""
+    """What the program that ran a custom tool reports of its failure."""
 
 
 class InvocationNotFound(AgentToolError, LookupError):

@@ -1,14 +1,10 @@
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 from approval_helpers import FakeClock, postgres_binaries, running_postgres
 
 from agenttool_otel.approvals.store.sealing import generate_key

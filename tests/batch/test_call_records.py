@@ -16,16 +16,18 @@ from agenttool_otel import (
 from agenttool_otel.records import CliMapping, McpMapping, OpenApiMapping
 from agenttool_otel.telemetry import TelemetrySettings
 from agenttool_otel.telemetry.losses import Losses
+from agenttool_otel.telemetry.sinks import Sink
 from agenttool_otel.testing import decision
 from function_engine import FunctionEngine
 
 SECRET = "ghp_" + "a1B2c3D4e5" * 3 + "F6g7H8"
 
 
-class Kept:
+class Kept(Sink):
     """A sink that keeps records."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.records: list[tuple[str, dict[str, Any]]] = []
 
     def watched_by(self, losses: Losses) -> None:

@@ -191,6 +191,7 @@ def test_a_wait_for_a_lock_has_a_limit() -> None:
     assert "0.2 s" in str(error)
 
 
+@pytest.mark.covers("cancellation-reaches-inner-calls")
 def test_who_stops_a_call_stops_the_call_that_it_waits_for() -> None:
     of, entered, leave, outer_id = governor(), threading.Event(), threading.Event(), []
 

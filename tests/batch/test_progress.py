@@ -62,6 +62,52 @@ def test_reports_of_a_tool_are_ordered_records() -> None:
     assert told[2].elapsed_ms >= 110
 
 
+@pytest.mark.covers(
+    "shell-progress-stream-bytes",
+    "shell-progress-timeout",
+    "shell-progress-background-task",
+    "shell-progress-exit-code",
+)
+def test_a_shell_tool_states_what_its_process_does() -> None:
+    told: list[ToolProgress] = []
+    events: list[ToolEvent] = []
+    governor = made(subscribers=(events.append,))
+
+    @governor.govern(tool_kind="shell_command", timeout_ms=60_000)
+    def run(command: str) -> None:
+        report_progress(
+            stdout_bytes=2048, stderr_bytes=7, line_count=12, task_id=f"job {SECRET}", exit_code=0
+        )
+
+    with progress_to(told.append, steps=False):
+        run("make")
+    [report] = [record for record in told if record.status == "running"]
+    assert (report.stdout_bytes, report.stderr_bytes, report.line_count) == (2048, 7, 12)
+    assert (report.timeout_ms, report.exit_code) == (60_000, 0)
+    assert report.elapsed_ms is not None
+    assert report.task_id is not None
+    assert report.task_id.startswith("job ")
+    assert SECRET not in report.task_id
+    [data] = [event.data for event in events if event.event_type == "tool.invocation.progress"]
+    assert data is not None
+    names = ("stdout_bytes", "stderr_bytes", "line_count", "timeout_ms", "exit_code")
+    numbers = [data[f"agenttool.progress.{name}"] for name in names]
+    assert numbers == [2048, 7, 12, 60_000, 0]
+    assert "job" not in str(data)
+
+
+def test_a_text_in_the_place_of_a_count_is_in_no_event() -> None:
+    events: list[ToolEvent] = []
+    governor = made(subscribers=(events.append,))
+
+    @governor.govern
+    def run() -> None:
+        report_progress(stdout_bytes="much")  # type: ignore[arg-type]
+
+    run()
+    assert "much" not in str([event.data for event in events])
+
+
 @pytest.mark.parametrize("asynchronous", [False, True])
 def test_a_stream_reports_and_can_be_stopped(asynchronous: bool) -> None:
     told: list[ToolProgress] = []
@@ -169,6 +215,7 @@ def test_nothing_that_is_reported_breaks_a_tool(percent: Any, status: Any) -> No
     assert work() == 1
 
 
+@pytest.mark.covers("progress-numbers-go-on-after-a-pause")
 def test_a_resumed_call_goes_on_with_its_numbers(tmp_path: Path) -> None:
     told: list[ToolProgress] = []
     governor = Governor(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from agenttool_otel import ApprovalAnswer, govern
+from agenttool_otel.call.runtime import replace_default
 from agenttool_otel.testing import StaticEngine, capture
 
 
@@ -48,12 +51,6 @@ def test_what_a_tool_needs_stands_on_the_interface(name: str) -> None:
     assert spec_of(**{name: ["it"]}).interface.to_json_object()[RENAMED[name]] == ["it"]
 
 
-def test_what_is_found_by_its_name_stands_there_too() -> None:
-    interface = spec_of(tool_kind="shell_command").interface
-    assert interface.classifier_input == "input.command"
-    assert interface.permission_matcher == "shell_pattern"
-
-
 @pytest.mark.parametrize(
     ("options", "field", "value"),
     [
@@ -66,7 +63,6 @@ def test_what_is_found_by_its_name_stands_there_too() -> None:
         ({}, "deny_before_io", True),
         ({}, "decision_ref", "data.agenttool.permission.decision"),
         ({}, "redaction_policy_refs", ["data.agenttool.redaction.obligations"]),
-        ({}, "permission_channel", "approver"),
         ({}, "result_mapper", "content_blocks"),
         ({}, "empty_result_policy", "empty_marker"),
         ({"supports_cancel": True}, "abort_semantics", "cancel"),
@@ -76,24 +72,6 @@ def test_what_is_found_by_its_name_stands_there_too() -> None:
 )
 def test_an_interface_says_how_its_calls_are_treated(options: Any, field: str, value: Any) -> None:
     assert spec_of(**options).interface.to_json_object()[field] == value
-
-
-def test_a_runtime_schema_marks_what_no_model_may_give() -> None:
-    spec = spec_of(internal_only_fields=["token"])
-    marked = spec.interface.runtime_input_schema["properties"]["token"]
-    assert marked == {"visibility": "internal", "mutation_source": "hook"}
-    assert "token" not in spec.interface.model_input_schema["properties"]
-    assert (
-        spec.declaration.input_contract.runtime_input_schema == spec.interface.runtime_input_schema
-    )
-
-
-def test_native_ids_stand_on_all_three_records() -> None:
-    spec = spec_of(external_mappings=[{"source": "cli", "command_id": "sh"}])
-    for record in (spec.declaration, spec.interface, spec.execution):
-        assert record.to_json_object()["external_mappings"] == [
-            {"source": "cli", "command_id": "sh"}
-        ]
 
 
 def test_what_nobody_said_is_not_denied() -> None:
@@ -126,7 +104,49 @@ def test_profiles_and_contracts_say_what_is_known() -> None:
     assert spec.declaration.input_contract.argument_mode == "text"
 
 
-def test_hints_of_the_permission_profile_are_kept() -> None:
-    profile = spec_of(rule_matching_fields=["command"], retention_hint="a day").permission
-    assert profile.permission_channel == "approver"
-    assert (profile.rule_matching_fields, profile.retention_hint) == (["command"], "a day")
+@pytest.mark.parametrize(
+    ("options", "channel"),
+    [
+        ({"approver": lambda request: True}, "approver"),
+        ({"approvals": "sqlite://"}, "approval_store"),
+        ({"approver": lambda request: True, "approvals": "sqlite://"}, "approver"),
+        ({}, "host"),
+        ({"approver": lambda request: True, "policy_mode": "shadow"}, "none"),
+    ],
+)
+def test_the_permission_channel_is_what_the_governor_has(options: Any, channel: str) -> None:
+    with capture(policy=StaticEngine("ask"), **options) as captured:
+        tool = captured.governor.govern(shell).tool
+        assert tool.interface.permission_channel == channel
+        assert tool.permission_profile.permission_channel == channel
+
+
+def test_the_default_governor_in_charge_gives_the_channel() -> None:
+    tool = govern(shell, namespace="channel").tool
+    old = replace_default(None)
+    try:
+        with capture(policy=StaticEngine("ask")) as captured:
+            replace_default(captured.governor)
+            assert tool.permission_profile.permission_channel == "host"
+        with capture(policy=StaticEngine("ask"), approver=lambda request: True) as captured:
+            replace_default(captured.governor)
+            assert tool.permission_profile.permission_channel == "approver"
+    finally:
+        replace_default(old)
+
+
+def test_a_call_goes_on_where_another_channel_answers(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/approvals.db"
+    with capture(policy=StaticEngine("ask"), approvals=url) as captured:
+        paused = captured.governor.govern(shell, namespace="t").tool.invoke(command="ls")
+    with capture(
+        policy=StaticEngine("ask"), approvals=url, approver=lambda request: True
+    ) as captured:
+        tool = captured.governor.govern(shell, namespace="t")
+        [request] = captured.governor.approvals.store.list()
+        captured.governor.approvals.store.answer(
+            request.request_id, ApprovalAnswer(approved=True, answered_by="user:ann")
+        )
+        result = captured.governor.resume(paused.invocation_id)
+        assert tool.tool.permission_profile.permission_channel == "approver"
+    assert result.status == "succeeded"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import shutil
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from approval_helpers import postgres_binaries, running_postgres
 
 from agenttool_otel.approvals.store.sealing import generate_key
 
@@ -47,9 +47,6 @@ def redis_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 @pytest.fixture
 def postgres_url(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    sys.path.insert(0, str(Path(__file__).parents[1] / "approvals"))
-    from approval_helpers import postgres_binaries, running_postgres
-
     if postgres_binaries() is None:
         pytest.skip("needs PostgreSQL: apt-get install postgresql")
     monkeypatch.setenv("AGENTTOOL_APPROVALS_KEY", generate_key())

@@ -8,15 +8,17 @@ import dataclasses
 import logging
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import pytest
 from pydantic import BaseModel
+from recorded import last_of
 
 from agenttool_otel import ConfigurationError, GovernedOutcome
 from agenttool_otel.call.phases.in_place import WATCHED_CALLS
 from agenttool_otel.hooks import Hooks, UpdatedInput
-from agenttool_otel.testing import StaticEngine, capture
+from agenttool_otel.testing import Capture, StaticEngine, capture
 
 FACTS: dict[str, Any] = {"read_only": True, "access_kinds": []}
 
@@ -209,3 +211,62 @@ def test_what_a_hook_put_there_is_what_runs() -> None:
 
         assert fill(given) == [7, 8]
         assert given == [1]
+
+
+# --- records --------------------------------------------------------------------------------------
+
+
+def invocation(captured: Capture) -> dict[str, Any]:
+    return last_of(captured, "tool_invocation")
+
+
+@pytest.mark.parametrize("name", sorted(CHANGES))
+@pytest.mark.parametrize("door", ["call", "invoke"])
+def test_a_record_has_what_a_body_was_given(name: str, door: str) -> None:
+    make, change = CHANGES[name]
+
+    def act(it: Any) -> None:
+        change(it)
+
+    with capture(policy=StaticEngine("allow")) as captured:
+        governed = captured.governor.govern(act, **FACTS)
+        if door == "call":
+            governed(make())
+        else:
+            governed.tool.invoke(it=make())
+    record = invocation(captured)
+    assert record["call_input_ref"] == record["permission_input_ref"]
+
+
+def test_a_record_has_what_a_stream_was_given() -> None:
+    def act(it: list[int]) -> Any:
+        it.append(1)
+        yield it
+
+    with capture(policy=StaticEngine("allow")) as captured:
+        list(captured.governor.govern(act, **FACTS)([0]))
+    record = invocation(captured)
+    assert record["call_input_ref"] == record["permission_input_ref"]
+
+
+def test_a_record_has_what_a_tool_without_signature_was_given() -> None:
+    schema = {"type": "object", "properties": {"it": {"type": "array"}}}
+
+    def act(**arguments: Any) -> None:
+        arguments["it"].append(1)
+
+    with capture(policy=StaticEngine("allow")) as captured:
+        captured.governor.govern(act, model_input_schema=schema, **FACTS).tool.invoke(it=[0])
+    record = invocation(captured)
+    assert record["call_input_ref"] == record["permission_input_ref"]
+
+
+def test_arguments_that_cant_be_decided_are_no_permission_input() -> None:
+    def act(it: Decimal) -> None:
+        raise AssertionError("it is refused")
+
+    with capture() as captured:
+        captured.governor.govern(act, **FACTS).tool.invoke(it="1e400")
+    record = invocation(captured)
+    assert record["status"] == "denied"
+    assert "permission_input_ref" not in record

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tools.tutorials import Command, File, fits, steps
+from tutorials import Command, File, fits, steps
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "CONTRIBUTING.md").read_text("utf-8")

@@ -92,6 +92,22 @@ def test_a_broken_link_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert len(checker.problems(tmp_path / "a.md")) == 2
 
 
+def test_a_link_from_the_site_to_a_file_outside_of_it_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checker = tool("check_links")
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    monkeypatch.setattr(checker, "ROOT", tmp_path)
+    monkeypatch.setattr(checker, "DOCS", docs)
+    (tmp_path / "README.md").write_text("[a page](docs/page.md)\n", "utf-8")
+    (docs / "page.md").write_text("[out](../README.md) [in](page.md)\n", "utf-8")
+    assert checker.problems(tmp_path / "README.md") == []
+    assert checker.problems(docs / "page.md") == [
+        "docs/page.md: ../README.md is outside of the site"
+    ]
+
+
 @pytest.mark.parametrize("page", ["using.md", "policies.md"])
 def test_the_rules_of_a_page_load(page: str, tmp_path: Path) -> None:
     for number, block in enumerate(

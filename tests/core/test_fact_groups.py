@@ -71,14 +71,14 @@ def test_the_same_value_twice_is_one_fact() -> None:
         ),
         (
             {"permission": {"risk_levle": "low"}},
-            "permission does not know 'risk_levle' (did you mean 'risk_level'?)",
+            "permission has no option 'risk_levle' (did you mean 'risk_level'?)",
         ),
         (
             {"permission": {"timeout_ms": 5}},
-            "permission does not know 'timeout_ms' (it belongs to 'execution')",
+            "permission has no option 'timeout_ms' (it belongs to 'execution')",
         ),
         ({"permission": ["risk_level"]}, "permission has to be a dict, not list"),
-        ({"permision": {}}, "govern does not know 'permision' (did you mean 'permission'?)"),
+        ({"permision": {}}, "govern has no option 'permision' (did you mean 'permission'?)"),
         ({"permission": {"risk_level": "hi"}}, "risk_level can't be 'hi' (did you mean 'high'?)"),
     ],
 )

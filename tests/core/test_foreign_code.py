@@ -61,17 +61,26 @@ class Result(dict):  # type: ignore[type-arg]
     items = __iter__ = get = __len__ = raises(SystemExit)  # type: ignore[assignment]
 
 
-@pytest.mark.parametrize("make", [lambda: Text("x"), lambda: Items([1]), lambda: Result(a=1)])
+@pytest.mark.parametrize(
+    ("make", "status"),
+    [
+        (lambda: Text("x"), "succeeded"),
+        (lambda: Items([1]), "failed"),  # result_mapping_failed: no content could be made of it
+        (lambda: Result(a=1), "succeeded"),
+    ],
+)
 @pytest.mark.parametrize("session", [None, "s"])
 @pytest.mark.parametrize("capture", ["NO_CONTENT", "SPAN_AND_EVENT"])
 def test_a_result_whose_methods_raise_reaches_its_caller(
-    make: Any, session: str | None, capture: Any
+    make: Any, status: str, session: str | None, capture: Any
 ) -> None:
     value = make()
     act = allowing(capture=capture).govern(lambda: value, name="act")
     with agent_context(session_id=session):
         assert act() is value
-        assert act.tool.invoke().status == "succeeded"
+        result = act.tool.invoke()
+    assert result.value is value
+    assert result.status == status
 
 
 class Foreign(AnyProvider):

@@ -101,7 +101,7 @@ def test_a_second_part_leaves_the_first_as_it_is() -> None:
     second.inputs.edit_note = "changed"
     second.decision.approval_status = "approved"
     assert second.id == first.id
-    assert second.outcome.result_id != first_result
+    assert second.outcome.result_id == first_result
     assert first.outcome.transitions == []
     assert first.inputs.edit_note is None
     assert first.decision.approval_status is None

@@ -122,7 +122,7 @@ def spent(book: SessionBook, times: int) -> dict[str, int]:
 def is_used_up(book: SessionBook) -> bool:
     session = book.of(CONTEXT)
     counters = session.admit("t", "last")
-    _, complete = session.told({}, but=None)
+    _, complete = session.past_calls({}, without=None)
     return set(counters.values()) == {USED_UP} and not complete
 
 

@@ -21,7 +21,7 @@ from agenttool_otel.context.context import AgentContext
 from agenttool_otel.context.session_store import open_store
 from agenttool_otel.context.sessions import SessionBook
 from agenttool_otel.context.shared_session import SharedSessionBook
-from agenttool_otel.facts.outputs import ANYBODYS
+from agenttool_otel.facts.outputs import OPEN_WORLD
 
 PEER = Path(__file__).with_name("shared_session_peer.py")
 KEY = b"k" * 32
@@ -185,7 +185,7 @@ def test_forgotten_records_make_a_late_process_doubt(
     for number in range(5):
         session = one.of(CONTEXT)
         session.admit("t", str(number))
-        session.open_ledger().record_output("web.fetch", f"mail{number}@evil.test", ANYBODYS)
+        session.open_ledger().record_output("web.fetch", f"mail{number}@evil.test", OPEN_WORLD)
         session.settle(str(number), None)
         fact = seen(other, f"mail{number}@evil.test")
         assert (fact["untrusted"], seen(other, "who@else.test")["certain"]) == (True, True)
@@ -202,8 +202,10 @@ def test_a_changed_record_makes_a_process_doubt(sqlite_url: str) -> None:
     session.record_user_text(("write to ann@user.test",))
     session.settle("1", None)
     store: Any = other._store
-    told = store.told
-    store.told = lambda *given: [record[:-1] + bytes([record[-1] ^ 1]) for record in told(*given)]
+    records = store.records
+    store.records = lambda *given: [
+        record[:-1] + bytes([record[-1] ^ 1]) for record in records(*given)
+    ]
     assert seen(other, "ann@user.test")["sources"] == ["unknown"]
     assert not seen(other, "ann@user.test")["certain"]
     assert seen(foreign, "ann@user.test")["sources"] == ["user"]
@@ -223,7 +225,7 @@ def test_what_could_not_be_told_is_told_with_the_next_call(sqlite_url: str) -> N
         return add(*given)
 
     store.add = broken  # type: ignore[method-assign, union-attr]
-    session.open_ledger().record_output("web.fetch", "eve@evil.test", ANYBODYS)
+    session.open_ledger().record_output("web.fetch", "eve@evil.test", OPEN_WORLD)
     session.settle("1", None)
     assert not seen(other, "eve@evil.test")["certain"]
     failing = False

@@ -153,7 +153,7 @@ def test_the_history_is_bounded_and_says_when_it_forgot(rules: Path) -> None:
     with agent_context(actor="agent:a", session_id="s") as context:
         for number in range(250):
             get_order(str(number))
-    entries, complete = governor.sessions.of(context).told({"order_id": "249"}, but=None)
+    entries, complete = governor.sessions.of(context).past_calls({"order_id": "249"}, without=None)
     assert len(entries) == 200
     assert not complete
     assert [entry["same"] for entry in entries[-2:]] == [[], ["/order_id"]]

@@ -39,7 +39,7 @@ from agenttool_otel.catalog.schema import SchemaCheck
         (
             {"properties": {}, "additionalProperties": False},
             {"sesame": 1},
-            "/x has members that the schema does not know",
+            "/x has members that the schema does not have",
         ),
         ({"type": "array", "items": {"type": "string"}}, [1], "/x/0 must be string"),
         ({"not": {"type": "string"}}, "sesame", "/x does not meet 'not'"),

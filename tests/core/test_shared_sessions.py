@@ -21,7 +21,7 @@ from agenttool_otel.context.context import AgentContext
 from agenttool_otel.context.session_store import open_store
 from agenttool_otel.context.sessions import SessionBook
 from agenttool_otel.context.shared_session import SharedSessionBook
-from agenttool_otel.facts.outputs import ANYBODYS
+from agenttool_otel.facts.outputs import OPEN_WORLD
 from agenttool_otel.testing import StaticEngine
 
 KEY = b"k" * 32
@@ -194,7 +194,7 @@ def test_the_longest_unused_session_forgets_first() -> None:
         session = book.of(context)
         session.record_user_text((f"write to user{number}@example.org",))
         words = " ".join(f"word{number}x{index}" for index in range(700))
-        session.open_ledger().record_output("web.fetch", words, ANYBODYS)
+        session.open_ledger().record_output("web.fetch", words, OPEN_WORLD)
         book.of(context)
     assert sum(book.of(context).memory for context in contexts[-3:]) <= 2**20
     first, last = (book.of(contexts[at]).ledger for at in (0, -1))
@@ -209,7 +209,7 @@ def test_two_thousand_sessions_stay_within_the_bound() -> None:
     program = (
         "import resource, random\n"
         "from agenttool_otel.context.context import AgentContext\n"
-        "from agenttool_otel.facts.outputs import ANYBODYS\n"
+        "from agenttool_otel.facts.outputs import OPEN_WORLD\n"
         "from agenttool_otel.context.sessions import SessionBook\n"
         "used = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024\n"
         "book, before = SessionBook(max_bytes=64 * 2**20), used()\n"
@@ -217,7 +217,7 @@ def test_two_thousand_sessions_stay_within_the_bound() -> None:
         "    context = AgentContext(actor='agent:a', session_id=str(number))\n"
         "    for _ in range(10):\n"
         "        text = ' '.join('%x' % random.getrandbits(32) for _ in range(560))\n"
-        "        book.of(context).open_ledger().record_output('web.fetch', text, ANYBODYS)\n"
+        "        book.of(context).open_ledger().record_output('web.fetch', text, OPEN_WORLD)\n"
         "print(used() - before)\n"
     )
     done = subprocess.run(

@@ -72,7 +72,7 @@ def test_a_custom_tools_result_ends_the_same_invocation(asynchronous: bool) -> N
         assert result.status == "succeeded"
         assert result.value == "notes.txt"
         assert result.invocation_id == required.invocation_id
-        assert result.result_id != required.result.result_id
+        assert result.result_id == required.result.result_id
         assert result.permission["decision_id"] == required.decision.decision_id
         second = captured.spans[1]
         assert (

@@ -7,40 +7,14 @@ from __future__ import annotations
 import multiprocessing
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from typing import Any
 
 import pytest
+from child_tools import configured_use, put, use_a_tool
 
 from agenttool_otel import configure
 from agenttool_otel.call.runtime import replace_default
 from agenttool_otel.integrations.instrumentor import AgentToolInstrumentor
 from agenttool_otel.testing import StaticEngine
-
-
-def use_a_tool(path: str) -> str:
-    """Make a tool in this process and call it."""
-    from langchain_core.tools import tool
-
-    @tool
-    def delete(path: str) -> str:
-        """Delete a file."""
-        return "ran"
-
-    try:
-        return str(delete.invoke({"path": path}))
-    except Exception as refused:
-        return str(refused)
-
-
-def configured_use(path: str) -> str:
-    """Configure this process, too."""
-    configure(policy=StaticEngine("allow"))
-    return use_a_tool(path)
-
-
-def put(queue: Any, path: str) -> None:
-    """Answer by a queue."""
-    queue.put(use_a_tool(path))
 
 
 @pytest.fixture(autouse=True)

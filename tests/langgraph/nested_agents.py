@@ -15,6 +15,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.func import entrypoint, task
+from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
 from langgraph.types import Command, Interrupt
 
@@ -50,6 +51,27 @@ def made_tool(name: str, body: Callable[[str], Any], *, is_async: bool) -> BaseT
     """Make a tool of one text argument."""
     given: dict[str, Any] = {"coroutine" if is_async else "func": body}
     return StructuredTool.from_function(**given, name=name, description=f"Does {name}.")
+
+
+def node_graph(captured: Capture, guard: str, tools: list[BaseTool], saver: Any) -> Any:
+    """Make a graph whose one node runs all calls of a message."""
+    given: dict[str, Any] = {"handle_tool_errors": True}
+    if guard == "middleware":
+        wrapper = ToolNodeGuard(captured.governor)
+        given.update(wrap_tool_call=wrapper, awrap_tool_call=wrapper.acall)
+    governed = [captured.governor.govern(tool) for tool in tools] if guard == "govern" else tools
+    graph = (
+        StateGraph(MessagesState)
+        .add_node("tools", ToolNode(governed, **given))
+        .add_edge(START, "tools")
+    )
+    return graph.compile(checkpointer=saver)
+
+
+def message(*names: str) -> dict[str, Any]:
+    """Return a state whose last message calls the named tools."""
+    calls = [{"name": name, "args": {"text": "x"}, "id": f"c{at}"} for at, name in enumerate(names)]
+    return {"messages": [AIMessage("", tool_calls=calls)]}
 
 
 class Nest:

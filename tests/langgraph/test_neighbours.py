@@ -11,17 +11,15 @@ from typing import Any
 
 import pytest
 from graph_agents import approve, interrupts
-from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
-from langgraph.prebuilt import ToolNode
 from langgraph.types import Command, interrupt
-from nested_agents import GUARDS, INNER, OUTER, Nest, guarded_by, made_tool
+from nested_agents import GUARDS, INNER, OUTER, Nest, guarded_by, made_tool, message, node_graph
 
 from agenttool_otel import agent_context
-from agenttool_otel.integrations.langchain.agents import ToolNodeGuard
-from agenttool_otel.testing import Capture, StaticEngine, decision
+from agenttool_otel.testing import StaticEngine, decision
 
 WAYS = pytest.mark.parametrize("is_async", [False, True])
 BY_GUARD = pytest.mark.parametrize("guard", GUARDS)
@@ -48,26 +46,6 @@ def tool_of(
         return body(text)
 
     return made_tool(name, abody if is_async else body, is_async=is_async)
-
-
-def node_graph(captured: Capture, guard: str, tools: list[BaseTool], saver: Any) -> Any:
-    """Make a graph whose one node runs all calls of a message."""
-    given: dict[str, Any] = {"handle_tool_errors": True}
-    if guard == "middleware":
-        wrapper = ToolNodeGuard(captured.governor)
-        given.update(wrap_tool_call=wrapper, awrap_tool_call=wrapper.acall)
-    governed = [captured.governor.govern(tool) for tool in tools] if guard == "govern" else tools
-    graph = (
-        StateGraph(MessagesState)
-        .add_node("tools", ToolNode(governed, **given))
-        .add_edge(START, "tools")
-    )
-    return graph.compile(checkpointer=saver)
-
-
-def message(*names: str) -> dict[str, Any]:
-    calls = [{"name": name, "args": {"text": "x"}, "id": f"c{at}"} for at, name in enumerate(names)]
-    return {"messages": [AIMessage("", tool_calls=calls)]}
 
 
 def run(graph: Any, value: Any, *, is_async: bool) -> Any:

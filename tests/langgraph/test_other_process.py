@@ -15,8 +15,7 @@ from graph_agents import DOORS, Agent, approve, counting, interrupts, results
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
-from nested_agents import INNER, OUTER, Nest, guarded_by, made_tool
-from test_neighbours import message, node_graph
+from nested_agents import INNER, OUTER, Nest, guarded_by, made_tool, message, node_graph
 
 from agenttool_otel.names import ApprovalStatus
 from agenttool_otel.testing import StaticEngine, capture, decision

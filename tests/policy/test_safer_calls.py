@@ -100,6 +100,18 @@ def alternatives(
         ("rg --hidden foo", None),
     ],
 )
+@pytest.mark.covers(
+    "openboa-alternative-for-head",
+    "openboa-alternative-for-sed",
+    "openboa-alternative-for-wc",
+    "openboa-alternative-for-ls",
+    "openboa-alternative-for-find",
+    "openboa-alternative-for-find-here",
+    "openboa-alternative-for-find-type",
+    "openboa-alternative-for-grep-i",
+    "openboa-alternative-for-rg",
+    "openboa-alternative-for-query-only",
+)
 def test_a_reading_command_is_answered_with_the_dedicated_tool(
     command: str, expected: tuple[str, dict[str, Any]] | None
 ) -> None:
@@ -146,6 +158,7 @@ def test_reading_credentials_gets_no_advice(command: str) -> None:
 @pytest.mark.parametrize(
     "command", ["cat a | head", "cat a; cat b", "cd x && cat a", "cat ~/a", "cat < a", "cat", ""]
 )
+@pytest.mark.covers("openboa-no-alternative-for-more")
 def test_what_is_not_one_plain_read_gets_no_dedicated_tool(command: str) -> None:
     assert alternatives(command) == []
 
@@ -191,6 +204,7 @@ def test_several_files_become_several_calls_or_one_with_a_list() -> None:
         (tool("local.files.read", "file"), "cat a", {"file": "a"}),
     ],
 )
+@pytest.mark.covers("openboa-alternative-for-tail")
 def test_arguments_take_the_names_that_the_tool_has(
     described: dict[str, Any], command: str, expected: dict[str, Any]
 ) -> None:
@@ -215,6 +229,7 @@ def test_a_tool_that_does_more_or_other_things_is_not_offered(described: dict[st
     assert alternatives("cat a", {described["name"]: described}) == []
 
 
+@pytest.mark.covers("openboa-alternative-in-reading-shell")
 def test_a_reading_command_may_go_to_a_shell_that_can_only_read() -> None:
     weak = tool("bash", "command", kind="shell_command", access=("file_read",))
     assert alternatives("du -sh .", {**TOOLS, "bash": weak}) == [("bash", {"command": "du -sh ."})]

@@ -4,13 +4,9 @@ tested.
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "policy"))
-
 from opa_program import require_opa
 from policy_project import make_project
 

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from mnemonic import Mnemonic
 
+BLIND_SETS = Path(__file__).parent / "blind_sets"
 _HOLE = re.compile(r"\[\[(\w+)(?::(\d+))?\]\]|\(\((\w+)(?::(\d+))?\)\)")
 _WORDS = [
     "river",
@@ -113,21 +114,21 @@ _KINDS = {
 }
 
 
-def blind_rows(number: int, part: str) -> list[Row]:
-    """The rows of one set, each filled with its own numbers.
+def blind_rows(name: str, part: str) -> list[Row]:
+    """The rows of one set, filled with values that are drawn from the set's own seed.
 
     Args:
-        number: which set.
+        name: which set, as its file in ``blind_sets`` is named.
         part: ``secrets`` or ``harmless``.
     """
-    groups = tomllib.loads(
-        (Path(__file__).parent / "blind_sets" / f"{number}.toml").read_text("utf-8")
-    )[part]
-    return [
-        filled(group, template, random.Random(f"{number}/{part}/{group}/{index}"))
-        for group, templates in groups.items()
-        for index, template in enumerate(templates)
-    ]
+    blind_set = tomllib.loads((BLIND_SETS / f"{name}.toml").read_text("utf-8"))
+    seed = blind_set["seed"]
+    rows = []
+    for group, templates in blind_set[part].items():
+        for index, template in enumerate(templates):
+            rng = random.Random(f"{seed}/{part}/{group}/{index}")
+            rows.append(filled(group, template, rng))
+    return rows
 
 
 def filled(group: str, template: str, rng: random.Random) -> Row:

@@ -9,6 +9,12 @@ import json
 from typing import Any
 
 ghp = "gh" + "p_" + "CoIF7uUxugFDwg5Y" + "p8yIB2Enus0HMI4fS9z6"
+# BIP-32, test vector 1
+xprv = (
+    "xp"
+    + "rv9s21ZrQH143K3QTDL4LXw2F7HEK3wJUD2nW2nRk4stbPy6cq3jPPqjiChkVvvNKm"
+    + "PGJxWUtg6LnF5kejMRNNU3TGtRBeJgk33yuGBxrMPHi"
+)
 SECRET: list[tuple[Any, str]] = [  # (input, secret)
     ({"password": "hunter2"}, "hunter2"),
     ({"secrets": [{"name": "DB_PASSWORD", "valueFrom": "Xk8rT2qP9zLm"}]}, "Xk8rT2qP9zLm"),
@@ -251,8 +257,21 @@ SECRET: list[tuple[Any, str]] = [  # (input, secret)
     ({"otp": "123456"}, "123456"),
     ({"mfa_code": 123456}, "123456"),
     ("hex " + b'{"password":"hunter2"}'.hex(), "2270617373"),
+    # codes that a bank sends once, passwords of macOS' keychains, extended keys of BIP-32
+    ("mTAN: 735201", "735201"),
+    ("Ihre mTAN lautet: 735201", "735201"),
+    ({"cmd": "security unlock-keychain -p River.6584"}, "River.6584"),
+    ({"cmd": "security import a.p12 -k b.keychain -P 'River.6584' -A"}, "River.6584"),
+    (f"root {xprv} (m/0)", xprv),
+    ([xprv], xprv),
 ]
 HARMLESS: list[Any] = [
+    "Farbton TAN: 7352, Farbe 735201 SATAN: 735201",
+    "tan: 735201",
+    "security import cert.p12 -k login.keychain -T /usr/bin/codesign",
+    'security unlock-keychain -p "$KEYCHAIN_PASSWORD" build.keychain',
+    'security unlock-keychain -p "${{ secrets.KEYCHAIN_PASSWORD }}" build.keychain',
+    "security add-trusted-cert -d -r trustRoot -p ssl -k /Library/Keychains/System.keychain ca.pem",
     "we use node / python3.11 here, and use feature / bugfix-2024 branches",
     "sign in as admin / operator1 to continue; account: europe / eu-west-1 zone",
     "we changed it. use version-2.4.0 instead",

@@ -35,8 +35,10 @@ class Call:
 
     @property
     def decision(self) -> tuple[str, str] | None:
-        """Behavior and rule of the decision in force."""
-        return self.decisions[self.decision_refs[-1]] if self.decision_refs else None
+        """Behavior and rule of the decision in force: the last answer, else the question."""
+        found = [self.decisions[ref] for ref in self.decision_refs]
+        answers = [decision for decision in found if decision[0] != "ask"]
+        return next(reversed(answers or found), None)
 
 
 @dataclass

@@ -71,6 +71,7 @@ def test_an_alias_that_is_anothers_name_is_refused() -> None:
         catalog.add(declaration("c.speak"))
 
 
+@pytest.mark.covers("declaration-namespace-parts")
 def test_a_bare_name_of_two_namespaces_belongs_to_neither() -> None:
     governor = Governor()
     governor.catalog.add(declaration("a.say"))

@@ -1,4 +1,4 @@
-"""What a type checker has to say of governed code; checked by test_typing.py, never run."""
+"""What a type checker has to say of governed code; checked by test_snippet.py, never run."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from functools import partial

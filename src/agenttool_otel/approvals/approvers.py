@@ -1,4 +1,4 @@
-"""Who can be asked in place: a callback, a queue, a store that somebody else answers; the console
+"""Who can be asked in place: a callback, a queue, a store that is answered elsewhere; the console
 is in ``console``.
 
 An approver gives an answer or ``None``: "not now, the request stays pending". Whatever goes wrong
@@ -161,10 +161,10 @@ def build_approver(approver: Any) -> Approver | AsyncApprover | None:
 
 
 class QueueApprover:
-    """Asks nobody now: the request is stored, the agent goes on, somebody else answers it later.
+    """Asks nobody now: the request is stored, the agent goes on, a person answers it later.
 
     Args:
-        notify: told of each request, for example to post a link; its failure changes nothing.
+        notify: called with each request, for example to post a link; its failure changes nothing.
     """
 
     def __init__(self, notify: Callable[[ApprovalRequest], object] | None = None) -> None:
@@ -185,7 +185,7 @@ class QueueApprover:
 
 
 class StoreWaitingApprover:
-    """Waits until somebody answers the stored request, on the page, the command line or elsewhere.
+    """Waits until a person answers the stored request, on the page, the command line or elsewhere.
 
     Args:
         store: the store that holds the request.

@@ -1,4 +1,4 @@
-"""The console approver: shows everything, asks on the terminal, and says nothing when there is no
+"""The console approver: shows everything, asks on the terminal, and prints nothing when there is no
 terminal.
 """
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def local_identity() -> str:
-    """Return ``user:<login name>`` of whoever runs this process."""
+    """Return ``user:<login name>`` of the user who runs this process."""
     try:
         return f"user:{getpass.getuser()}"
     except (OSError, KeyError, ImportError):
@@ -45,7 +45,7 @@ def local_identity() -> str:
 
 
 class ConsoleApprover:
-    """Asks whoever sits at the terminal."""
+    """Asks the person at the terminal."""
 
     def __init__(
         self,
@@ -192,9 +192,7 @@ def request_panel(request: ApprovalRequest) -> RenderableType:
     ]
     if request.alternatives:
         parts.append(
-            _block(
-                "Safer instead", "\n".join(arguments_text(one) for one in request.alternatives), ""
-            )
+            _block("Safer instead", "\n".join(map(arguments_text, request.alternatives)), "")
         )
     for number, suggestion in enumerate(request.suggested_updates, 1):
         parts.append(

@@ -61,26 +61,45 @@ def request_facts(request: ApprovalRequest) -> list[tuple[str, str]]:
         ("Tenant", request.tenant),
         ("Session", request.session_id),
         ("Reason", request.message),
+        ("Declared reason", _declared_reason(request)),
+        *_profile_facts(request),
         ("Rule", request.rule_ref),
         *(("Rule too", rule) for rule in request.rule_refs if rule != request.rule_ref),
         *(
             (
-                f"{'Place' if one.get('access') else 'Origin'} of {one.get('argument')}",
-                _place_text(one),
+                f"{'Place' if place.get('access') else 'Origin'} of {place.get('argument')}",
+                _place_text(place),
             )
-            for one in request.places
+            for place in request.places
         ),
         ("Directory", request.cwd),
         *(("Root", root) for root in request.roots),
         ("Policy", request.policy_revision),
         ("May answer", ", ".join(request.approver_roles) or "anybody who is identified"),
         ("Answered by", request.answered_by),
-        ("Said", request.answer_reason),
+        ("Answer's reason", request.answer_reason),
         ("Closed because", request.closed_reason),
         ("Asks again for", request.supersedes),
         ("Invocation", request.invocation_id),
     ]
     return [(label, text) for label, text in facts if text]
+
+
+def _declared_reason(request: ApprovalRequest) -> str:
+    # it stands in the place of the reason where the policy gives none
+    if request.approval_reason == request.message:
+        return ""
+    return request.approval_reason
+
+
+def _profile_facts(request: ApprovalRequest) -> list[tuple[str, str]]:
+    profile = request.profile
+    return [
+        ("Risk", str(profile.get("risk_level", ""))),
+        ("Accesses", ", ".join(map(str, profile.get("access_kinds", ())))),
+        ("Effects", ", ".join(map(str, profile.get("write_effects", ())))),
+        ("Data", str(profile.get("data_sensitivity", ""))),
+    ]
 
 
 def _place_text(place: dict[str, Any]) -> str:
@@ -120,7 +139,7 @@ def describe_arguments(request: ApprovalRequest) -> str:
 
 
 def is_redacted(request: ApprovalRequest) -> bool:
-    """Tell whether the preview is not what will run; then an edit needs the sealed arguments."""
+    """Return whether the preview is not what will run; then an edit needs the sealed arguments."""
     try:
         return args_digest(request.arguments_preview) != request.args_digest
     except ApprovalError:
@@ -197,7 +216,7 @@ def merge_edit(
 ) -> dict[str, Any]:
     """Return edited arguments in which what was left as shown keeps its real value.
 
-    The person edits the redacted preview, so a field that they did not touch may hold a replacement
+    The person edits the redacted preview, so a field that they did not change may hold a replacement
     text there.
     """
     placeholders: set[str] = set()
@@ -260,14 +279,19 @@ def _merge_list(
     return merged
 
 
-def _same(one: Any, other: Any) -> bool:
-    if type(one) is not type(other):
+def _same(left: Any, right: Any) -> bool:
+    # True == 1 and 1 == 1.0, but each is another value of JSON
+    if type(left) is not type(right):
         return False
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
-    if isinstance(one, list):
-        return len(one) == len(other) and all(map(_same, one, other))
-    return bool(one == other)
+    if isinstance(left, dict):
+        if left.keys() != right.keys():
+            return False
+        return all(_same(left[key], right[key]) for key in left)
+    if isinstance(left, list):
+        if len(left) != len(right):
+            return False
+        return all(map(_same, left, right))
+    return bool(left == right)
 
 
 def _collect(shown: Any, real: Any, found: set[str]) -> None:

@@ -1,4 +1,4 @@
-"""Grants: an approval that somebody asked to be remembered, kept narrow (docs/approvals.md,
+"""Grants: an approval that a person asked to be remembered, kept narrow (docs/approvals.md,
 "Remember").
 
 A suggested update that a store accepts looks like this; anything else is refused when it is
@@ -100,7 +100,7 @@ def _check_scope(scope: Any, request: ApprovalRequest) -> None:
 
 
 def acceptable(request: ApprovalRequest, suggestion: Any) -> bool:
-    """Tell whether accepting a suggested update would make a grant; only then should anybody be
+    """Return whether accepting a suggested update would make a grant; only then should a person be
     offered to.
     """
     try:
@@ -111,16 +111,16 @@ def acceptable(request: ApprovalRequest, suggestion: Any) -> bool:
 
 
 def questions_of(rule_ref: str, rule_refs: Iterable[str]) -> frozenset[str]:
-    """Return the rules that had something to say about a call."""
+    """Return the rules that decided about a call."""
     return frozenset((rule_ref, *rule_refs)) - {""}
 
 
 def grant_covers(grant: Grant, wanted: GrantQuery, digest: str) -> bool:
-    """Tell whether a live grant answers all that is asked about a call; what is not understood does
+    """Return whether a live grant answers all that is asked about a call; what is not understood does
     not match.
     """
     if grant.facts is None and not wanted.rule_refs <= set(grant.rule_refs):
-        return False  # another rule asks, and whoever granted has not answered that one
+        return False  # another rule asks, which the grant's author has not answered
     if wanted.approver_roles and not wanted.approver_roles & set(grant.granter_roles):
         return False
     if not _is_for_tool(grant, wanted) or not _is_in_scope(grant, wanted):
@@ -150,7 +150,7 @@ def _is_in_scope(grant: Grant, wanted: GrantQuery) -> bool:
     if grant.scope == "tenant":
         if not wanted.tenant:
             return False
-        # a tenant's grant must not let whoever gave it approve their own calls
+        # a tenant's grant must not let the person who gave it approve their own calls
         own = grant.actor_id == wanted.actor_id
         return own or not is_same_identity(grant.granted_by, wanted.actor_id)
     if grant.actor_id != wanted.actor_id:
@@ -179,20 +179,24 @@ def _value_matches(matcher: Any, value: Any) -> bool:
         return False
     try:
         found = args_digest(value)  # by canonical form: True is not 1, and 1.0 is 1 as in JSON
-        return any(args_digest(one) == found for one in wanted)
+        return any(args_digest(accepted) == found for accepted in wanted)
     except ApprovalError:
         return False
 
 
 def _check_facts(facts: Any) -> None:
-    texts = ("does", "what", "inside")
-    fits = isinstance(facts, list) and all(
-        isinstance(one, dict) and set(one) == set(texts) for one in facts
-    )
-    if not fits or not all(isinstance(one[name], str) for one in facts for name in texts):
+    if not isinstance(facts, list) or not all(map(_is_need, facts)):
         raise _bad("its facts are no list of needs")
-    if any(one["does"] not in SENTENCES or not one["inside"] for one in facts):
-        raise _bad("its facts name a need that is not known")
+    for need in facts:
+        if need["does"] not in SENTENCES or not need["inside"]:
+            raise _bad("its facts name a need that is not known")
+
+
+def _is_need(value: Any) -> bool:
+    """Return whether a value has the form ``{"does": "run", "what": "", "inside": "/srv/app"}``."""
+    if not isinstance(value, dict) or value.keys() != {"does", "what", "inside"}:
+        return False
+    return all(isinstance(text, str) for text in value.values())
 
 
 def _check_matcher(args: Any) -> None:

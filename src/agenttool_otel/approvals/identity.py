@@ -1,4 +1,4 @@
-"""When two names of people or agents are one to whoever reads them, and the digest of what an
+"""When two names of people or agents are one to a person who reads them, and the digest of what an
 approval covers.
 """
 
@@ -16,7 +16,7 @@ _UNSEEN = frozenset(("Cc", "Cs"))
 
 
 def has_unseen(name: str) -> bool:
-    """Tell whether a name has characters that show nothing, with which two names could look
+    """Return whether a name has characters that show nothing, with which two names could look
     like one.
     """
     return has_invisible(name) or any(
@@ -24,16 +24,19 @@ def has_unseen(name: str) -> bool:
     )
 
 
-def is_same_identity(one: str, other: str) -> bool:
-    """Tell whether two names are one: case, width, white space, invisible characters and
-    look-alikes aside.
+def is_same_identity(name: str, other: str) -> bool:
+    """Return whether two names are those of the same person or agent: case, width, white space,
+    invisible characters and look-alikes aside.
     """
-    plain_one, plain_other = _plain(one), _plain(other)
-    if plain_one == plain_other:
+    plain = _plain(name)
+    plain_other = _plain(other)
+    if plain == plain_other:
         return True
     # letters of another alphabet may look the same; within ASCII "user:1" and "user:l" are two
     # people
-    return not (one.isascii() and other.isascii()) and skeleton(plain_one) == skeleton(plain_other)
+    if name.isascii() and other.isascii():
+        return False
+    return skeleton(plain) == skeleton(plain_other)
 
 
 def _plain(text: str) -> str:

@@ -46,9 +46,11 @@ _OPERATIONS: Final = {
 _READS: Final = frozenset({"read", "list", "enter", "execute"})
 _KNOWN: Final = _READS | _OPERATIONS.keys()
 _MAX_WHAT: Final = 200
-_PACKAGE: Final = re.compile(
-    r"[A-Za-z0-9][A-Za-z0-9._-]*(?:\[[a-z0-9_,-]+\])?(?:(?:[=<>!~]=|[<>])[0-9a-z.*]+)?"
-)
+_DISTRIBUTION: Final = r"[A-Za-z0-9][A-Za-z0-9._-]*"
+_EXTRAS: Final = r"\[[a-z0-9_,-]+\]"
+_VERSION: Final = r"(?:[=<>!~]=|[<>])[0-9a-z.*]+"
+_PACKAGE: Final = re.compile(f"{_DISTRIBUTION}(?:{_EXTRAS})?(?:{_VERSION})?")
+"""A package by name, as pip takes it: ``httpx[http2]==0.28``."""
 
 
 def needs_of(
@@ -56,7 +58,7 @@ def needs_of(
 ) -> list[Need] | None:
     """Return the needs of a call, or ``None`` where it can't be agreed to by facts.
 
-    Of a call without commands, ``harmless`` says that its paths and URLs tell all that it does.
+    Of a call without commands, ``harmless`` holds that its paths and URLs are all that it does.
     """
     try:
         if facts["sql"] or not (facts["shell"] or harmless):
@@ -78,32 +80,40 @@ def needs_of(
                 found += _of_command(command, roots)
     except _NotAgreeable:
         return None
-    needs = {tuple(one.items()): one for one in found if one}
+    needs = {tuple(need.items()): need for need in found if need}
     return [needs[key] for key in sorted(needs)] or None
 
 
 def widened(needs: Sequence[Need], roots: Sequence[str]) -> list[Need]:
     """Return needs for the whole roots instead of directories in them."""
-    wide = (
-        {**one, "inside": next((r for r in roots if _inside(one["inside"], r)), one["inside"])}
-        for one in needs
-    )
-    return [dict(key) for key in sorted({tuple(one.items()) for one in wide})]
+    distinct: set[tuple[tuple[str, str], ...]] = set()
+    for need in needs:
+        inside = need["inside"]
+        for root in roots:
+            if _inside(inside, root):
+                inside = root
+                break
+        wide = {**need, "inside": inside}
+        distinct.add(tuple(wide.items()))
+    return [dict(items) for items in sorted(distinct)]
 
 
 def meets(agreed: Sequence[Mapping[str, Any]], need: Need) -> bool:
-    """Tell whether what was agreed to includes a need."""
-    return any(
-        one.get("does") == need["does"]
-        and one.get("what") == need["what"]
-        and _inside(need["inside"], str(one.get("inside")))
-        for one in agreed
-    )
+    """Return whether what was agreed to includes a need."""
+    for accepted in agreed:
+        if accepted.get("does") != need["does"] or accepted.get("what") != need["what"]:
+            continue
+        if _inside(need["inside"], str(accepted.get("inside"))):
+            return True
+    return False
 
 
 def sentence(needs: Sequence[Mapping[str, Any]]) -> str:
     """Return needs in words."""
-    words = [SENTENCES[one["does"]].format(what=one["what"], inside=one["inside"]) for one in needs]
+    words: list[str] = []
+    for need in needs:
+        template = SENTENCES[need["does"]]
+        words.append(template.format(what=need["what"], inside=need["inside"]))
     return ", ".join(words)
 
 
@@ -112,9 +122,11 @@ class _NotAgreeable(Exception):
 
 
 def _inside(place: str, directory: str) -> bool:
-    return place == directory or (
-        directory.startswith("/") and within(clean(place), clean(directory))
-    )
+    if place == directory:
+        return True
+    if not directory.startswith("/"):
+        return False
+    return within(clean(place), clean(directory))
 
 
 def _need(does: str, what: str, inside: str) -> Need:
@@ -139,7 +151,7 @@ def _of_path(fact: PathFact, operation: str) -> Need | None:
         raise _NotAgreeable
     if operation in _READS:
         return None
-    # behind a link, which of the root's directories it is can't be told
+    # behind a link, which of the root's directories it is can't be determined
     folder = [] if fact["symlink"] else lexical[len(clean(root)) :].strip("/").split("/")[:-1]
     return _need(_OPERATIONS[operation], "", os.path.join(clean(root), *folder[:1]))
 
@@ -242,21 +254,27 @@ def _root_of(directory: str, roots: Sequence[str]) -> str:
 
 def _of_code(read: Review, scripts: list[str], directory: str, root: str) -> Need:
     """The need of an interpreter: a script, or a module by its name, that lies inside a root."""
-    # python -m app.cli --fast: "-m" is of no table, nor is what follows it
-    is_module = read.name == "python" and read.exact[:1] == ["-m"] and len(read.exact) > 1
-    if is_module and _lies_inside(read.exact[1], directory, root, whole=True):
+    if _runs_own_module(read, directory, root):
         return _need("run", "", root)
     if read.unreviewed or read.exact != scripts:
         raise _NotAgreeable
     return _need("run", "", root)
 
 
+def _runs_own_module(read: Review, directory: str, root: str) -> bool:
+    # python -m app.cli --fast: "-m" is of no table, nor is what follows it
+    if read.name != "python" or read.exact[:1] != ["-m"] or len(read.exact) < 2:
+        return False
+    return _lies_inside(read.exact[1], directory, root, whole=True)
+
+
 def _of_install(read: Review, directory: str, root: str) -> Need:
     """The need of installing packages by name, and what lies inside a root."""
-    if read.unreviewed or not all(
-        _PACKAGE.fullmatch(one) or _is_here(one, directory) for one in read.packages
-    ):
+    if read.unreviewed:
         raise _NotAgreeable
+    for package in read.packages:
+        if not _PACKAGE.fullmatch(package) and not _is_here(package, directory):
+            raise _NotAgreeable
     return _of_words(read, "install", root)
 
 
@@ -269,7 +287,7 @@ def _of_words(read: Review, does: str, root: str) -> Need:
 
 
 def _lies_inside(module: str, directory: str, root: str, *, whole: bool) -> bool:
-    """Tell whether Python finds a module below a directory, as a file inside a root.
+    """Return whether Python finds a module below a directory, as a file inside a root.
 
     With ``whole`` the last part of the name has to be the file, or a package that can be run; else
     some part has to be.
@@ -297,7 +315,7 @@ def _lies_inside(module: str, directory: str, root: str, *, whole: bool) -> bool
 
 
 def _stays(word: str, directory: str, root: str) -> bool:
-    """Tell whether no reading of a word as a path leaves a root."""
+    """Return whether no reading of a word as a path leaves a root."""
     parts = [*re.split(r"[=:,]", word), word[2:] if word.startswith("-") else ""]
     real = os.path.realpath(root)
     return not any(

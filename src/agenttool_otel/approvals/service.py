@@ -1,4 +1,4 @@
-"""The way of a question: stored first, then asked in place if somebody can be asked, else left
+"""The way of a question: stored first, then asked in place if a person can be asked, else left
 pending.
 
 There is one path to a run, in place or resumed: one stored request, one answer, one claim. Whatever
@@ -28,7 +28,7 @@ from agenttool_otel.approvals.types import (
     StoredCall,
 )
 from agenttool_otel.errors import AgentToolError, ApprovalError, ApprovalStoreError
-from agenttool_otel.names import ResultStatus
+from agenttool_otel.names import PermissionChannel, ResultStatus
 from agenttool_otel.values.forks import new_lock
 
 if TYPE_CHECKING:  # SQLAlchemy is imported when a store is opened
@@ -62,6 +62,15 @@ class Approvals:
                     store = self._store = self._open_store()
                     store.outbox.changed = self.unstored
         return store
+
+    @property
+    def channel(self) -> PermissionChannel:
+        """Through whom a question is answered here."""
+        if self.approver is not None:
+            return PermissionChannel.APPROVER
+        if self.configured:
+            return PermissionChannel.APPROVAL_STORE
+        return PermissionChannel.HOST
 
     def lasting(self) -> ApprovalStore | None:
         """Return the store where it outlives this process, ``None`` where it is in memory."""

@@ -14,7 +14,7 @@ from agenttool_otel.records.base import JsonObject, Record, Timestamp, utc_now
 from agenttool_otel.values.ids import new_id
 
 MAX_PENDING: Final = 10_000
-"""How many requests may wait for an answer at once where nothing else is said; in memory each takes
+"""How many requests may wait for an answer at once where nothing else is stated; in memory each takes
 some 4 KB.
 """
 
@@ -27,6 +27,8 @@ class ApprovalRequest(Record):
 
     Attributes:
         request_id: sortable id; knowing it is not a permission to answer.
+        event_id: the ``tool.approval.requested`` event that announced the question; ``None`` for
+          one that an older version stored.
         invocation_id: the call, the same before and after the pause.
         tool_id: the tool.
         tool_name: its name, for people.
@@ -38,10 +40,13 @@ class ApprovalRequest(Record):
         session_id: the session.
         policy_revision: revision of the bundle that asked; a changed revision means deciding again.
         rule_ref: the rule that asked.
-        rule_refs: every rule that had something to say; a grant answers no questions but theirs.
+        rule_refs: every rule that decided about the call; a grant answers no questions but theirs.
         message: why it asked.
+        approval_reason: why the tool's author wants a person to be asked, redacted.
+        profile: of the tool's permission profile its ``risk_level``, ``access_kinds``,
+          ``write_effects`` and ``data_sensitivity``, as far as they are stated.
         arguments_preview: the arguments, redacted, for the person who answers.
-        tool_description: what the tool says it does.
+        tool_description: what the tool does, as it declares.
         cwd: directory that relative paths start from, where the context states it.
         roots: directories that the call is to stay in.
         places: what paths, URLs and SQL of the arguments mean, ``{"argument", "access", "place",
@@ -58,7 +63,7 @@ class ApprovalRequest(Record):
         requester_may_answer: whether the requesting actor may answer too.
         status: state of the request.
         answered_by: who answered.
-        answer_reason: what they said.
+        answer_reason: the reason that they gave.
         created_at: when it was asked.
         expires_at: until when it may be answered and used.
         answered_at: when it was answered.
@@ -69,6 +74,7 @@ class ApprovalRequest(Record):
     """
 
     request_id: str = Field(default_factory=lambda: new_id("appr"))
+    event_id: str | None = None
     invocation_id: str
     tool_id: str
     tool_name: str
@@ -81,6 +87,8 @@ class ApprovalRequest(Record):
     rule_ref: str = ""
     rule_refs: list[str] = Field(default_factory=list)
     message: str = ""
+    approval_reason: str = ""
+    profile: JsonObject = Field(default_factory=dict)
     arguments_preview: JsonObject = Field(default_factory=dict)
     tool_description: str = ""
     cwd: str | None = None
@@ -111,9 +119,9 @@ class ApprovalAnswer:
 
     Attributes:
         approved: yes or no.
-        answered_by: id of the person or coordinator; empty when the approver can't say.
+        answered_by: id of the person or coordinator; empty when the approver has none.
         roles: that person's roles.
-        reason: what they said; redacted before it is shown elsewhere.
+        reason: the reason that they gave; redacted before it is shown elsewhere.
         edited_input: replacement arguments; a mutation that is validated and decided again.
         remember: index into ``suggested_updates`` of the grant that they accept with it, if any.
         stored: the store has this answer already, because it was given there; it is claimed, not
@@ -158,7 +166,7 @@ class ClaimBinding(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """The right to run one approved call once. Whoever holds it must end it with ``finish``."""
+    """The right to run one approved call once. Its holder must end it with ``finish``."""
 
     claim_id: str  # names this one run
     request: ApprovalRequest  # the consumed request
@@ -186,7 +194,7 @@ class RequiredCall:
     arguments: dict[str, Any] = field(repr=False)  # the JSON arguments that it was permitted with
     context: dict[str, Any] = field(repr=False)  # what the permitting process stored beside them
     since: datetime  # since when it waits
-    # the approval's claim, for whoever took the call; ``None`` where nobody had to approve it
+    # the approval's claim, for the taker of the call; ``None`` where nobody had to approve it
     claim: Claim | None = None
 
 
@@ -200,11 +208,11 @@ class GrantQuery:
     tenant: str | None  # the caller's tenant
     session_id: str | None  # the call's session
     arguments: dict[str, Any] = field(repr=False)  # the permission input
-    # the rules that ask, and all others with something to say
+    # the rules that ask, and all others that decided about the call
     rule_refs: frozenset[str] = frozenset()
     facts: Sequence[dict[str, str]] = ()  # its needs, where the policy lets a grant by facts answer
     roots: Sequence[str] = ()  # the call's roots
-    # roles of which whoever granted needs one; empty: any
+    # roles of which the person who granted needs one; empty: any
     approver_roles: frozenset[str] = frozenset()
 
 
@@ -270,10 +278,10 @@ class ChainReport(NamedTuple):
     """Result of checking the evidence log and the rows."""
 
     # whether every entry follows from the one before, the last is the recorded head, and each row
-    # is as the log says
+    # is as the log has it
     ok: bool
     entries: int  # number of entries that were checked
-    # hash of the last entry; kept elsewhere, it tells an older copy of the database from the
+    # hash of the last entry; kept elsewhere, it distinguishes an older copy of the database from the
     # present one
     head: str
     # the first ``seq`` that does not fit; ``None`` where it is no entry that does not
@@ -283,7 +291,7 @@ class ChainReport(NamedTuple):
 
 @runtime_checkable
 class Approver(Protocol):
-    """Somebody who can be asked in place. ``None`` means: not now, keep the request pending."""
+    """A person or program that can be asked in place. ``None`` means: not now, keep the request pending."""
 
     def ask(self, request: ApprovalRequest) -> ApprovalAnswer | None:
         """Ask and wait for the answer."""

@@ -89,10 +89,10 @@ def build_bundle(
     return archive
 
 
-def _is_same(one: Bundle, other: Bundle) -> bool:
-    if one.revision != other.revision:
+def _is_same(built: Bundle, source: Bundle) -> bool:
+    if built.revision != source.revision:
         return False
-    return one.modules == other.modules and one.data_json == other.data_json
+    return built.modules == source.modules and built.data_json == source.data_json
 
 
 def _roots(project: Project, *, with_base: bool) -> tuple[str, ...]:

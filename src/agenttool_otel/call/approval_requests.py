@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from agenttool_otel.approvals.types import ApprovalRequest
 from agenttool_otel.call.invocation import Invocation
@@ -23,7 +23,11 @@ from agenttool_otel.readers.types import PathFact, UrlFact
 from agenttool_otel.records import utc_now
 from agenttool_otel.redaction import Redactor
 from agenttool_otel.values.canonical import digest
+from agenttool_otel.values.ids import new_id
 from agenttool_otel.values.pointers import overlap
+
+_REVIEWED: Final = {"risk_level", "access_kinds", "write_effects", "data_sensitivity"}
+"""What of a tool's permission profile a person who is asked is shown."""
 
 
 class Questions:
@@ -42,6 +46,7 @@ class Questions:
         preview = redacted_input(call, self._redactor)
         mask = mask_of(call, self._redactor)
         places, surroundings = bound_places(context, call.decision.facts)
+        reason = self._description(spec.permission.approval_reason or "")
 
         def shown(offers: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
             if not offers:
@@ -56,6 +61,7 @@ class Questions:
             return value if isinstance(value, list) else []
 
         return ApprovalRequest(
+            event_id=new_id("evt"),
             invocation_id=call.id,
             tool_id=spec.tool_id,
             tool_name=spec.name,
@@ -67,7 +73,11 @@ class Questions:
             policy_revision=verdict.revision,
             rule_ref=verdict.rule_ref,
             rule_refs=list(verdict.rule_refs),
-            message=verdict.message or spec.permission.approval_reason or "",
+            message=verdict.message or reason,
+            approval_reason=reason,
+            profile=spec.permission.model_dump(
+                mode="json", exclude_defaults=True, include=_REVIEWED
+            ),
             arguments_preview=preview.value
             if isinstance(preview.value, dict)
             else {"arguments": "[redacted]"},
@@ -76,11 +86,13 @@ class Questions:
             roots=list(context.roots),
             places_digest=places,
             surroundings_digest=surroundings,
-            places=shown(_places(call.decision.facts, [one.pointer for one in preview.redactions])),
+            places=shown(
+                _places(call.decision.facts, [found.pointer for found in preview.redactions])
+            ),
             input_schema=spec.check.schema,
             alternatives=shown(verdict.alternatives),
             suggested_updates=shown(
-                [one for one in verdict.suggested_updates if _acceptable(one, context)]
+                [update for update in verdict.suggested_updates if _acceptable(update, context)]
             ),
             approver_roles=list(verdict.approver_roles),
             created_at=now,

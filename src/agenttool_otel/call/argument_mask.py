@@ -1,7 +1,7 @@
-"""The mask of values that only one call knows to be secret.
+"""The mask of values that are secret in one call only.
 
 A value that a contract, a policy or the name of its argument marks as secret looks like any other
-word once a tool quotes it in its result or its exception: no detector can know it there.
+word once a tool quotes it in its result or its exception: no detector can recognise it there.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 order of the input.
 
 Calls are taken up in input order, at most ``max_parallel`` at a time. A call is decided when it is
-its turn, because an earlier one may have changed what the decision is about. Whatever becomes of a
-call it has a result, also where it never ran.
+its turn, because an earlier one may have changed what the decision is about. Every call has a result,
+also where it never ran.
 """
 
 from __future__ import annotations
@@ -205,6 +205,7 @@ class Batch:
     def _plan(self, place: Place) -> tuple[Invocation, Steps]:
         item, tool = self._items[place.index], self._tools[place.index]
         call = tool.plan(item.arguments)
+        call.by_name = isinstance(item.tool, str)
         call.native_call_id = item.native_call_id or call.native_call_id
         call.mappings += item.mappings
         call.place = place

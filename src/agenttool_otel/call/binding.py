@@ -32,11 +32,8 @@ def bind_python(call: Invocation) -> None:
     _bind_read(call, parameters)
     call.inputs.unchecked = True
     if asked is not None:
-        call.inputs.observable_input = (
-            call.inputs.model_input
-            if call.inputs.observable_input is NOT_READ
-            else call.inputs.observable_input
-        )
+        if call.inputs.observable_input is NOT_READ:
+            call.inputs.observable_input = call.inputs.model_input
         call.inputs.model_input = asked
         call.inputs.validated = True
 
@@ -53,17 +50,22 @@ def bind_read(call: Invocation) -> None:
 
 def _read(call: Invocation, parameters: Parameters) -> dict[str, Any]:
     """Let the callable's own reader read the arguments; return what was given, as JSON."""
-    args, kwargs = call.call_args, call.call_kwargs
+    args = call.call_args
+    kwargs = call.call_kwargs
     try:
         given = parameters.flatten(parameters.bind(args, kwargs))
     except (TypeError, ValueError):  # an alias is no parameter's name
         given = dict(kwargs)
-    asked = to_policy_value(
-        {name: value for name, value in given.items() if name not in parameters.internal}
-    )
+    visible = {}
+    for name, value in given.items():
+        if name not in parameters.internal:
+            visible[name] = value
+    asked = to_policy_value(visible)
     if parameters.reader is not None:
         call.call_args, call.call_kwargs = parameters.reader.read(args, kwargs)
-    return asked if isinstance(asked, dict) else {}
+    if isinstance(asked, dict):
+        return asked
+    return {}
 
 
 def _bind_read(call: Invocation, parameters: Parameters) -> None:
@@ -72,10 +74,14 @@ def _bind_read(call: Invocation, parameters: Parameters) -> None:
     added = parameters.fill(bound)
     if added or not _IMMUTABLE.issuperset(map(type, bound.values())):
         # copied before it is shown: another thread may change it between the two
-        given, bound = bound, _copied(parameters, bound)
+        originals = {}
+        for name, value in bound.items():
+            if name not in added:
+                originals[name] = value
+        bound = _copied(parameters, bound)
         call.call_args, call.call_kwargs = parameters.unbind(bound)
         call.inputs.bound = bound
-        keep_originals(call, {name: value for name, value in given.items() if name not in added})
+        keep_originals(call, originals)
     call.inputs.bound = bound
     flat = parameters.flatten(bound)
     shown: Any = quick_object(flat)
@@ -84,9 +90,11 @@ def _bind_read(call: Invocation, parameters: Parameters) -> None:
     call.inputs.model_input = shown
     if added:
         call.inputs.observable_input = {**parameters.defaults, **shown}
-        call.inputs.model_input = {
-            name: value for name, value in shown.items() if name not in added
-        }
+        asked = {}
+        for name, value in shown.items():
+            if name not in added:
+                asked[name] = value
+        call.inputs.model_input = asked
 
 
 def bind_json(call: Invocation) -> None:
@@ -111,14 +119,16 @@ def bind_json(call: Invocation) -> None:
     if not spec.check.is_valid(arguments):
         return  # the pipeline reports what is wrong
     given = parameters.spread(arguments)
-    # a program's Decimal is read as it is: as a number of JSON it may have lost digits
-    given.update(
-        (name, v)
-        for name, v in call.call_kwargs.items()
-        if name in given and kind_of(v) in _EXACT_NUMBERS
-    )
-    bound = {name: parameters.coerce(name, value) for name, value in given.items()}
-    as_given = all(_is_as_given(bound[name], value) for name, value in given.items())
+    # Decimal("0.1") of a program is read as it is: as a number of JSON it may have lost digits
+    for name, value in call.call_kwargs.items():
+        if name in given and kind_of(value) in _EXACT_NUMBERS:
+            given[name] = value
+    bound = {}
+    as_given = True
+    for name, value in given.items():
+        bound[name] = parameters.coerce(name, value)
+        if not _is_as_given(bound[name], value):
+            as_given = False
     added = parameters.fill(bound)
     if added or not as_given:
         bound = _copied(parameters, bound)
@@ -137,30 +147,35 @@ def _bind_json_read(call: Invocation, parameters: Parameters, arguments: dict[st
     given = {name: call.call_kwargs.get(name) for name in arguments}
     plain = not any(kind_of(value) in _EXACT_NUMBERS for value in given.values())
     known = parameters.spread(arguments if plain else given)
-    args, kwargs = parameters.unbind(known)
-    # the reader refuses a name that it does not know: it may be an alias
-    if parameters.rest is None:
-        kwargs.update({name: value for name, value in arguments.items() if name not in known})
-    as_json = plain and parameters.reader.by_name
-    read = (
-        parameters.reader.read_json(arguments) if as_json else parameters.reader.read(args, kwargs)
-    )
-    bound = parameters.bind(*read)
+    if plain and parameters.reader.by_name:
+        args, kwargs = parameters.reader.read_json(arguments)
+    else:
+        args, kwargs = parameters.unbind(known)
+        if parameters.rest is None:
+            # the reader refuses a name that no field has: it may be an alias
+            for name, value in arguments.items():
+                if name not in known:
+                    kwargs[name] = value
+        args, kwargs = parameters.reader.read(args, kwargs)
+    bound = parameters.bind(args, kwargs)
     parameters.fill(bound)
-    call.inputs.bound = bound = _copied(parameters, bound)
+    bound = _copied(parameters, bound)
+    call.inputs.bound = bound
     call.call_args, call.call_kwargs = parameters.unbind(bound)
     call.inputs.observable_input = {
         **parameters.defaults,
         **decided_form(parameters.flatten(bound), arguments),
     }
-    call.inputs.unchecked = call.inputs.validated = True
+    call.inputs.unchecked = True
+    call.inputs.validated = True
 
 
 def bind_again(call: Invocation) -> None:
     """Bind the arguments that a JSON call of this process had when it paused; they are not
     read again.
     """
-    parameters, ticket = call.spec.parameters, call.ticket
+    parameters = call.spec.parameters
+    ticket = call.ticket
     if parameters is None or ticket is None:
         raise ValueError("nothing was paused")
     asked = ticket.original_arguments
@@ -180,18 +195,19 @@ def bind_permitted(call: Invocation) -> None:
     """Bind the JSON arguments that another process permitted a call with; what can't be read as
     before stays JSON.
     """
-    parameters, given = call.spec.parameters, call.inputs.permission_input
+    parameters = call.spec.parameters
+    given = call.inputs.permission_input
+    call.inputs.bound = {}
     try:
-        call.inputs.bound = (
-            snapshot(given)
-            if parameters is None
-            else {
-                name: parameters.coerce(name, value)
-                for name, value in parameters.spread(given).items()
-            }
-        )
+        if parameters is None:
+            call.inputs.bound = snapshot(given)
+            return
+        bound = {}
+        for name, value in parameters.spread(given).items():
+            bound[name] = parameters.coerce(name, value)
+        call.inputs.bound = bound
     except (TypeError, ValueError):
-        call.inputs.bound = {}
+        return
 
 
 def rebind_python(call: Invocation, before: dict[str, Any], after: dict[str, Any]) -> None:
@@ -201,19 +217,16 @@ def rebind_python(call: Invocation, before: dict[str, Any], after: dict[str, Any
     if (parameters := call.spec.parameters) is None:
         call.inputs.bound = call.call_kwargs = snapshot(after)
         return
-    rest, present = parameters.rest, call.inputs.bound
-    bound = {
-        name: value
-        for name, value in present.items()
-        if name in parameters.internal and name != rest
-    }
+    rest = parameters.rest
+    present = call.inputs.bound
+    bound = {}
+    for name, value in present.items():
+        if name in parameters.internal and name != rest:
+            bound[name] = value
     for name, value in parameters.spread(after).items():
         if name == rest:
-            given, kept = parameters.coerce(name, value), present.get(name, {})
-            same = [
-                n for n in given if n in kept and n in before and not differs(before[n], value[n])
-            ]
-            bound[name] = {**given, **{n: kept[n] for n in same}}
+            options = parameters.coerce(name, value)
+            bound[name] = _unchanged_kept(options, present.get(name, {}), before, value)
         elif name in present and name in before and not differs(before[name], value):
             bound[name] = present[name]
         else:
@@ -226,6 +239,20 @@ def rebind_python(call: Invocation, before: dict[str, Any], after: dict[str, Any
         call.inputs.permission_input = read
 
 
+def _unchanged_kept(
+    options: dict[str, Any],
+    present: dict[str, Any],
+    before: dict[str, Any],
+    after: dict[str, Any],
+) -> dict[str, Any]:
+    """Return the arguments of ``**options``, those that did not change as the objects they were."""
+    kept = dict(options)
+    for name in options:
+        if name in present and name in before and not differs(before[name], after[name]):
+            kept[name] = present[name]
+    return kept
+
+
 def _is_as_given(read: Any, value: Any) -> bool:
     """Return whether an argument was read as the very JSON that it is, and is nobody else's: a plain
     value or list.
@@ -233,17 +260,21 @@ def _is_as_given(read: Any, value: Any) -> bool:
     kind = type(read)
     if kind in _IMMUTABLE:
         return read is value or (kind is type(value) and bool(read == value))
-    if kind is not list or type(value) is not list or read is value or len(read) != len(value):
+    if kind is not list or type(value) is not list:
         return False
-    return all(
-        type(a) in _IMMUTABLE and type(a) is type(b) and a == b
-        for a, b in zip(read, value, strict=True)
-    )
+    if read is value or len(read) != len(value):
+        return False
+    for item, given in zip(read, value, strict=True):
+        # 1 == True
+        if type(item) not in _IMMUTABLE or type(item) is not type(given) or item != given:
+            return False
+    return True
 
 
 def _copied(parameters: Parameters, bound: dict[str, Any]) -> dict[str, Any]:
     """Copy what is shown; what is internal is nobody's to decide on and stays what it is."""
-    internal, rest = parameters.internal, parameters.rest
-    return {
-        name: v if name in internal and name != rest else snapshot(v) for name, v in bound.items()
-    }
+    copies = {}
+    for name, value in bound.items():
+        is_internal = name in parameters.internal and name != parameters.rest
+        copies[name] = value if is_internal else snapshot(value)
+    return copies

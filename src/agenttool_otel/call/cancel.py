@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from opentelemetry.trace import INVALID_SPAN
+
 from agenttool_otel.call.running.handle import CancelState
 from agenttool_otel.call.runtime import Runtime
-from agenttool_otel.names import AbortReason, CancelOutcome
+from agenttool_otel.names import AbortReason, Attr, CancelOutcome, Event
 from agenttool_otel.records import ToolResult
 
 
@@ -15,12 +17,22 @@ def cancel_call(
     lately.
     """
     handle = runtime.pipeline.running.get(invocation_id)
-    if handle is None and invocation_id not in runtime.pipeline.ended:
-        return None
     state = CancelState(invocation_id, runtime.clean(reason), abort_reason.value)
     if handle is not None:
         return handle.request(state)
+    tool_id = runtime.pipeline.ended_tool(invocation_id)
+    if tool_id is None:
+        return None
     state.outcome = CancelOutcome.CANCEL_FAILED  # it ended while it was being stopped
+    # "A cancellation request should still create an event" (standard, "Progress and cancellation")
+    for name in (Event.CANCEL_REQUESTED, Event.CANCEL_FAILED):
+        runtime.telemetry.events.emit(
+            INVALID_SPAN,  # that of the call has ended, and the current one is another's
+            name,
+            {Attr.ABORT_REASON: state.abort_reason},
+            invocation_id=invocation_id,
+            tool_id=tool_id,
+        )
     return state
 
 

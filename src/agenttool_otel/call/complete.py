@@ -1,5 +1,5 @@
 """The second half of a paused call that is not resumed: its result arrives from outside, or
-somebody interrupts it.
+it is interrupted.
 """
 
 from __future__ import annotations
@@ -218,12 +218,12 @@ def asked_call(runtime: Runtime, stored: StoredCall, request: ApprovalRequest) -
 
 
 def _its_context(stored: dict[str, Any]) -> AgentContext:
-    """Return the context of a call that is still its actor's, whoever ends it."""
+    """Return the context of a call that is still its actor's, also where another one ends it."""
     return contextvars.Context().run(asking_context, stored)
 
 
 def _undeclared(tool_id: str, name: str) -> ToolSpec:
-    """Declare a tool of which this process knows nothing but its name, so that its call can
+    """Declare a tool of which this process has nothing but its name, so that its call can
     end here.
     """
     source = ToolSource(name=name, namespace="unknown", description=name, schema={"type": "object"})

@@ -27,6 +27,7 @@ from agenttool_otel.names import (
 from agenttool_otel.records import ToolError
 from agenttool_otel.redaction import Redactor
 from agenttool_otel.redaction.types import Redacted, Redaction, names_everything
+from agenttool_otel.results.content.references import References
 from agenttool_otel.results.persistence.keeper import ResultKeeper
 from agenttool_otel.results.persistence.strategy import Demand
 from agenttool_otel.results.persistence.stream import StreamOutcome
@@ -92,6 +93,7 @@ class Delivery:
                 or kept.decision.strategy != choice.strategy
             ):
                 call.preview = kept.preview
+                _take_references(call, kept.references)
                 if demand.binding:
                     call.delivered = kept.preview
             _mark_dropped(call)
@@ -162,7 +164,7 @@ class Delivery:
         """
         spec = call.spec
         wanted = spec.persistence is not None or spec.max_inline_chars is not None
-        if not (wanted or self.obliged(call) or span.telemetry.events.verbose):
+        if not (wanted or self.obliged(call) or span.telemetry.events.every_class):
             return function
         binding = _demand(call).binding
         tap = call.tap = self._tap(call, span, keep=wanted or binding, binding=binding)
@@ -202,6 +204,7 @@ class Delivery:
         binding = _demand(call).binding
         if call.ran and outcome.truncated:
             call.preview = outcome.preview
+            _take_references(call, outcome.references)
             if binding and tap.gathers:
                 call.delivered = call.preview
             if binding or tap.gathers:
@@ -242,7 +245,7 @@ class Delivery:
             collector=collector,
             cleaner=self._item_cleaner(call, found) if call.must_redact else None,
             left=limit,
-            on_item=emit_item if span.telemetry.events.verbose else None,
+            on_item=emit_item if span.telemetry.events.every_class else None,
             on_redacted=record,
         )
 
@@ -282,6 +285,11 @@ def _demand(call: Invocation) -> Demand:
 
 def _owner(call: Invocation) -> dict[str, str]:
     return {"session_id": call.context.session_id or "", "tenant": call.context.tenant or ""}
+
+
+def _take_references(call: Invocation, references: References) -> None:
+    call.outcome.resource_refs = references.resources
+    call.outcome.artifact_refs = references.artifacts
 
 
 def _mark_dropped(call: Invocation) -> None:

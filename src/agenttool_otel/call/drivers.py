@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Generator
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 from opentelemetry import context as otel_context
 from opentelemetry import trace
@@ -67,60 +67,69 @@ def advance(
     Returns:
         The body's step, or ``None`` at the end.
     """
-    try:
-        # it awaits nothing, so it never waits
-        _walk(call, steps, result, through, False).send(None)
-    except StopIteration as end:
-        return cast("Execute | None", end.value)
-    raise RuntimeError("a synchronous call waited")
-
-
-async def aadvance(
-    call: Invocation, steps: Steps, result: Any = None, *, through: bool = False
-) -> Execute | None:
-    """The same, awaiting the steps."""
-    return await _walk(call, steps, result, through, True)
-
-
-async def _walk(
-    call: Invocation, steps: Steps, result: Any, through: bool, awaits: bool
-) -> Execute | None:
     token = None
     error: BaseException | None = None
-    unsupported = _unsupported_loop() if awaits else None
     try:
-        while True:
-            step: Step = steps.send(result) if error is None else steps.throw(error)
-            if token is None:
-                token = otel_context.attach(trace.set_span_in_context(call.span))
-            result = error = None
-            if unsupported is not None:
-                error, unsupported = unsupported, None
-                continue
-            if isinstance(step, Execute):
-                if not through:
-                    return step
-                inside = running_body.set(call.handle)
-                try:
-                    result = await arun_body(call, step) if awaits else run_body(call, step)
-                finally:
-                    running_body.reset(inside)
-                continue
+        step: Step = steps.send(result)
+        # the first step exists because the pipeline has begun the call, and so its span
+        token = otel_context.attach(trace.set_span_in_context(call.span))
+        while through or not isinstance(step, Execute):
             try:
-                if not awaits:
-                    result = step.function(*step.args, **step.kwargs)
-                elif step.afunction is not None:
-                    result = await step.afunction(*step.args, **step.kwargs)
+                if isinstance(step, Execute):
+                    result = run_body(call, step)
                 else:
-                    result = await asyncio.to_thread(step.function, *step.args, **step.kwargs)
+                    result = step.function(*step.args, **step.kwargs)
             except BaseException as raised:
                 error = raised
+            # not in the handler: what the pipeline raises itself is not raised "during" this error
+            step = steps.send(result) if error is None else steps.throw(error)
+            error = None
+        return step
     except StopIteration:
         return None
     finally:
         del error
         if token is not None:
             otel_context.detach(token)
+
+
+async def aadvance(
+    call: Invocation, steps: Steps, result: Any = None, *, through: bool = False
+) -> Execute | None:
+    """The same, awaiting the steps: what differs from ``advance`` stands in ``_aperform``."""
+    token = None
+    error: BaseException | None = None
+    try:
+        step: Step = steps.send(result)
+        token = otel_context.attach(trace.set_span_in_context(call.span))
+        unsupported = _unsupported_loop()
+        if unsupported is not None:
+            # into a pipeline that has begun, which makes a denial of it: thrown into one that
+            # has not, it would be raised to the caller by a call without a span
+            step = steps.throw(unsupported)
+        while through or not isinstance(step, Execute):
+            try:
+                result = await _aperform(call, step)
+            except BaseException as raised:
+                error = raised
+            step = steps.send(result) if error is None else steps.throw(error)
+            error = None
+        return step
+    except StopIteration:
+        return None
+    finally:
+        del error
+        if token is not None:
+            otel_context.detach(token)
+
+
+async def _aperform(call: Invocation, step: Step) -> Any:
+    """Await one step; without an asynchronous form it runs in a worker thread."""
+    if isinstance(step, Execute):
+        return await arun_body(call, step)
+    if step.afunction is not None:
+        return await step.afunction(*step.args, **step.kwargs)
+    return await asyncio.to_thread(step.function, *step.args, **step.kwargs)
 
 
 def _unsupported_loop() -> UnsupportedEventLoop | None:
@@ -138,14 +147,17 @@ def run_body(call: Invocation, step: Execute) -> Attempt:
     """Run a plain callable here, on the call's executor, or in a thread of its own when its time is
     limited.
     """
-    if call.executor is not None:
-        return _wait_for(call, step, call.executor)
-    if step.timeout is not None:
-        return _run_limited(call, step, step.timeout)
+    inside = running_body.set(call.handle)
     try:
+        if call.executor is not None:
+            return _wait_for(call, step, call.executor)
+        if step.timeout is not None:
+            return _run_limited(call, step, step.timeout)
         return Attempt(step.target(*step.args, **step.kwargs))
     except BaseException as error:
         return Attempt(exception=error)
+    finally:
+        running_body.reset(inside)
 
 
 async def arun_body(call: Invocation, step: Execute) -> Attempt:
@@ -159,6 +171,17 @@ async def arun_body(call: Invocation, step: Execute) -> Attempt:
         if step.timeout is None:
             return run_body(call, step)
         return await asyncio.to_thread(run_body, call, step)
+    inside = running_body.set(call.handle)
+    try:
+        return await _await_body(call, step, executor)
+    finally:
+        running_body.reset(inside)
+
+
+async def _await_body(
+    call: Invocation, step: Execute, executor: concurrent.futures.Executor | None
+) -> Attempt:
+    """Await a body in this task, or on an executor, until it ends or its time is over."""
     future: concurrent.futures.Future[Any] | None = None
     deadline: asyncio.Timeout | None = None
     stop = _Stop(call)

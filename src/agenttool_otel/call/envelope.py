@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from agenttool_otel.call.invocation import CallRecord, Invocation
+from agenttool_otel.call.invocation import NOT_RUN, CallRecord, Invocation
 from agenttool_otel.call.records import call_input, decision_record, references, result_facts
 from agenttool_otel.errors import (
     ApprovalRejected,
@@ -21,8 +21,8 @@ from agenttool_otel.errors import (
     ToolUnavailable,
     UnknownTool,
 )
-from agenttool_otel.names import ErrorClass, InvocationStatus, Outcome, ResultStatus
-from agenttool_otel.records import ToolError, ToolResult
+from agenttool_otel.names import ErrorClass, InvocationStatus, Outcome, RedactionState, ResultStatus
+from agenttool_otel.records import ExternalMapping, McpMapping, ToolResult
 from agenttool_otel.telemetry.telemetry import trace_refs
 from agenttool_otel.values.conversion import to_json_value
 from agenttool_otel.values.inspection import short_name
@@ -137,13 +137,31 @@ def _with_value(call: Invocation, result: ToolResult) -> ToolResult:
     result.transcript_search_text = mapped.transcript_text
     result.resource_refs = mapped.resource_refs
     result.artifact_refs = mapped.artifact_refs
+    if call.preview is not NOT_RUN:
+        # a text stands in place of the blocks that referred to them
+        result.resource_refs = call.outcome.resource_refs
+        result.artifact_refs = call.outcome.artifact_refs
     result.is_error = result.is_error or mapped.is_error
     result.schema_errors = call.outcome.schema_errors or None
+    if call.native_meta:
+        result.external_mappings = _with_meta(result.external_mappings or [], call.native_meta)
     if call.outcome.persistence is not None:
         result.persistence = call.outcome.persistence.to_json_object()
         if call.outcome.persistence.persisted_ref is not None:
             result.resource_refs = [call.outcome.persistence.persisted_ref, *result.resource_refs]
     return result.with_value(call.delivered)
+
+
+def _with_meta(mappings: list[ExternalMapping], meta: dict[str, Any]) -> list[ExternalMapping]:
+    """Return a result's native ids with the ``_meta`` that its MCP server gave; the call's own
+    mapping is the same for other records, which hold no content.
+    """
+    found = list(mappings)
+    for place, mapping in enumerate(found):
+        if mapping.source == "mcp":
+            found[place] = mapping.model_copy(update={"_meta": meta})
+            return found
+    return [*found, McpMapping(_meta=meta)]
 
 
 def examine(call: Invocation) -> None:
@@ -154,15 +172,24 @@ def examine(call: Invocation) -> None:
     if call.outcome.schema_errors is not None or (check is None and type(call.value) in _SCALARS):
         return
     mapped = map_content(call.model_value)
-    call.outcome.artifact_refs = mapped.artifact_refs
+    if call.preview is NOT_RUN:
+        call.outcome.artifact_refs = mapped.artifact_refs
+    structured = mapped.structured_content
+    if call.outcome.redaction_state is RedactionState.REDACTED:
+        # {"degrees": "[redacted:secret]"} is no integer, which the tool returned
+        structured = map_content(call.value).structured_content
     call.outcome.schema_errors = problems = [
         *mapped.schema_errors,
-        *_output_problems(call, mapped.structured_content),
+        *_output_problems(call, structured),
     ]
     if problems and call.outcome.error is None and call.outcome.result_error is None:
-        call.outcome.result_error = ToolError.of(
+        # "map_result ... Terminal failures: result_mapping_failed" (standard, "Phases"): the tool
+        # ran, and its caller gets the value
+        call.reopen()
+        call.fail(
             ErrorClass.RESULT_MAPPING_FAILED,
             f"the output does not fit the output schema: {', '.join(problems)}",
+            InvocationStatus.FAILED,
         )
 
 

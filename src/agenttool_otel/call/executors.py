@@ -1,4 +1,4 @@
-"""Bodies on somebody's executor: threads, processes, or a cluster behind
+"""Bodies on an executor of the caller: threads, processes, or a cluster behind
 ``concurrent.futures.Executor``.
 
 The decision stays here. What travels to another process is the tool's plain function by its name,

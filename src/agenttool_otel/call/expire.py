@@ -1,5 +1,5 @@
-"""The end of a call that waited and will not run: rejected, expired or canceled, recorded by whoever
-finds out.
+"""The end of a call that waited and will not run: rejected, expired or canceled, recorded by the
+process that finds out.
 
 The asking process may be gone for good, and then nobody would ever record it. So the process in which
 the answer was given, or in which the time was found to be over, leaves the terminal result and the

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import FrozenInstanceError, dataclass, field, fields, replace
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 from opentelemetry.trace import INVALID_SPAN, Span
 
@@ -19,10 +19,11 @@ from agenttool_otel.call.scheduling.modifiers import ContextModifier
 from agenttool_otel.call.services import Services
 from agenttool_otel.catalog.spec import ToolSpec
 from agenttool_otel.context.context import AgentContext
-from agenttool_otel.context.sessions import Happened
+from agenttool_otel.context.sessions import HistoryEntry
 from agenttool_otel.facts.types import EMPTY_FACTS, Facts
 from agenttool_otel.hooks.context import HookState
 from agenttool_otel.names import (
+    DecisionSource,
     ErrorClass,
     InvocationStatus,
     MutationSource,
@@ -48,9 +49,16 @@ from agenttool_otel.values.ids import new_id
 
 NOT_RUN: Any = object()
 
-NOT_READ: Final[dict[str, Any]] = {}
-"""The observable input of a call whose arguments nothing has normalised yet; compared by identity,
-never changed.
+
+class _NotRead(dict[str, Any]):
+    """An empty dict that a dataclass takes as a default: it refuses what has no hash."""
+
+    __hash__: ClassVar[Any] = object.__hash__
+
+
+NOT_READ: Final = _NotRead()
+"""The observable and the permission input of a call before its arguments are read; compared by
+identity, never changed.
 """
 
 
@@ -73,8 +81,8 @@ class Inputs:
     # the model input of before a pause, after which a call is bound anew
     received: dict[str, Any] | None = None
     # normalised copy for hooks and people
-    observable_input: dict[str, Any] = field(default_factory=lambda: NOT_READ)
-    permission_input: dict[str, Any] = field(default_factory=dict)  # what is decided
+    observable_input: dict[str, Any] = NOT_READ
+    permission_input: dict[str, Any] = NOT_READ  # what is decided
     # whether the arguments may be others than in the schema: a Python caller's, or what a reader
     # makes of them
     unchecked: bool = False
@@ -82,6 +90,8 @@ class Inputs:
     misfits: frozenset[str] = frozenset()
     # Python arguments by name: what the executor gets
     bound: dict[str, Any] = field(default_factory=dict)
+    # what the executor was given as JSON, where the body might change its arguments in place
+    executed: dict[str, Any] | None = None
     # who changed the input last, and to what, where that reads as another permission input
     given: tuple[MutationSource, dict[str, Any]] | None = None
     # a framework has validated the arguments and given the normalised ones already
@@ -96,6 +106,7 @@ class Decided(NamedTuple):
     decision_id: str
     verdict: Verdict
     at_ns: int
+    edited: bool = False  # by a person who changed the arguments with it
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -105,6 +116,8 @@ class Decision:
     facts: Facts = field(default_factory=lambda: EMPTY_FACTS)  # facts of the permission input
     verdict: Verdict | None = None  # the decision in force
     decisions: list[Decided] = field(default_factory=list)  # every verdict, oldest first
+    # the newest, or the person's answer, where that lets the call run and an ask came after it
+    in_force: Decided | None = None
     approval: ApprovalInput | None = None  # the answered request, as the policy sees it
     approval_status: str | None = None
     approval_wait: float | None = None  # seconds between question and answer
@@ -117,12 +130,24 @@ class Decision:
     @property
     def decision_id(self) -> str:
         """Id of the decision in force, or an empty string before any."""
-        return self.decisions[-1].decision_id if self.decisions else ""
+        return "" if self.in_force is None else self.in_force.decision_id
 
-    def take(self, verdict: Verdict) -> None:
+    @property
+    def by_answer(self) -> bool:
+        """Whether a person's answer is in force, and not the ask behind it."""
+        return self.in_force is not None and self.in_force is not self.decisions[-1]
+
+    def take(self, verdict: Verdict, *, edited: bool = False) -> None:
         """Bring a verdict into force."""
         self.verdict = verdict
-        self.decisions.append(Decided(new_id("perm"), verdict, time.time_ns()))
+        self.in_force = Decided(new_id("perm"), verdict, time.time_ns(), edited)
+        self.decisions.append(self.in_force)
+
+    def let_in(self) -> None:
+        """Bring the last answer of a person into force, behind the ask that it answers."""
+        for decided in self.decisions:
+            if decided.verdict.source is DecisionSource.USER:
+                self.in_force = decided
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -142,6 +167,8 @@ class CallOutcome:
     abort_reason: str | None = None
     # deliverables that the result names
     artifact_refs: list[dict[str, Any]] = field(default_factory=list)
+    # what else it refers to, where a text stands in its place
+    resource_refs: list[dict[str, Any]] = field(default_factory=list)
     # where the output misses its schema, once that was looked at
     schema_errors: list[str] | None = None
     size: int | None = None  # bytes of the result, when known
@@ -150,7 +177,8 @@ class CallOutcome:
     redaction_state: RedactionState = RedactionState.NONE
     redactions: list[RedactionEntry] = field(default_factory=list)
     modified: dict[str, Any] | None = None  # what became of a change of shared context
-    made_result_id: str = ""
+    made_result_id: str = ""  # kept across pause and resume, as the invocation's id
+    yielded: bool = False  # a batch handed the result on
 
     @property
     def reported_error(self) -> ToolError | None:
@@ -212,6 +240,9 @@ class CallRecord:
     native_call_id: str | None = None  # the model's or framework's id of the call
     id: str = field(default_factory=partial(new_id, "inv"))  # kept across pause and resume
     resumed: bool = False  # continues after an ask
+    # its body ran before and paused itself; until it runs again, nothing is recorded twice
+    replayed: bool = False
+    by_name: bool = False  # a model named the tool, and no object of it was at hand
     preflight: bool = False  # nobody will run it
     mappings: list[ExternalMapping] = field(default_factory=list)  # native ids of this very call
     place: Place | None = None  # its place among calls that belong together
@@ -233,6 +264,11 @@ class CallRecord:
         return {**spec.policy_tool, **facts}
 
 
+def seconds_since(at_ns: int) -> float:
+    """Return the seconds since a time; none where the clock of whoever took it is ahead."""
+    return max(0, time.time_ns() - at_ns) / 1e9
+
+
 _RECORD_FIELDS: Final = tuple(each.name for each in fields(CallRecord))
 
 
@@ -246,18 +282,25 @@ class Invocation(CallRecord):
     executor: Executor | None = None  # where its body runs, where that is not here
     claim: Claim | None = None  # the right to run an approved call, once it was taken
     ticket: StoredCall | None = None  # the stored call that this one continues
-    happened: Happened | None = None  # its entry in the session's history
+    history_entry: HistoryEntry | None = None  # its entry in the session's history
     # what hooks looked up, by hook id
     resources: dict[str, Mapping[str, Any]] = field(default_factory=dict)
 
     # --- telemetry ---
     t0: float = field(default_factory=time.perf_counter)
+    earlier_s: float = 0.0  # seconds from its beginning to that of this part of it
     owned: bool = False  # the span is this call's own, not the framework's
     measured: bool = False  # another instrumentation measures its body
     reported: int = 0  # how many progress records it has emitted
     # what listeners get of them when its result is handed on
     held_progress: list[Callable[[], None]] | None = None
     result_recorded: bool = False  # whether the event of its result was emitted
+    is_attempt: bool = False  # somebody asked for it to go on: where that is refused, it waits on
+    # what an attempt to go on has recorded, until it is known whether it is a part of the call;
+    # ``None`` for what is one for sure
+    held: list[Callable[[], object]] | None = None
+    # id of the event that announced that a custom tool's call waits for its result
+    waiting_event: str | None = None
 
     # --- Python arguments ---
     call_args: tuple[Any, ...] = ()  # as the caller gave them, later what the executor gets
@@ -272,6 +315,7 @@ class Invocation(CallRecord):
     value: Any = NOT_RUN  # native return value; ``ran`` is whether there is one
     delivered: Any = NOT_RUN  # what the caller of the plain function gets
     preview: Any = NOT_RUN  # what a model gets, where that is less
+    native_meta: dict[str, Any] | None = None  # ``_meta`` of an MCP result, redacted
     kept: Kept | StreamOutcome | None = None  # what was done to keep the result
     tap: StreamTap | None = None  # what watches the items of a stream, where that is needed
     # called with each item of a stream that the session has to remember
@@ -336,12 +380,12 @@ class Invocation(CallRecord):
             transitions=list(self.outcome.transitions),
             redactions=list(self.outcome.redactions),
             ended_ns=None,
-            made_result_id="",
         )
         return replace(
             self,
             resumed=True,
             t0=time.perf_counter(),
+            earlier_s=seconds_since(self.created_ns),
             result_recorded=False,
             inputs=replace(self.inputs),
             decision=replace(self.decision, decisions=list(self.decision.decisions)),
@@ -351,15 +395,24 @@ class Invocation(CallRecord):
     def enter(self, status: InvocationStatus) -> None:
         """Change the state and remember when.
 
-        A resumed call walks through states again that it entered before its pause: these are
-        not recorded twice.
+        A resumed or replayed call walks through states again that it entered before its pause:
+        these are not recorded twice.
         """
         outcome = self.outcome
         outcome.status = status
-        walks_again = self.ticket is not None and self.decision.approval is None
+        if status is InvocationStatus.RUNNING:
+            self.replayed = False
+        waits_on = self.ticket is not None and self.decision.approval is None
+        walks_again = waits_on or self.replayed
         if walks_again and any(status is entered for entered, _ in outcome.transitions):
             return
         outcome.transitions.append((status, time.time_ns()))
+
+    def reopen(self) -> None:
+        """Take back that the tool succeeded, in a call that has not ended otherwise."""
+        transitions = self.outcome.transitions
+        if transitions and transitions[-1][0] is InvocationStatus.SUCCEEDED:
+            transitions.pop()
 
     def fail(
         self,

@@ -31,7 +31,7 @@ class Preflight:
         decision: the decision record; ``None`` when the arguments never got to the policy.
         error: why the call would fail before any decision, if it would.
         alternatives: safer calls, ``{"tool", "arguments", "reason"}``.
-        requires_confirmation: somebody would be asked.
+        requires_confirmation: a person would be asked.
         evaluation: the evaluator's verdict that was taken into account.
         next_step: one sentence of what to do.
     """
@@ -58,7 +58,7 @@ class Preflight:
             "behavior": self.behavior.value,
             "requires_confirmation": self.requires_confirmation,
             "rule": self.decision.reason.rule_ref if self.decision else None,
-            "reason": self._reason(),
+            "reason": self.reason,
             "decision": self.decision.to_json_object() if self.decision else None,
             "error": self.error.model_dump(mode="json", exclude_none=True) if self.error else None,
             "alternatives": list(self.alternatives),
@@ -66,15 +66,17 @@ class Preflight:
             "next_step": self.next_step,
         }
 
-    def _reason(self) -> str:
+    @property
+    def reason(self) -> str:
+        """Why it was decided so, or why the call never got to the policy."""
         if self.decision is not None:
             return self.decision.reason.message
         return "" if self.error is None else self.error.message
 
 
 def next_outcome_step(evaluation: Mapping[str, Any] | None) -> str | None:
-    """Return what to do about an evaluator that does not pass; where it says nothing, a trend is
-    looked at first.
+    """Return what to do about an evaluator that does not pass; where it names no step, a
+    trend is looked at first.
     """
     if not evaluation or evaluation.get("status") == "pass":
         return None

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from agenttool_otel.call.invocation import CallRecord, Decided
+from agenttool_otel.call.invocation import NOT_READ, CallRecord, Decided
 from agenttool_otel.call.scheduler_facts import scheduler_facts
 from agenttool_otel.names import InvocationStatus, Outcome, PolicyMode, TrustLevel
 from agenttool_otel.policy.types import Verdict
@@ -17,6 +17,7 @@ from agenttool_otel.records import (
     PermissionDecision,
     StatusTransition,
 )
+from agenttool_otel.records.base import utc_of
 from agenttool_otel.records.permission_decision import DecisionReason, Obligations
 from agenttool_otel.redaction.ids import shown_id
 from agenttool_otel.telemetry.telemetry import trace_refs
@@ -26,13 +27,16 @@ from agenttool_otel.values.policy_value import decided_form
 
 def decision_record(call: CallRecord) -> PermissionDecision | None:
     """Build the permission_decision record of the decision in force."""
-    return _decision(call, call.decision.decisions[-1]) if call.decision.decisions else None
+    in_force = call.decision.in_force
+    return None if in_force is None else _decision(call, in_force)
 
 
 def decision_records(call: CallRecord) -> list[PermissionDecision]:
     """Build the permission_decision record of every decision, oldest first."""
     return [_decision(call, decided) for decided in call.decision.decisions]
 
+
+_UNCHANGING: Final = frozenset({str, int, float, bool, bytes, type(None)})
 
 _PASSED: Final = ("classifier", "pending_classifier_check", "content_blocks", "accept_feedback")
 """Members of a policy's or an approver's answer that only the record of the decision repeats."""
@@ -64,7 +68,7 @@ def _decision(call: CallRecord, decided: Decided) -> PermissionDecision:
         updated_input_ref=None
         if verdict.updated_input is None
         else keyed_digest(verdict.updated_input),
-        user_modified=any(m.source_type == "permission_prompt" for m in call.inputs.mutations),
+        user_modified=decided.edited,
         suggested_updates=list(verdict.suggested_updates),
         blocked_path=verdict.blocked_path,
         alternatives=list(verdict.alternatives),
@@ -74,7 +78,7 @@ def _decision(call: CallRecord, decided: Decided) -> PermissionDecision:
             max_inline_chars=verdict.max_inline_chars,
             persistence=verdict.persistence,
         ),
-        decided_at=_time(decided.at_ns),
+        decided_at=utc_of(decided.at_ns),
         expires_at=datetime.fromisoformat(verdict.expires_at) if verdict.expires_at else None,
         **passed_on,
     )
@@ -84,12 +88,21 @@ def call_input(call: CallRecord) -> dict[str, Any]:
     """Return what the executor gets, or got, as JSON data: without what no model may produce, nor
     plumbing.
     """
+    if call.inputs.executed is not None:
+        return call.inputs.executed
     parameters = call.spec.parameters
     # what nobody gave, a default, was decided as well; a framework's adapter binds what it injects
     # too
     bound = call.inputs.bound if parameters is None else parameters.flatten(call.inputs.bound)
     given = {name: value for name, value in bound.items() if name in call.inputs.permission_input}
     return {**call.inputs.permission_input, **decided_form(given, call.inputs.permission_input)}
+
+
+def keep_call_input(call: CallRecord) -> None:
+    """Keep what the executor gets as it is before the body, which may sort a list in place."""
+    if not _UNCHANGING.issuperset(map(type, call.inputs.bound.values())):
+        call.inputs.executed = None
+        call.inputs.executed = call_input(call)
 
 
 def invocation_record(
@@ -112,6 +125,9 @@ def invocation_record(
         forms["call_input"] = call_input(call)
     shown: dict[str, Any] = {}
     for name, value in forms.items():
+        # a call that ended before its arguments were read: an amount of Decimal("1e400")
+        if value is NOT_READ:
+            continue
         shown[f"{name}_ref"] = keyed_digest(value)
         if show is not None:
             shown[name] = show(value)
@@ -137,11 +153,11 @@ def invocation_record(
         scheduler_policy_ref=call.place.policy if call.place is not None else None,
         approval_request_ref=call.decision.request.request_id if call.decision.request else None,
         status_transitions=[
-            StatusTransition(status=s, at=_time(at)) for s, at in call.outcome.transitions
+            StatusTransition(status=s, at=utc_of(at)) for s, at in call.outcome.transitions
         ],
-        created_at=_time(call.created_ns),
-        started_at=_time(call.outcome.started_ns) if call.outcome.started_ns else None,
-        ended_at=_time(call.outcome.ended_ns) if call.outcome.ended_ns else None,
+        created_at=utc_of(call.created_ns),
+        started_at=utc_of(call.outcome.started_ns) if call.outcome.started_ns else None,
+        ended_at=utc_of(call.outcome.ended_ns) if call.outcome.ended_ns else None,
         **references(call),
         **shown,
     )
@@ -149,7 +165,9 @@ def invocation_record(
 
 def mappings_of(call: CallRecord) -> list[ExternalMapping]:
     """Return the native ids of a call; the model's own id of it makes one where nobody gave it."""
-    if not call.native_call_id or any(one.source == "function_calling" for one in call.mappings):
+    if not call.native_call_id or any(
+        mapping.source == "function_calling" for mapping in call.mappings
+    ):
         return call.mappings
     own = FunctionCallMapping(tool_call_id=call.native_call_id, function_name=call.spec.name)
     return [own, *call.mappings]
@@ -206,7 +224,8 @@ def result_facts(call: CallRecord) -> dict[str, Any]:
         "external_mappings": mappings_of(call) or None,
         "abort_reason": call.outcome.abort_reason,
         "context_modifier": call.outcome.modified,
-        "created_at": _time(call.outcome.ended_ns or call.created_ns),
+        # of a call that waits: since it waits
+        "created_at": utc_of(call.outcome.ended_ns or call.outcome.transitions[-1][1]),
         **references(call),
     }
 
@@ -232,7 +251,3 @@ def trust(call: CallRecord) -> dict[str, str] | None:
 def policy_ref(verdict: Verdict) -> str:
     """Return the reference of the policy behind a verdict: engine and bundle revision."""
     return f"policy:{verdict.engine}@{verdict.revision}"
-
-
-def _time(nanoseconds: int) -> datetime:
-    return datetime.fromtimestamp(nanoseconds / 1e9, UTC)

@@ -56,8 +56,8 @@ async def aresume_call(runtime: Runtime, invocation_id: str) -> ToolResult:
 def _unavailable(
     runtime: Runtime, invocation_id: str, error: ApprovalStoreError
 ) -> tuple[Invocation, Steps]:
-    """Return a part of a call that ends because the store can't be read; only who asked knows of
-    which tool it is.
+    """Return a part of a call that ends because the store can't be read; only the asking process has
+    its tool.
     """
     waiting = runtime.pipeline.paused.look(invocation_id)
     if waiting is None:
@@ -102,6 +102,7 @@ def _plan(
         spec, asking_context(stored.context), native_call_id=stored.context.get("native_call_id")
     )
     continue_stored(call, stored)
+    call.is_attempt = True
     # what can't be run here is left as it is
     target = _through_this_door(
         tool.json_target() if waiting is None else waiting.target, spec.name, asynchronous
@@ -148,10 +149,10 @@ def _through_this_door(target: Target, name: str, asynchronous: bool) -> Target:
 def asking_context(stored: dict[str, Any]) -> AgentContext:
     """Rebuild the context of the asking process; nobody sits at the terminal of a resumed call.
 
-    Who resumes under a context of its own speaks for itself: an approval is bound to its actor,
-    tenant and session, and another's is refused when it is claimed. An evaluator's verdict and what
-    the user said are those of the present: a verdict of the time of the question would say nothing
-    of what runs now.
+    A context of the resuming process comes first: an approval is bound to its actor, tenant and
+    session, and another's is refused when it is claimed. An evaluator's verdict and the user's
+    words are those of the present: a verdict of the time of the question is not about what runs
+    now.
     """
     now = current_context()
     return AgentContext(

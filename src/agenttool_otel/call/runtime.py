@@ -1,7 +1,7 @@
 """Runtime: what one call needs of its Governor, and the one that is the default.
 
 ``Governor`` builds it and adds the verbs that people use; everything below takes the Runtime and
-knows no Governor.
+imports no Governor.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from agenttool_otel.context.sessions import SessionBook
 from agenttool_otel.context.settings import Settings
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.hooks import Hooks
+from agenttool_otel.names import PermissionChannel, PolicyMode
 from agenttool_otel.redaction import Redactor
 from agenttool_otel.results.errors.mapper import ErrorMapper
 from agenttool_otel.results.persistence.keeper import ResultKeeper
@@ -67,6 +68,13 @@ class Runtime:
         """
 
     @property
+    def permission_channel(self) -> PermissionChannel:
+        """Through whom a question of the policy is answered."""
+        if self.settings.policy_mode == PolicyMode.SHADOW:
+            return PermissionChannel.NONE
+        return self.approvals.channel
+
+    @property
     def tools(self) -> list[Any]:
         """The tools this Governor is in charge of, as GovernedTool."""
         return [tool for registry in self.registries for tool in registry]
@@ -98,7 +106,7 @@ _build: Callable[[], Runtime] | None = None
 
 
 def build_default_with(build: Callable[[], Runtime]) -> None:
-    """Say how the default Governor is built, so that nothing down here has to know it."""
+    """Register how the default Governor is built, so that nothing down here has to import it."""
     global _build
     _build = build
 
@@ -112,6 +120,7 @@ def default_runtime() -> Runtime:
                 if _build is None:
                     raise ConfigurationError("the package is not imported as a whole")
                 _default = _build()
+                _state_default_channel()
     return _default
 
 
@@ -126,7 +135,29 @@ def replace_default(runtime: Runtime | None, *, configured: bool = True) -> Runt
     with _lock:
         old, _default = _default, runtime
         _configured = configured and runtime is not None
+        _state_default_channel()
     return old
+
+
+def state_channel(spec: ToolSpec, governor: Runtime | None) -> None:
+    """State on a tool's records who answers for its Governor.
+
+    Who answers is the Governor's and no fact of the tool, so it is in no digest: a call that was
+    paused by a process without an approver goes on in one that has one.
+
+    Args:
+        spec: the tool.
+        governor: its Governor; ``None`` for the default one, which states it once there is one.
+    """
+    runtime = _default if governor is None else governor
+    if runtime is not None:
+        channel = runtime.permission_channel.value
+        spec.interface.permission_channel = spec.permission.permission_channel = channel
+
+
+def _state_default_channel() -> None:
+    for tool in DEFAULT_TOOLS:
+        state_channel(tool.spec, None)
 
 
 def default_is_configured() -> bool:

@@ -44,9 +44,7 @@ def scheduler_facts(call: CallRecord) -> dict[str, Any]:
         state = _STATES.get(call.outcome.status, "completed")
         if call.outcome.result_status is ResultStatus.DISCARDED:
             state = "discarded"
-        elif (
-            call.outcome.transitions and call.outcome.transitions[-1][0] is InvocationStatus.YIELDED
-        ):
+        elif call.outcome.yielded:
             state = "yielded"
     return {
         **{f"is_{name}": value for name, value in safety_of(call).items()},

@@ -33,7 +33,7 @@ class Decides(Protocol):
 
 
 class Asks(Protocol):
-    """Brings a question to whoever may answer it."""
+    """Brings a question to the people who may answer it."""
 
     def ask(
         self, request: ApprovalRequest, arguments: dict[str, Any], context: dict[str, Any]

@@ -13,13 +13,14 @@ from agenttool_otel.call.drivers import aresult, arun, run
 from agenttool_otel.call.envelope import to_result
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.preflight import Preflight, preflight_of
-from agenttool_otel.call.runtime import DEFAULT_TOOLS, Runtime, default_runtime
+from agenttool_otel.call.runtime import DEFAULT_TOOLS, Runtime, default_runtime, state_channel
 from agenttool_otel.call.target import Target
 from agenttool_otel.catalog import ToolSource, ToolSpec, declare
 from agenttool_otel.catalog.reader import below_reader
 from agenttool_otel.catalog.signature import without_partial
 from agenttool_otel.context.context import current_context, current_mappings, current_native_call
 from agenttool_otel.errors import InstanceMissing
+from agenttool_otel.names import Attr
 from agenttool_otel.records import (
     ExecutionProfile,
     PermissionProfile,
@@ -83,6 +84,7 @@ class GovernedTool:
 
     def register(self) -> None:
         """Make the tool known to its Governor's registry."""
+        state_channel(self.spec, self._governor)
         if self._governor is None:
             DEFAULT_TOOLS.add(self)
             return
@@ -152,7 +154,7 @@ class GovernedTool:
         return await aresult(call, governor.pipeline.run(call, target))
 
     def check(self, arguments: Mapping[str, Any] | None = None, /, **named: Any) -> Preflight:
-        """Tell what would be decided and what to call instead; runs nothing and spends nothing.
+        """Return what would be decided and what to call instead; runs nothing and spends nothing.
 
         Args:
             arguments: JSON arguments as an object.
@@ -236,6 +238,9 @@ def unknown_tool(name: str, governor: Runtime | None, namespace: str = "unknown"
     """
     tool = _stand_in(name, governor, namespace, f"unknown tool {name}")
     tool.spec.unknown = True
+    # records name what was asked for; an id would look as if a tool were declared
+    tool.spec.declaration.tool_id = tool.spec.tool_id = name
+    tool.spec.start_attributes[Attr.TOOL_ID] = name
     return tool
 
 

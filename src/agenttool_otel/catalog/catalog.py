@@ -3,7 +3,7 @@ gets loaded.
 
 Tools that are governed are in it by themselves, as long as they live. What is added is kept:
 declarations from files and servers as JSON, which becomes records, and a governed tool, when
-somebody needs it.
+a caller needs it.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ class Catalog:
     """Tools by id, name and alias.
 
     A name that two tools have belongs to neither, and the id of a tool that is merely declared
-    counts as a name; ``namespace.name`` and the id of a governed tool tell them apart. A governed
+    counts as a name; ``namespace.name`` and the id of a governed tool distinguish them. A governed
     tool stands before a declaration of its id, whichever came first.
 
     Args:
         registry: returns the registries whose tools are in the catalog by themselves.
         govern: puts a callable or a framework's tool under governance.
-        declared: told each entry that is new.
+        declared: called with each entry that is new.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Catalog:
         self._govern = govern
         self._declared = declared
         self._own = Names()  # what was added
-        self._live = Names()  # what was governed, and is held by whoever did
+        self._live = Names()  # what was governed, and is held by the code that did
         self._replaced: dict[str, Entry] = {}  # declarations of ids that are governed here
         self._loading: set[str] = set()
         self._envelope: JsonObject = {"schema_version": SCHEMA_VERSION}
@@ -70,7 +70,7 @@ class Catalog:
         self._indexed_at = -1
         self._lock = new_rlock()
         self._version = 0
-        self.has_foreign = False  # whether somebody else wrote some of the declarations
+        self.has_foreign = False  # whether some declarations came from outside of this program
 
     # --- adding -----------------------------------------------------------------------------------
 
@@ -177,13 +177,13 @@ class Catalog:
         return catalog
 
     def to_json(self) -> JsonObject:
-        """Return all declarations as JSON data; fields that nobody here knows are as they came."""
+        """Return all declarations as JSON data; fields that are unknown here are as they came."""
         return {**self._envelope, _TOOLS: [entry.document() for entry in self]}
 
     # --- providers --------------------------------------------------------------------------------
 
     def pending(self, provider: str) -> None:
-        """Say that a provider is still connecting: its tools can be found, and not be loaded.
+        """Note that a provider is still connecting: its tools can be found, and not be loaded.
 
         Args:
             provider: its name, as in ``add``.
@@ -191,7 +191,7 @@ class Catalog:
         self._provide(provider, LoadingState.PENDING_PROVIDER)
 
     def connected(self, provider: str) -> None:
-        """Say that a provider is there.
+        """Note that a provider is connected.
 
         Args:
             provider: its name.
@@ -199,7 +199,7 @@ class Catalog:
         self._provide(provider, None)
 
     def failed(self, provider: str, reason: str) -> None:
-        """Say that a provider can't be reached: its tools are unavailable.
+        """Note that a provider can't be reached: its tools are unavailable.
 
         Args:
             provider: its name.
@@ -272,26 +272,33 @@ class Catalog:
         return self._get(tool_id)
 
     def rank(self, query: str, limit: int) -> list[tuple[Entry, float]]:
-        """Return the tools that some words are about, best first, whoever may see them.
+        """Return the tools that some words are about, best first, without regard to who may see them.
 
         Args:
             query: the words.
             limit: how many.
         """
         with self._lock:
-            version = self.version
-            if self._index is None:
-                self._index = ToolIndex()
-            if self._indexed_at != version:
-                new = [entry for entry in self if entry.tool_id not in self._indexed]
-                if new:
-                    self._index.add((entry.tool_id, text_of(entry.document())) for entry in new)
-                    self._indexed.update(entry.tool_id for entry in new)
-                self._indexed_at = version
-            found = self._index.search(query, limit)
-        return [
-            (entry, score) for tool_id, score in found if (entry := self._get(tool_id)) is not None
-        ]
+            found = self._up_to_date_index().search(query, limit)
+        ranked: list[tuple[Entry, float]] = []
+        for tool_id, score in found:
+            entry = self._get(tool_id)
+            if entry is not None:
+                ranked.append((entry, score))
+        return ranked
+
+    def _up_to_date_index(self) -> ToolIndex:
+        """Return the index, once the entries since the last search are added; under the lock."""
+        version = self.version
+        if self._index is None:
+            self._index = ToolIndex()
+        if self._indexed_at != version:
+            new = [entry for entry in self if entry.tool_id not in self._indexed]
+            if new:
+                self._index.add((entry.tool_id, text_of(entry.document())) for entry in new)
+                self._indexed.update(entry.tool_id for entry in new)
+            self._indexed_at = version
+        return self._index
 
     def load(self, tool_id: str) -> HasSpec | None:
         """Return the governed tool of an entry, made by its loader where it is only declared.
@@ -300,7 +307,7 @@ class Catalog:
             tool_id: the tool.
 
         Returns:
-            The tool; ``None`` where the tool is declared and somebody else runs it.
+            The tool; ``None`` where the tool is declared, but not run by this program.
 
         Raises:
             ConfigurationError: there is no such tool, or its loader made another one.
@@ -378,7 +385,7 @@ class Catalog:
             self._declared(entry)  # type: ignore[misc]
 
     def _is_replaced(self, own: Entry, tool: HasSpec) -> bool:
-        """Tell whether a governed tool stands before what was added; a loader's own tool
+        """Return whether a governed tool stands before what was added; a loader's own tool
         doesn't.
         """
         return own.is_declared and own.tool_id not in self._loading and own.governed is not tool
@@ -405,11 +412,17 @@ class Catalog:
         """Index all anew at the next search: what is indexed under an id is another tool's
         words.
         """
-        self._index, self._indexed_at = None, -1
+        self._index = None
+        self._indexed_at = -1
         self._indexed.clear()
 
 
 def _handle(tool: Any) -> HasSpec | None:
     """Return the governed tool behind what ``govern`` gave."""
+    # a handle itself; a governed function; a framework's tool
     behind = (tool, getattr(tool, "tool", None), getattr(type(tool), "agenttool", None))
-    return next((candidate for candidate in behind if hasattr(candidate, "spec")), None)
+    for candidate in behind:
+        if candidate is not None and hasattr(candidate, "spec"):
+            handle: HasSpec = candidate
+            return handle
+    return None

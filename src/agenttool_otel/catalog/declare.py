@@ -17,6 +17,12 @@ from typing import Any, NamedTuple
 from agenttool_otel.catalog.identity import check_identity, spelt
 from agenttool_otel.catalog.options import GovernOptions
 from agenttool_otel.catalog.parameters import Parameters
+from agenttool_otel.catalog.safe_schema import (
+    IsSecret,
+    secrets_of,
+    without_secret_members,
+    without_secrets,
+)
 from agenttool_otel.catalog.schema import SchemaCheck
 from agenttool_otel.catalog.signature import read_docstring, read_parameters, without_partial
 from agenttool_otel.catalog.spec import Safety, ToolSpec
@@ -56,13 +62,11 @@ _logger = logging.getLogger("agenttool_otel.catalog")
 
 _FILE_ACCESS = {AccessKind.FILE_READ, AccessKind.FILE_WRITE, AccessKind.CODE_EXECUTION}
 _FILE_KINDS = {ToolKind.FILE_OPERATION, ToolKind.SHELL_COMMAND, ToolKind.CODE_EXECUTION}
-_CHANNEL = "approver"
-"""Who answers a question is the Governor's: its approvers, in their order."""
 _PRIVATE = frozenset(TABLES["private_sensitivities"])
 _EXECUTION_KINDS: Mapping[str, str] = TABLES["execution_kinds"]
 _CALLABLE = (Lifecycle.AVAILABLE, Lifecycle.DEFERRED, Lifecycle.DEPRECATED)
 _SAFETY_FACTS: Sequence[str] = TABLES["safety_facts"]
-# gen_ai.tool.type knows three words: datastore for retrieval, extension for what a provider runs,
+# gen_ai.tool.type has three values: datastore for retrieval, extension for what a provider runs,
 # function for the rest
 _TOOL_TYPES: Mapping[str, str] = TABLES["span_tool_types"]
 STATED_AS: Mapping[str, str] = TABLES["stated_as"]
@@ -73,7 +77,7 @@ _STATED: Mapping[str, Sequence[str]] = TABLES["stated"]
 
 
 class ToolSource(NamedTuple):
-    """What a callable or a framework's tool object says of itself."""
+    """What a callable or a framework's tool object states about itself."""
 
     name: str
     namespace: str
@@ -98,7 +102,9 @@ class Resolved(NamedTuple):
     namespace: str
     name: str
     kind: str
-    schema: dict[str, Any]  # model-facing: without internal arguments
+    schema: dict[str, Any]  # model-facing: without internal arguments and secret defaults
+    whole_schema: dict[str, Any]  # the same with all defaults, which calls are looked at with
+    is_secret: IsSecret
     output_schema: dict[str, Any] | None
     internal: list[str]  # arguments that no model may produce
     access: list[str]
@@ -187,9 +193,10 @@ def policy_parts(options: GovernOptions) -> tuple[dict[str, Any], dict[str, Any]
     """Return ``input.tool`` and ``input.permission_profile`` of a tool of which only this
     is known.
     """
-    name, namespace = options["name"], options["namespace"]
-    o = _resolve(options, ToolSource(name=name, namespace=namespace, description=name, schema={}))
-    return _policy_tool(o), _policy_profile(_permission(o))
+    name = options["name"]
+    source = ToolSource(name=name, namespace=options["namespace"], description=name, schema={})
+    resolved = _resolve(options, source)
+    return _policy_tool(resolved), _policy_profile(_permission(resolved))
 
 
 def _resolve(stated: GovernOptions, source: ToolSource) -> Resolved:
@@ -202,6 +209,12 @@ def _resolve(stated: GovernOptions, source: ToolSource) -> Resolved:
     internal = sorted({*options.get("internal_only_fields", ()), *hidden})
     check_fields(options, schema, internal)
     check_references(options, source.parameters)
+    whole = _without(schema, internal)
+    is_secret = secrets_of(options.get("sensitive_fields", ()))
+    if "examples" in options:
+        options["examples"] = [
+            without_secret_members(each, is_secret) for each in options["examples"]
+        ]
     output_schema = options.get("output_schema", source.output_schema)
     access = [str(word) for word in options.get("access_kinds", ())]
     safety = _safety(options)
@@ -215,7 +228,9 @@ def _resolve(stated: GovernOptions, source: ToolSource) -> Resolved:
         namespace=namespace,
         name=name,
         kind=kind,
-        schema=_without(schema, internal),
+        schema=without_secrets(whole, is_secret),
+        whole_schema=whole,
+        is_secret=is_secret,
         output_schema=dict(output_schema) if output_schema else None,
         internal=internal,
         access=access,
@@ -287,7 +302,6 @@ def _spec(o: Resolved) -> ToolSpec:
 
 
 def _declaration(o: Resolved) -> ToolDeclaration:
-    defaults = o.source.parameters.defaults if o.source.parameters is not None else None
     return ToolDeclaration(
         tool_id=o.tool_id,
         namespace=o.namespace,
@@ -296,7 +310,7 @@ def _declaration(o: Resolved) -> ToolDeclaration:
         tool_kind=o.kind,
         input_contract=InputContract(
             model_input_schema=o.schema,
-            defaults=defaults or None,
+            defaults=_defaults(o) or None,
             internal_only_fields=o.internal,
             runtime_input_schema=_runtime_schema(o),
             **o.stated(
@@ -317,6 +331,14 @@ def _declaration(o: Resolved) -> ToolDeclaration:
             "aliases", "search_hint", "title", "lifecycle", "capability_refs", "annotations"
         ),
     )
+
+
+def _defaults(o: Resolved) -> dict[str, Any]:
+    """Return the defaults that may be stated."""
+    if o.source.parameters is None:
+        return {}
+    defaults = o.source.parameters.defaults
+    return {name: value for name, value in defaults.items() if not o.is_secret(name, value)}
 
 
 def _runtime_schema(o: Resolved) -> dict[str, Any] | None:
@@ -370,7 +392,6 @@ def _interface(o: Resolved, plan: FactPlan | None) -> ToolInterface:
         value_validation="validate" in o.options,
         io_preflight_validation="validate" in o.options,
         deny_before_io=True,
-        permission_channel=_CHANNEL,
         result_mapper="content_blocks",
         decision_ref=EntryPoint.DECISION.value,
         abort_semantics="cancel" if o.options.get("supports_cancel", o.source.is_async) else "wait",
@@ -417,7 +438,6 @@ def _permission(o: Resolved) -> PermissionProfile:
         risk_level=o.risk,
         access_kinds=o.access,
         write_effects=o.effects,
-        permission_channel=_CHANNEL,
         **o.stated(*_STATED["tool_permission_profile"]),
     )
 
@@ -440,7 +460,7 @@ def _policy_tool(o: Resolved) -> dict[str, Any]:
         "inferred": o.inferred,
         "capability_refs": list(o.options.get("capability_refs", ())),
         **(
-            {"external_mappings": [one.model_dump(mode="json") for one in _mappings(o)]}
+            {"external_mappings": [mapping.model_dump(mode="json") for mapping in _mappings(o)]}
             if _mappings(o)
             else {}
         ),
@@ -454,7 +474,7 @@ def _policy_profile(permission: PermissionProfile) -> dict[str, Any]:
 def _facts(o: Resolved, schema: Mapping[str, Any] | None = None) -> FactPlan | None:
     names = {option: tuple(o.options.get(option, ())) for option in _MATCHERS}
     return plan_facts(
-        schema=o.schema if schema is None else schema,
+        schema=o.whole_schema if schema is None else schema,
         write_effects=tuple(o.effects),
         access_kinds=tuple(o.access),
         read_only=o.safety.read_only is True,
@@ -463,7 +483,7 @@ def _facts(o: Resolved, schema: Mapping[str, Any] | None = None) -> FactPlan | N
         family=o.namespace,
         tool=o.name,
         destroys=o.options.get("destructive", False) is not False,
-        # nobody stated what the tool touches, or it touches files: then a name may mean a file
+        # it is not stated what the tool uses, or it uses files: then a name may mean a file
         file_access="access_kinds" not in o.options
         or o.kind in _FILE_KINDS
         or bool(_FILE_ACCESS.intersection(o.access)),
@@ -472,7 +492,7 @@ def _facts(o: Resolved, schema: Mapping[str, Any] | None = None) -> FactPlan | N
 
 
 def _warn_of_unread(o: Resolved, plan: FactPlan | None) -> None:
-    """Say at decoration which arguments keep the tool's commands from being proven to only read."""
+    """Warn at decoration which arguments keep the tool's commands from being proven to only read."""
     names = (
         plan.unread_arguments()
         if plan is not None and o.safety.read_only == "classifier:command_read_only"
@@ -480,7 +500,7 @@ def _warn_of_unread(o: Resolved, plan: FactPlan | None) -> None:
     )
     if names:
         _logger.warning(
-            "%s: nothing tells what the texts of %s do to the command, so a call that gives one is not proven to only"
+            "%s: nothing states what the texts of %s do to the command, so a call that gives one is not proven to only"
             " read: name each in command_args, path_args, url_args, sql_args or inert_args",
             o.tool_id,
             ", ".join(names),
@@ -488,7 +508,7 @@ def _warn_of_unread(o: Resolved, plan: FactPlan | None) -> None:
 
 
 def _without(schema: dict[str, Any], internal: list[str]) -> dict[str, Any]:
-    """Take internal-only arguments out of a model-facing schema, whoever wrote it."""
+    """Take internal-only arguments out of a model-facing schema, its author's own included."""
     properties = schema.get("properties")
     if not isinstance(properties, dict) or properties.keys().isdisjoint(internal):
         return schema
@@ -507,7 +527,7 @@ def _safety(options: Mapping[str, Any]) -> Safety:
         options.get("destructive", False),
         options.get(
             "open_world", True
-        ),  # nothing else that is stated closes it: what a file says, others may have written
+        ),  # nothing else that is stated closes it: what a file holds, others may have written
         options.get("concurrency_safe", False),
     )
     return Safety(*facts, static=all(isinstance(fact, bool) for fact in facts))

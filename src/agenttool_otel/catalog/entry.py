@@ -1,5 +1,5 @@
 """One tool of a catalog: governed, or only declared; what is known of it is read when
-somebody asks.
+it is asked for.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from agenttool_otel.catalog.declare import STATED_AS, policy_parts
 from agenttool_otel.catalog.identity import check_identity, spelt
 from agenttool_otel.catalog.options import GovernOptions
 from agenttool_otel.catalog.registry import HasSpec
+from agenttool_otel.catalog.spec import ToolSpec
 from agenttool_otel.catalog.vocabulary import TABLES
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.names import Lifecycle, LoadingState, SchemaVisibility
@@ -27,7 +28,13 @@ Loader = Callable[[str], Any]
 """Makes the tool of a tool id: a governed tool, or one that can be governed."""
 
 _RESTRICTING: Final[list[str]] = TABLES["restricting"]
-"""What a declaration may say of when the tool is shown; none of it makes a tool harmless."""
+"""What a declaration may state of when the tool is shown; none of it makes a tool harmless."""
+
+
+_DECLARING: Final = frozenset({"input_contract", "tool_kind"})
+"""What a declaration has, and a reference to a tool has not."""
+
+_EFFECTS: Final = ("read_only", "destructive", "open_world")
 
 
 class Origin(NamedTuple):
@@ -36,6 +43,18 @@ class Origin(NamedTuple):
     provider: str = ""
     loader: Loader | None = None
     facts: tuple[tuple[str, Any], ...] = ()  # what the host states of the tools
+
+
+def restrictions(spec: ToolSpec) -> JsonObject:
+    """Return when a governed tool is shown, as ``Conditions.hides`` reads it.
+
+    Args:
+        spec: what is known of the tool.
+    """
+    stated: dict[str, Any] = spec.interface.model_dump(include=set(_RESTRICTING))
+    stated["lifecycle"] = str(spec.declaration.lifecycle)
+    stated["capability_refs"] = spec.declaration.capability_refs
+    return stated
 
 
 @dataclass(slots=True, eq=False)
@@ -50,7 +69,7 @@ class Entry:
     aliases: tuple[str, ...] = ()
     raw: bytes = b""  # the declaration as JSON, where the tool is only declared
     tool: HasSpec | None = None  # the governed tool, where the catalog keeps it
-    alive: Callable[[], HasSpec | None] | None = None  # the same where whoever made it keeps it
+    alive: Callable[[], HasSpec | None] | None = None  # the same where its maker keeps it
 
     @property
     def governed(self) -> HasSpec | None:
@@ -66,6 +85,14 @@ class Entry:
     def qualified(self) -> str:
         """``namespace.name``."""
         return f"{self.namespace}.{self.name}"
+
+    @property
+    def is_reference(self) -> bool:
+        """Whether no more is known of the tool than its name and hints: its schema is elsewhere."""
+        if self.governed is not None:
+            return False
+        document = self.document()
+        return "loading_state" in document or _DECLARING.isdisjoint(document)
 
     def document(self) -> JsonObject:
         """Return the declaration as JSON data."""
@@ -88,21 +115,34 @@ class Entry:
         return ToolDeclaration.from_json_object({**known, **document})
 
     def interface(self) -> JsonObject:
-        """Return what is said of when the tool is shown."""
-        if (tool := self.governed) is not None:
-            stated: dict[str, Any] = tool.spec.interface.model_dump(include=set(_RESTRICTING))
-            found = tool.spec.declaration
-            return {
-                **stated,
-                "lifecycle": str(found.lifecycle),
-                "capability_refs": found.capability_refs,
-            }
-        document, facts = self.document(), dict(self.origin.facts)
-        said = document.get("tool_interface")
-        stated = dict(said) if isinstance(said, dict) else {}
-        stated |= {STATED_AS.get(name, name): fact for name, fact in facts.items()}
-        waits = {"lifecycle": document.get("lifecycle", Lifecycle.AVAILABLE.value)}
-        return {**waits, "capability_refs": document.get("capability_refs", ()), **stated}
+        """Return when the tool is shown, as its declaration states it."""
+        tool = self.governed
+        if tool is not None:
+            return restrictions(tool.spec)
+        document = self.document()
+        stated = {
+            "lifecycle": document.get("lifecycle", Lifecycle.AVAILABLE.value),
+            "capability_refs": document.get("capability_refs", ()),
+        }
+        interface = document.get("tool_interface")
+        if isinstance(interface, dict):
+            stated.update(interface)
+        for name, fact in self.origin.facts:
+            stated[STATED_AS.get(name, name)] = fact
+        return stated
+
+    def stated_facts(self) -> JsonObject:
+        """Return what the host stated of the tool's effects, by name: ``{"read_only": True}``.
+
+        What a declaration of others states is a hint of theirs, and none of these.
+        """
+        if (tool := self.governed) is None:
+            return dict(self.origin.facts)
+        interface = tool.spec.interface
+        facts = interface.model_dump(include={f"is_{name}" for name in _EFFECTS})
+        return {
+            name: facts[f"is_{name}"] for name in _EFFECTS if name not in (interface.inferred or ())
+        }
 
     def policy_parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return ``input.tool`` and ``input.permission_profile``; only what the host states makes a
@@ -254,7 +294,7 @@ def governed_entry(tool: HasSpec, origin: Origin, *, weakly: bool = False) -> En
     Args:
         tool: the tool.
         origin: where it comes from.
-        weakly: whether somebody else keeps it.
+        weakly: whether its maker keeps it.
     """
     spec = tool.spec
     declaration, interface = spec.declaration, spec.interface

@@ -1,7 +1,7 @@
 """What keeps a tool off a surface before any policy is asked, in the order in which it is looked at.
 
 What nobody confirms counts as missing: a gate that nobody opens, a credential that nobody has, a
-capability that the model is not said to have.
+capability that the model is not declared to have.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, NamedTuple
 
-from agenttool_otel.names import BlockReason, Lifecycle
+from agenttool_otel.names import BlockReason, ErrorClass, Lifecycle
 
 Check = Callable[[str], bool] | Collection[str] | None
 """What is there: a function of a name, or the names."""
@@ -25,6 +25,14 @@ EXCLUDED: Final = frozenset(
 """Reasons of tools that are left out rather than blocked (standard, "Tool Surface":
 excluded_tools).
 """
+
+_ERROR_CLASSES: Final[Mapping[BlockReason, ErrorClass]] = {
+    BlockReason.SETUP_REQUIRED: ErrorClass.SETUP_REQUIRED,
+    BlockReason.CREDENTIAL_MISSING: ErrorClass.CREDENTIAL_MISSING,
+    BlockReason.MODEL_UNSUPPORTED: ErrorClass.CAPABILITY_GAP,
+    BlockReason.DEFERRED_UNTIL_DISCOVERED: ErrorClass.SCHEMA_NOT_LOADED,
+}
+"""Classes of reasons that a caller can do something about; the others are ``blocked_tool``."""
 
 _LIFECYCLES: Final[Mapping[str, BlockReason]] = {
     Lifecycle.DRAFT: BlockReason.FEATURE_DISABLED,
@@ -47,6 +55,20 @@ class Hidden(NamedTuple):
     reason: BlockReason
     detail: str
 
+    @property
+    def error_class(self) -> ErrorClass:
+        """Class of a call of the tool."""
+        return _ERROR_CLASSES.get(self.reason, ErrorClass.BLOCKED_TOOL)
+
+
+def not_loaded(name: str) -> str:
+    """Return the message for a call of a tool whose schema is not loaded.
+
+    Args:
+        name: the tool's name.
+    """
+    return f"the tool's schema is not loaded: find it with a tool search for select:{name} first"
+
 
 class Conditions:
     """What tools are compared with.
@@ -57,7 +79,7 @@ class Conditions:
         gates, credentials, setup: open gates, credentials that are there, and what has been set up.
 
     Attributes:
-        key: tells conditions apart.
+        key: distinguishes conditions.
     """
 
     def __init__(
@@ -77,7 +99,10 @@ class Conditions:
 
     def answers(self) -> frozenset[tuple[str, str, bool]]:
         """Return what is there now of all that was ever asked about."""
-        return frozenset((kind, name, self._met(kind, name)) for kind, name in tuple(self._asked))
+        found: set[tuple[str, str, bool]] = set()
+        for kind, name in tuple(self._asked):
+            found.add((kind, name, self._met(kind, name)))
+        return frozenset(found)
 
     def hides(
         self, interface: Mapping[str, Any], agents: Collection[str], *, interactive: bool
@@ -85,7 +110,7 @@ class Conditions:
         """Return what keeps a tool off, with an empty id; ``None`` where nothing does.
 
         Args:
-            interface: what is said of when the tool is shown.
+            interface: when the tool is shown, as its declaration states it.
             agents: the agents that run now, one inside the other.
             interactive: whether a person can answer.
         """
@@ -134,7 +159,7 @@ class Conditions:
         check = self._checks[kind]
         try:
             return check(name) is True if callable(check) else name in (check or ())
-        except Exception:  # a check that can't say counts as no
+        except Exception:  # a check that fails counts as no
             return False
 
 
@@ -144,4 +169,6 @@ def _key(check: Check) -> Any:
 
 def _names(interface: Mapping[str, Any], member: str) -> list[str]:
     value = interface.get(member) or ()
-    return [value] if isinstance(value, str) else [name for name in value if isinstance(name, str)]
+    if isinstance(value, str):
+        return [value]
+    return [name for name in value if isinstance(name, str)]

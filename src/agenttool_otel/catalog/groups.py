@@ -35,7 +35,7 @@ def _add_group(flat: dict[str, Any], group: str, stated: Any) -> None:
         raise ConfigurationError(f"{group} has to be a dict, not {type(stated).__name__}")
     for name, value in stated.items():
         if name not in GROUPS[group]:
-            raise ConfigurationError(f"{group} does not know {name!r}{_hint(name, group)}")
+            raise ConfigurationError(f"{group} has no option {name!r}{_hint(name, group)}")
         if value is None:
             continue
         alone = flat.get(name)

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, TypedDict, get_type_hints
 Classifier = bool | str | Callable[[Mapping[str, Any]], bool]
 """A safety fact that may depend on the input: ``True``/``False``, the name of a classifier that the
 standard's examples use (``classifier:command_read_only``, ``classifier:command_destructive``,
-``same_as:is_read_only``), or a function of the arguments. Whatever a classifier can't say is the
+``same_as:is_read_only``), or a function of the arguments. Whatever a classifier can't answer is the
 dangerous answer.
 """
 
@@ -36,7 +36,7 @@ class RetryOptions(TypedDict, total=False):
 
 
 class DeclarationOptions(TypedDict, total=False):
-    """Who the tool is: what its ``tool_declaration`` says of it.
+    """Who the tool is: as its ``tool_declaration`` states it.
 
     Attributes:
         namespace: collision boundary; the function's module where not given.
@@ -76,13 +76,13 @@ class DeclarationOptions(TypedDict, total=False):
 
 
 class InterfaceOptions(TypedDict, total=False):
-    """What a call does, as far as a caller has to know, and how the tool is shown: its
+    """What a call does, as far as a caller depends on it, and how the tool is shown: its
     ``tool_interface``.
 
     Attributes:
         read_only: changes nothing. Unknown counts as no.
         destructive: may destroy something.
-        open_world: touches, or gives, what others may have written. Unknown counts as yes.
+        open_world: reaches, or gives, what others may have written. Unknown counts as yes.
         concurrency_safe: may run beside other calls. Unknown counts as no.
         requires_user_interaction: needs a person while it runs.
         interrupt_behavior: cancel or block.
@@ -128,11 +128,11 @@ class InterfaceOptions(TypedDict, total=False):
 
 
 class PermissionOptions(TypedDict, total=False):
-    """What the tool touches, and who has to agree: its ``tool_permission_profile``.
+    """What the tool uses, and who has to agree: its ``tool_permission_profile``.
 
     Attributes:
         risk_level: low, medium, high or critical.
-        access_kinds: what it touches: file_read, file_write, network, browser, credential, payment,
+        access_kinds: what it uses: file_read, file_write, network, browser, credential, payment,
             external_send, code_execution; the stock policy asks about any other word.
         write_effects: what it changes: none, local_draft, local_persistent, remote_mutation,
           irreversible.
@@ -141,7 +141,7 @@ class PermissionOptions(TypedDict, total=False):
         credential_refs: names of credentials that it uses.
         sandbox_profile: sandbox that it runs in.
         approval_required: a person has to agree to each call.
-        approval_reason: what to tell that person.
+        approval_reason: what that person is shown as the reason.
         prompt_avoidable: the prompt may be left out where nobody can answer.
         rule_matching_fields: arguments that rules match on.
         data_sensitivity: none, public, low, internal, confidential, restricted, secret or
@@ -175,7 +175,7 @@ class InputOptions(TypedDict, total=False):
         command_args: arguments that are shell commands.
         sql_args: arguments that are SQL.
         inert_args: arguments whose texts change nothing about what a command does, or whom a call
-            reaches, such as a label; a classifier says that a call only reads only where every text
+            reaches, such as a label; a classifier answers that a call only reads only where every text
             is a command, path, URL or SQL, or is named here.
         sensitive_fields: arguments whose values are never shown (names or JSON pointers).
         internal_only_fields: arguments that a model must never produce.
@@ -215,7 +215,7 @@ class OutputOptions(TypedDict, total=False):
         result_trust: who wrote the result, by JSON pointer (``*`` for any key or position), or one
             word for all of it: ``trusted`` for what only the application writes, ``record`` for
             what it keeps about others (a sender, an id), ``free_text`` for what anybody may have
-            written. Where it says nothing, ``open_world`` does.
+            written. Where it states nothing, ``open_world`` counts.
         redaction_rules: JSON pointers in the result that are redacted before anyone sees them.
         max_inline_chars: characters of a result that may enter a prompt.
         persistence: strategy, where the choice by size should not be used: inline,
@@ -272,7 +272,7 @@ class GovernOptions(
     ExecutionOptions,
     total=False,
 ):
-    """Every fact that can be stated about a tool; what is not given is derived, and said to be
+    """Every fact that can be stated about a tool; what is not given is derived, and marked as
     derived.
 
     A fact stands alone (``risk_level="low"``) or in the group of the record that holds it

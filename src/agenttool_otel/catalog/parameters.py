@@ -32,7 +32,7 @@ _SIMPLE: Final = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEY
 
 
 def _can_change(default: Any) -> bool:
-    """Tell whether a default is of those that are shown by their content and copied."""
+    """Return whether a default is of those that are shown by their content and copied."""
     try:
         return snapshot(default) is not default
     except NotCopyable:
@@ -106,13 +106,20 @@ class Parameters:
             self._keyword_defaults = dict(self.function.__kwdefaults__ or {})
 
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the given arguments by name; defaults are not filled in."""
+        """Return the given arguments by name; defaults are not filled in.
+
+        Raises:
+            TypeError: they don't fit the signature.
+        """
         if self._simple and len(args) <= len(self._positional):
             bound = dict(zip(self._positional, args, strict=False))
-            known = kwargs.keys() <= self._keywords and kwargs.keys().isdisjoint(bound)
+            is_plain = kwargs.keys() <= self._keywords
+            if not kwargs.keys().isdisjoint(bound):
+                is_plain = False  # f(1, a=1) gives ``a`` twice
             bound.update(kwargs)
-            if known and self._required <= bound.keys():
+            if is_plain and self._required <= bound.keys():
                 return bound
+        # the slow way, which raises what a call raises
         return dict(self.signature.bind(*args, **kwargs).arguments)
 
     def fill(self, bound: dict[str, Any]) -> list[str]:
@@ -131,7 +138,7 @@ class Parameters:
         return added
 
     def _replaced(self) -> bool:
-        """Tell whether somebody gave the callable other defaults after they were read."""
+        """Return whether code gave the callable other defaults after they were read."""
         if (function := self.function) is None:
             return False
         if function.__defaults__ is not self._defaults:
@@ -188,7 +195,9 @@ class Parameters:
         if not skipped:
             return
         missing = {argument.name: argument for argument in skipped}
-        positional = [name for name, one in self.arguments.items() if one.kind in _POSITIONAL]
+        positional = [
+            argument.name for argument in self.arguments.values() if argument.kind in _POSITIONAL
+        ]
         for name in positional[len(args) :]:
             if name in kwargs:
                 args.append(kwargs.pop(name))
@@ -244,7 +253,7 @@ class Parameters:
         return argument.adapter.validate_python(value)
 
     def accepts(self, name: str, value: Any) -> bool:
-        """Tell whether a Python value fits the annotation as it is, without conversion."""
+        """Return whether a Python value fits the annotation as it is, without conversion."""
         argument = self.arguments.get(name)
         if argument is None or argument.adapter is None:
             return False

@@ -115,7 +115,7 @@ def _reader(validated: _Validated, parameters: Sequence[inspect.Parameter]) -> C
         checker._create_validators()
         validator = checker.__pydantic_validator__
     except Exception:
-        # another pydantic, or hints that it can't resolve yet: the call itself says what is wrong
+        # another pydantic, or hints that it can't resolve yet: the call itself reports what is wrong
         return None
     by_name = all(p.kind not in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL) for p in parameters)
     return CallReader(validator, by_name=by_name)
@@ -207,7 +207,7 @@ def _partly(function: functools.partial[Any]) -> _Validated | None:
         read: dict[str, Any] = {}
         if reader is not None:
             _, read = reader.read((), given)
-    except (TypeError, ValueError):  # it can't be called: whoever does gets pydantic's error
+    except (TypeError, ValueError):  # it can't be called: a caller gets pydantic's error
         return None
     if read.keys() != given.keys():
         return None

@@ -28,7 +28,7 @@ class Registry(Generic[T]):
 
     Tools are held weakly: a tool made in a function and forgotten does not stay. Of one id the tool
     declared last wins, as with Python's own names. A name that several tools have belongs to none;
-    ``namespace.name`` and the id tell them apart.
+    ``namespace.name`` and the id distinguish them.
 
     Attributes:
         added: how many tools were added so far.
@@ -54,11 +54,17 @@ class Registry(Generic[T]):
                 self._names.setdefault(name, set()).add(declaration.tool_id)
 
     def resolve(self, name: str) -> T | None:
-        """Return the tool of that id, name or alias, or ``None``."""
+        """Return the tool of that id, name or alias; ``None`` where there is none, or several are."""
         with self._lock:
-            found = {tool_id: self._tools.get(tool_id) for tool_id in self._names.get(name, ())}
-            alive = [tool for tool in found.values() if tool is not None]
-            return self._tools.get(name) or (alive[0] if len(alive) == 1 else None)
+            tool = self._tools.get(name)
+            if tool is not None:
+                return tool
+            alive: list[T] = []
+            for tool_id in self._names.get(name, ()):
+                tool = self._tools.get(tool_id)
+                if tool is not None:
+                    alive.append(tool)
+            return alive[0] if len(alive) == 1 else None
 
     def __iter__(self) -> Iterator[T]:
         with self._lock:

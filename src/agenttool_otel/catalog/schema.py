@@ -1,7 +1,7 @@
 """JSON Schema checks, compiled once, and what is wrong in words that a model can act on: ``/x must
 be integer``.
 
-The words say what the schema wants, never what was given: a value may be a secret. Names that only
+The words hold what the schema wants, never what was given: a value may be a secret. Names that only
 the data has are left out for the same reason; places are JSON pointers, as everywhere.
 """
 
@@ -59,11 +59,14 @@ class SchemaCheck:
         )
 
     def messages(self, instance: Any, *, limit: int = 8) -> list[str]:
-        """Say what is wrong in words, for whoever has to correct it; no value of the instance is in
+        """Return what is wrong in words, for its correction; no value of the instance is in
         them.
         """
-        errors = islice(self._validator.iter_errors(instance), limit)
-        return [f"{_pointer(error) or '/'} {_wanted(error.kind, error)}" for error in errors]
+        found: list[str] = []
+        for error in islice(self._validator.iter_errors(instance), limit):
+            place = _pointer(error) or "/"
+            found.append(f"{place} {_wanted(error.kind, error)}")
+        return found
 
 
 def _pointer(error: Any) -> str:
@@ -83,7 +86,7 @@ def _wanted(kind: Any, error: Any) -> str:
         case "const":
             return f"must be {_shown([value])}"
         case "additionalProperties" | "unevaluatedProperties":
-            return "has members that the schema does not know"
+            return "has members that the schema does not have"
         case "minLength" | "maxLength":
             return f"must have {_bound(name)} {value} characters"
         case "minItems" | "maxItems":

@@ -1,7 +1,7 @@
-"""The index of a catalog: which tools a few words are about, best first; it knows no policy and
+"""The index of a catalog: which tools a few words are about, best first; it has no policy and
 hides nothing.
 
-All that is said of a tool is one stemmed text: separate fields with weights find less. Tantivy
+All that is declared of a tool is one stemmed text: separate fields with weights find less. Tantivy
 where the extra ``search`` is installed, else SQLite's FTS5. A word that no tool has is taken for a
 misspelt one.
 """
@@ -135,7 +135,7 @@ class ToolIndex:
         self._frequency: Counter[str] = Counter()
 
     def add(self, tools: Iterable[tuple[str, str]]) -> None:
-        """Add tools by id, each with all that is said of it."""
+        """Add tools by id, each with all that is declared of it."""
         self._backend.add(self._counted(tools))
 
     def search(self, query: str, limit: int) -> list[tuple[str, float]]:

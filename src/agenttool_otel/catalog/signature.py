@@ -133,7 +133,7 @@ def _defaults(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _warn_of_unresolved(function: Any, name: str, annotation: Any) -> None:
-    """Say at decoration that a model's argument will arrive as plain JSON."""
+    """Warn at decoration that a model's argument will arrive as plain JSON."""
     _logger.warning(
         "%s: the annotation of %r, %s, can't be resolved, so a call of JSON arguments gives it plain JSON data; define"
         " or import the type at module level",
@@ -206,7 +206,7 @@ def _is_filled(cell: CellType) -> bool:
 
 
 def _is_unresolved(annotation: Any) -> bool:
-    """Tell whether an annotation is, or holds, a name that stands for nothing here."""
+    """Return whether an annotation is, or holds, a name that stands for nothing here."""
     if isinstance(annotation, (str, ForwardRef)):
         return True
     if get_origin(annotation) is Literal:

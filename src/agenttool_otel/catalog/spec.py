@@ -30,7 +30,7 @@ class Safety(NamedTuple):
 
     read_only: Classifier  # see GovernOptions, as all
     destructive: Classifier  # destroys something
-    open_world: Classifier  # touches what nobody here controls
+    open_world: Classifier  # reaches what nobody here controls
     concurrency_safe: Classifier  # may run beside others
     static: bool  # whether none of them depends on the input
 
@@ -73,8 +73,8 @@ class ToolSpec:
     # arguments that are the caller's own objects when it runs
     by_reference: frozenset[str] = frozenset()
     watched_calls: int = 0  # calls that were watched for arguments changed in place
-    # arguments of which it was said that they are changed
-    told_changed: set[str] = field(default_factory=set)
+    # arguments that are declared to be changed
+    warned_of: set[str] = field(default_factory=set)
     tool_id: str = field(init=False)
     name: str = field(init=False)  # the name that models call
     locks: frozenset[str] = field(init=False)  # names of the resources that a call holds alone

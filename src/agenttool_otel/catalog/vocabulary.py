@@ -1,8 +1,8 @@
-"""What ``govern`` is told, checked: a word misspelt here would be a fact that nobody stated.
+"""The options of ``govern``, checked: a word misspelt here would be a fact that nobody stated.
 
 Words of a closed vocabulary are refused where they are unknown. The standard calls others
-*initial*: a producer may have its own, so an unknown one is only told in the log. The stock bundle
-does not take it for harmless: it asks about access kinds and write effects that it does not know,
+*initial*: a producer may have its own, so an unknown one is only logged. The stock bundle
+does not take it for harmless: it asks about access kinds and write effects that are unknown to it,
 and gives no leave to an unknown kind of tool.
 """
 
@@ -61,7 +61,7 @@ def check_options(options: Mapping[str, Any]) -> None:
     hints = _hints()
     for name in sorted(options.keys() - hints.keys(), key=str):
         near = did_you_mean(name, [*hints, *GROUPS])
-        raise ConfigurationError(f"govern does not know {name!r}{near}")
+        raise ConfigurationError(f"govern has no option {name!r}{near}")
     for name, value in options.items():
         if name in _SAFETY:
             _check_safety(name, value)
@@ -168,8 +168,9 @@ def _check_count(name: str, value: Any) -> None:
 
 
 def _check_dicts(name: str, value: Any) -> None:
-    is_one_thing = isinstance(value, (str, bytes, Mapping))
-    if is_one_thing or not isinstance(value, Iterable):
+    # {"system": "mcp"} alone is iterable, too: over its keys
+    is_single = isinstance(value, (str, bytes, Mapping))
+    if is_single or not isinstance(value, Iterable):
         kind = type(value).__name__
         raise ConfigurationError(f"{name} has to be a list of dicts, not {kind}")
 
@@ -178,7 +179,7 @@ def _check_retry(retry: Mapping[str, Any]) -> None:
     known = get_type_hints(RetryOptions)
     for name in retry:
         if name not in known:
-            raise ConfigurationError(f"retry does not know {name!r}{did_you_mean(name, known)}")
+            raise ConfigurationError(f"retry has no option {name!r}{did_you_mean(name, known)}")
     if retry.get("retry_on") is not None:
         for word in texts("retry_on", retry["retry_on"]):
             one_of("retry_on", word, ErrorClass)
@@ -189,9 +190,12 @@ def _warn_of_unknown_words(name: str, value: Any) -> None:
     known = [str(word) for word in _OPEN[name]]
     words = [value] if isinstance(value, str) else value or ()
     for word in map(str, words):
-        if word not in known:
-            hint = did_you_mean(word, known) or f": {', '.join(known)}"
-            _logger.warning("%s: %r is none of the standard's words%s", name, word, hint)
+        if word in known:
+            continue
+        hint = did_you_mean(word, known)
+        if not hint:
+            hint = f": {', '.join(known)}"
+        _logger.warning("%s: %r is none of the standard's words%s", name, word, hint)
 
 
 @cache

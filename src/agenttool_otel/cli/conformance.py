@@ -1,5 +1,5 @@
 """``agenttool conformance``: the standard's acceptance scenarios against this package, or another
-module.
+implementation.
 """
 
 from __future__ import annotations
@@ -7,84 +7,140 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
 from agenttool_otel.cli.rendering import out
-from agenttool_otel.errors import ConfigurationError
-from agenttool_otel.names import SCHEMA_VERSION
 
 if TYPE_CHECKING:
-    from agenttool_otel.conformance.checking import Report
+    from agenttool_otel.conformance.checking import Outcome, Report
+
+_COLORS: Final = {
+    "pass": "green",
+    "FAIL": "red",
+    "lacks": "yellow",
+    "broken": "red",
+}
+_CANT_START: Final = 2
+_BROKEN: Final = 3
 
 app = typer.Typer(add_completion=False)
 
 
 @app.command("conformance")
 def conformance(
-    module: Annotated[
-        str,
+    command: Annotated[
+        list[str] | None,
         typer.Argument(
-            help="Module with declare, surface, invoke and records; this package if not given."
+            help="After --, the program to examine; this package if not given.",
+            show_default=False,
         ),
-    ] = "",
+    ] = None,
     report: Annotated[
         Path | None, typer.Option("--report", dir_okay=False, help="Write a JSON report here.")
     ] = None,
     only: Annotated[
         list[int] | None, typer.Option("--scenario", help="Run this scenario alone; repeatable.")
     ] = None,
+    ours: Annotated[
+        bool,
+        typer.Option(
+            "--ours",
+            help="Fail for this package's own expectations, too; so it is without a command.",
+        ),
+    ] = False,
+    time_limit: Annotated[
+        float, typer.Option("--time-limit", min=0.1, help="Seconds for each reply.")
+    ] = 60.0,
 ) -> None:
-    """Run the 17 acceptance scenarios of the standard and validate every record."""
+    """Run the 17 acceptance scenarios of the standard and validate every record.
+
+    Exit code 0: all pass. 1: some do not. 2: the program can't be started. 3: it ended, did not
+    answer in time, or wrote something that is no reply.
+    """
     from agenttool_otel.conformance.checking import examine
-    from agenttool_otel.conformance.scenarios import SCENARIOS
-    from agenttool_otel.conformance.subject import load_subject
+    from agenttool_otel.conformance.process import SubjectError, SubjectProcess
+    from agenttool_otel.conformance.scenarios import read_scenarios
 
     console = out()
-    sys.path.insert(0, str(Path.cwd()))
+    argv = command or [sys.executable, "-m", "agenttool_otel.conformance"]
+    scenarios = read_scenarios()
+    if only:
+        scenarios = [scenario for scenario in scenarios if scenario.number in only]
     try:
-        subject = load_subject(module)
-        chosen = list(SCENARIOS)
-        if only:
-            chosen = [scenario for scenario in SCENARIOS if scenario.number in only]
         result = examine(
-            subject,
-            chosen,
-            name=module or "agenttool_otel",
-            standard=SCHEMA_VERSION,
+            lambda: SubjectProcess(argv, time_limit=time_limit),
+            scenarios,
+            command=argv,
         )
-    except ConfigurationError as error:
+    except OSError as error:
+        console.print(Text(f"{argv[0]} can't be started: {error}"))
+        raise typer.Exit(_CANT_START) from error
+    except SubjectError as error:
         console.print(Text(str(error)))
-        raise typer.Exit(2) from error
-    console.print(_table(result))
-    passed = sum(outcome.passed for outcome in result.outcomes)
-    total = len(result.outcomes)
-    console.print(f"{passed} of {total} scenarios pass (Agent Tool {result.standard})")
+        raise typer.Exit(_BROKEN) from error
+    counts_ours = ours or not command
+    _print(result, with_ours=counts_ours)
     if report is not None:
         text = json.dumps(result.to_json_object(), indent=2)
         report.write_text(f"{text}\n", encoding="utf-8")
+    code = _exit_code(result, with_ours=counts_ours)
+    if code:
+        raise typer.Exit(code)
+
+
+def _exit_code(result: Report, *, with_ours: bool) -> int:
+    if result.broken:
+        return _BROKEN
     if not result.passed:
-        raise typer.Exit(1)
+        return 1
+    if with_ours and not result.ours_passed:
+        return 1
+    return 0
 
 
-def _table(result: Report) -> Table:
-    table = Table("#", "scenario", "", "records", "what is wrong")
+def _print(result: Report, *, with_ours: bool) -> None:
+    console = out()
+    console.print(_table(result, with_ours=with_ours))
+    passed = sum(outcome.passed for outcome in result.outcomes)
+    total = len(result.outcomes)
+    named = Text(f"{result.subject} {result.version}".strip())
+    console.print(
+        named.append(f": {passed} of {total} scenarios pass (Agent Tool {result.standard})")
+    )
+    count = sum(outcome.ours for outcome in result.outcomes)
+    failed = sum(len(outcome.ours_failed) for outcome in result.outcomes)
+    console.print(
+        f"beyond the standard: {count - failed} of {count} expectations of agenttool-otel hold"
+    )
+    for lack in result.lacks:
+        console.print(Text(f"not implemented: {lack}"))
+
+
+def _table(result: Report, *, with_ours: bool) -> Table:
+    table = Table("#", "scenario", "", "ours", "records", "what is wrong")
     for outcome in result.outcomes:
-        problems = list(outcome.problems)
-        if outcome.failure:
-            problems.insert(0, outcome.failure)
-        state = Text("FAIL", "red")
-        if outcome.passed:
-            state = Text("pass", "green")
         table.add_row(
             str(outcome.number),
             outcome.title,
-            state,
+            Text(outcome.state, _COLORS[outcome.state]),
+            f"{outcome.ours - len(outcome.ours_failed)}/{outcome.ours}",
             str(outcome.records),
             # a Text: a record's path such as [0] is no markup
-            Text("; ".join(problems)),
+            Text("\n".join(_faults(outcome, with_ours=with_ours))),
         )
     return table
+
+
+def _faults(outcome: Outcome, *, with_ours: bool) -> list[str]:
+    faults = list(outcome.failures)
+    if outcome.lacks:
+        faults.append(f"not implemented: {outcome.lacks}")
+    if outcome.broken:
+        faults.append(outcome.broken)
+    if with_ours:
+        faults += [f"ours: {words}" for words in outcome.ours_failed]
+    return faults

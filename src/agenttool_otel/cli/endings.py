@@ -1,6 +1,6 @@
 """The ends of calls that this command causes or finds: a rejected or expired call gets its span here.
 
-The process that asked may be gone. Spans go where ``OTEL_EXPORTER_OTLP_ENDPOINT`` says; without it,
+The process that asked may be gone. Spans go to ``OTEL_EXPORTER_OTLP_ENDPOINT``; without it,
 to the tracer provider of the process, if it has one. What fails here never undoes an answer.
 """
 

@@ -25,7 +25,9 @@ from agenttool_otel.context.context import agent_context
 from agenttool_otel.errors import AgentToolError
 from agenttool_otel.govern.default import default_governor
 from agenttool_otel.govern.governor import Governor
-from agenttool_otel.preflight.posture import check_tool, planned_input
+from agenttool_otel.preflight.host_posture import host_fields, posture_document
+from agenttool_otel.preflight.permission_tools import check_tool
+from agenttool_otel.preflight.posture import planned_input, without_secrets
 from agenttool_otel.preflight.posture_files import posture_markdown
 
 EXIT_CODES: Final = {"allow": 0, "failed": 1, "usage": 2, "ask": 3, "deny": 4, "unknown_tool": 5}
@@ -130,10 +132,11 @@ def describe(
         module, evaluation, actor=actor, tenant=tenant, roles=role, session_id=session, roots=root
     ) as governor:
         posture = governor.describe()
+        fields = without_secrets(governor, host_fields(governor, posture))
     if as_json:
-        print_json(posture.to_json_object())
+        print_json(posture_document(posture, fields))
     else:
-        out().print(Markdown(posture_markdown(posture)))
+        out().print(Markdown(posture_markdown(posture, fields)))
 
 
 @app.command()

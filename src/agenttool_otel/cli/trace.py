@@ -45,7 +45,7 @@ def trace(
     approval: Annotated[str, typer.Option(help="Only calls behind this approval request.")] = "",
     hours: Annotated[float, typer.Option(min=0.01, help="How far back to search.")] = 24.0,
     limit: Annotated[int, typer.Option(min=1, max=1500, help="Most traces to fetch.")] = 20,
-    backend: Annotated[Backend, typer.Option(help="API that the URL speaks.")] = "auto",
+    backend: Annotated[Backend, typer.Option(help="API that the URL has.")] = "auto",
     header: Annotated[
         list[str] | None, typer.Option(help="HTTP header, NAME:VALUE; may be repeated.")
     ] = None,
@@ -89,7 +89,7 @@ def trace(
         errors.print("no such spans", style="yellow")
         raise typer.Exit(1)
     if story:
-        span = _one_span(spans, story, errors)
+        span = _chosen_span(spans, story, errors)
         console.print(why(span), markup=False, highlight=False)
     elif would_have:
         console.print(render_would_have(spans))
@@ -154,7 +154,7 @@ def _fits(span: SpanView, question: Question) -> bool:
     return all(str(span.get(name)) == value for name, value in question.tags.items())
 
 
-def _one_span(spans: list[SpanView], wanted: str, errors: Console) -> SpanView:
+def _chosen_span(spans: list[SpanView], wanted: str, errors: Console) -> SpanView:
     """The span that is meant: by the start of its id, or the last span of an invocation."""
     found = [span for span in spans if span.span_id.startswith(wanted.lower())]
     if len(found) == 1:

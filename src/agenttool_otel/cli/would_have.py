@@ -98,10 +98,10 @@ def _stopped(calls: Iterable[SpanView]) -> Iterable[tuple[str, str, str]]:
 
 
 def _advice(rule: str) -> str:
-    # "mycompany.rules.paths.x" is not stock: only its author knows what it wants
+    # "mycompany.rules.paths.x" is not stock: only its author can explain it
     if rule.startswith(_STOCK_RULES):
         name = rule.removeprefix(_STOCK_RULES)
         for start, text in ADVICE.items():
             if name.startswith(start):
                 return text
-    return "what that rule says"
+    return "what that rule states"

@@ -1,3 +1,1 @@
-"""The standard's acceptance scenarios, run against this package or any module that offers the same
-four functions.
-"""
+"""The standard's acceptance scenarios, run against this package or a program in any language."""

@@ -1,23 +1,35 @@
-"""Run the scenarios, and validate every record by the standard's own JSON Schemas."""
+"""Examine a subject: take the steps of each scenario, and report what does not hold."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Final, Protocol
 
-import jsonschema_rs
-
-from agenttool_otel.conformance.subject import Subject
+from agenttool_otel.conformance.always import faults
+from agenttool_otel.conformance.invariants import Violation, find_violations
+from agenttool_otel.conformance.judging import failures
+from agenttool_otel.conformance.process import (
+    SubjectBrokenError,
+    SubjectError,
+    SubjectLacksError,
+)
+from agenttool_otel.conformance.rules.journal import error_class_of, transitions_of
+from agenttool_otel.conformance.running import Observed, run_steps
+from agenttool_otel.conformance.scenarios import Scenario
+from agenttool_otel.conformance.schema_check import misfits_of
+from agenttool_otel.conformance.subject import PROTOCOL_VERSION, Connection, ask
+from agenttool_otel.names import SCHEMA_VERSION
 from agenttool_otel.records.base import JsonObject
-from agenttool_otel.values.tables import load_table
 
-_FILES: Final[dict[str, str]] = load_table(__package__, "objects.json")
-"""The file of each object's schema."""
+_MAX_PROBLEMS: Final = 10  # of one kind in one scenario
 
-_MAX_PROBLEMS: Final = 5  # of the records of one scenario
-_MAX_MESSAGE: Final = 500  # characters of an error of the subject
+
+class ClosableConnection(Connection, Protocol):
+    """A connection that can be closed."""
+
+    def close(self) -> None:
+        """End it."""
 
 
 @dataclass(slots=True)
@@ -26,10 +38,23 @@ class Outcome:
 
     number: int  # its number in the standard, from 1
     title: str  # its sentence in the standard
-    passed: bool = False  # every expectation holds and every record fits its schema
-    failure: str = ""  # the expectation that does not hold, or the error that was raised
+    passed: bool = False  # nothing is in failures, and it was examined to its end
+    # what the standard asks for and does not hold: expectations, schemas, invariants
+    failures: list[str] = field(default_factory=list)
+    lacks: str = ""  # what the subject does not implement, by its own account
+    broken: str = ""  # how the subject ended, hung, or answered with what is no reply
+    ours: int = 0  # how many expectations beyond the standard were looked at
+    ours_failed: list[str] = field(default_factory=list)  # those of them that do not hold
     records: int = 0  # how many records were validated
-    problems: list[str] = field(default_factory=list)  # of records that don't fit their schema
+
+    @property
+    def state(self) -> str:
+        """One word: pass, FAIL, lacks or broken."""
+        if self.broken:
+            return "broken"
+        if self.lacks:
+            return "lacks"
+        return "pass" if self.passed else "FAIL"
 
 
 @dataclass(slots=True)
@@ -37,7 +62,9 @@ class Report:
     """The outcomes of all scenarios, and which words of the standard the records have."""
 
     standard: str  # version of the standard
-    subject: str  # name of the module that was examined
+    subject: str  # its name, as it states it
+    version: str = ""  # its version, as it states it
+    command: list[str] = field(default_factory=list)  # what was run
     outcomes: list[Outcome] = field(default_factory=list)  # one a scenario, in their order
     # events, error classes, invocation states and result states that occurred
     seen: dict[str, list[str]] = field(default_factory=dict)
@@ -50,102 +77,157 @@ class Report:
             return False
         return all(outcome.passed for outcome in self.outcomes)
 
+    @property
+    def ours_passed(self) -> bool:
+        """Whether every expectation beyond the standard holds, too."""
+        return not any(outcome.ours_failed for outcome in self.outcomes)
+
+    @property
+    def broken(self) -> bool:
+        """Whether the subject broke the protocol in a scenario."""
+        return any(outcome.broken for outcome in self.outcomes)
+
+    @property
+    def lacks(self) -> list[str]:
+        """What the subject does not implement, by its own account."""
+        return sorted({outcome.lacks for outcome in self.outcomes if outcome.lacks})
+
     def to_json_object(self) -> JsonObject:
         """Return the report as plain JSON data."""
-        return {**asdict(self), "passed": self.passed}
+        return {
+            **asdict(self),
+            "passed": self.passed,
+            "ours_passed": self.ours_passed,
+            "lacks": self.lacks,
+        }
 
 
-class Scenario(NamedTuple):
-    """One of the standard's acceptance scenarios."""
-
-    number: int  # its number in the standard, from 1
-    title: str  # its sentence in the standard
-    run: Callable[[Subject], Any]  # raises where an expectation does not hold
-
-
-def examine(subject: Subject, scenarios: Sequence[Scenario], *, name: str, standard: str) -> Report:
+def examine(
+    start: Callable[[], ClosableConnection],
+    scenarios: Iterable[Scenario],
+    *,
+    command: Sequence[str] = (),
+) -> Report:
     """Run scenarios and report.
 
     Args:
-        subject: what is examined.
+        start: starts the subject; called again after it broke.
         scenarios: which ones.
-        name: name of the subject, for the report.
-        standard: version of the standard.
+        command: the subject's command, for the report.
+
+    Raises:
+        SubjectBrokenError: the subject breaks before the first scenario.
+        SubjectError: the subject refuses to be examined.
     """
-    report = Report(standard, name)
-    seen: dict[str, set[str]] = {
-        "events": set(),
-        "error_classes": set(),
-        "invocation_states": set(),
-        "results": set(),
-    }
-    for scenario in scenarios:
-        report.outcomes.append(_examine_one(subject, scenario, seen))
-    report.seen = {kind: sorted(words) for kind, words in seen.items()}
+    examination = _Examination(start)
+    try:
+        named = examination.begin()
+        report = Report(
+            standard=SCHEMA_VERSION,
+            subject=named["name"],
+            version=named.get("version", ""),
+            command=list(command),
+        )
+        for scenario in scenarios:
+            report.outcomes.append(examination.run(scenario))
+    finally:
+        examination.end()
+    report.seen = {kind: sorted(words) for kind, words in examination.seen.items()}
     return report
 
 
-def _examine_one(subject: Subject, scenario: Scenario, seen: dict[str, set[str]]) -> Outcome:
-    outcome = Outcome(scenario.number, scenario.title)
-    # another implementation may raise anything: what it raises is the finding
-    try:
-        scenario.run(subject)
-    except Exception as error:
-        outcome.failure = _message(error)
-    try:
-        lines = list(subject.records())
-        outcome.problems = problems_of(lines)[:_MAX_PROBLEMS]
-        outcome.records = len(lines)
-        _note(seen, lines)
-    except Exception as error:
-        problem = f"the records can't be read: {_message(error)}"
-        outcome.failure = outcome.failure or problem
-    outcome.passed = not outcome.failure and not outcome.problems
-    return outcome
+class _Examination:
+    """One subject on its way through the scenarios."""
+
+    def __init__(self, start: Callable[[], ClosableConnection]) -> None:
+        self._start = start
+        self._connection: ClosableConnection | None = None
+        self.seen: dict[str, set[str]] = {
+            "events": set(),
+            "error_classes": set(),
+            "invocation_states": set(),
+            "results": set(),
+        }
+
+    def begin(self) -> JsonObject:
+        """Start the subject, and return what it states of itself."""
+        self._connection = self._start()
+        greeting = {
+            "protocol_version": PROTOCOL_VERSION,
+            "schema_version": SCHEMA_VERSION,
+        }
+        named: JsonObject = ask(self._connection, "initialize", greeting)
+        return named
+
+    def end(self) -> None:
+        """Close the subject, if it runs."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def run(self, scenario: Scenario) -> Outcome:
+        """Run one scenario."""
+        outcome = Outcome(scenario.number, scenario.title)
+        try:
+            # the scenario before may have ended it
+            if self._connection is None:
+                self.begin()
+            assert self._connection is not None  # noqa: S101
+            observed = run_steps(scenario.steps, self._connection)
+        except SubjectLacksError as error:
+            outcome.lacks = str(error)
+        except SubjectBrokenError as error:
+            outcome.broken = str(error)
+            self.end()
+        except SubjectError as error:
+            outcome.failures.append(str(error))
+        else:
+            _judge(scenario, observed, outcome)
+            _note(self.seen, observed.records)
+        return outcome
 
 
-def _message(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"[:_MAX_MESSAGE]
+def _judge(scenario: Scenario, observed: Observed, outcome: Outcome) -> None:
+    document = observed.to_json_object()
+    outcome.failures += failures(scenario.standard, document)
+    outcome.failures += faults(observed)[:_MAX_PROBLEMS]
+    violations = _violations(observed, scenario.canaries)
+    for violation in violations:
+        outcome.failures.append(f"{violation.rule}: {violation.message}")
+    outcome.ours = len(scenario.ours)
+    outcome.ours_failed += failures(scenario.ours, document)
+    outcome.records = len(observed.records)
+    outcome.passed = not outcome.failures
 
 
-def problems_of(lines: Iterable[JsonObject]) -> list[str]:
-    """Return where records miss their schemas: object, place and keyword.
-
-    Args:
-        lines: records as a subject gives them.
-    """
-    problems = []
-    for line in lines:
-        kind = line["object"]
-        # the standard has no schema for a tool_search_result
-        if kind not in _FILES:
-            continue
-        validator = _validator(_FILES[kind])
-        for error in validator.iter_errors(line["record"]):
-            # tool_result /content/0/type: enum
-            place = "/".join(str(part) for part in error.instance_path)
-            problems.append(f"{kind} /{place}: {error.kind.name}")
-    return problems
-
-
-@lru_cache
-def _validator(name: str) -> jsonschema_rs.Draft202012Validator:
-    schema = load_table(__package__, f"schemas/agenttool-{name}.schema.json")
-    return jsonschema_rs.Draft202012Validator(schema)
+def _violations(observed: Observed, canaries: Sequence[str]) -> list[Violation]:
+    records = []
+    spans = []
+    for line in observed.records:
+        if line["object"] == "span":
+            spans.append(line["record"])
+        else:
+            records.append(line)
+    ran = [entry["invocation_id"] for entry in observed.ran if "invocation_id" in entry]
+    return find_violations(records, ran=ran, canaries=canaries, spans=spans)
 
 
 def _note(seen: dict[str, set[str]], lines: Iterable[JsonObject]) -> None:
+    """Note the standard's words that records have."""
     for line in lines:
         record = line["record"]
+        # its words may be numbers
+        if misfits_of(line["object"], record):
+            continue
         match line["object"]:
             case "tool_event":
                 seen["events"].add(record["event_type"])
             case "tool_invocation":
                 seen["invocation_states"].add(record["status"])
-                for step in record.get("status_transitions", []):
-                    seen["invocation_states"].add(step["status"])
+                for step in transitions_of(record):
+                    seen["invocation_states"].add(str(step.get("status")))
             case "tool_result":
                 seen["results"].add(record["status"])
-                error = record.get("error") or {}
-                if error.get("error_class"):
-                    seen["error_classes"].add(error["error_class"])
+                error_class = error_class_of(record)
+                if error_class:
+                    seen["error_classes"].add(error_class)

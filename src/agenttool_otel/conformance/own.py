@@ -1,12 +1,17 @@
-"""This package behind the four functions that the scenarios use."""
+"""This package as a subject: the methods of the protocol, on a Governor of its own."""
 
 from __future__ import annotations
 
 import inspect
+import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
+
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from agenttool_otel import (
     ApprovalAnswer,
@@ -16,213 +21,311 @@ from agenttool_otel import (
     TelemetrySettings,
     agent_context,
     current_call,
-    report_progress,
 )
-from agenttool_otel.conformance.subject import Data
-from agenttool_otel.hooks import Hooks, UpdatedInput
+from agenttool_otel.conformance.behavior import Bodies
+from agenttool_otel.hooks import Hooks, Stop, UpdatedInput
 from agenttool_otel.names import Behavior, EntryPoint
+from agenttool_otel.policy.engines.static import StaticEngine, decision
 from agenttool_otel.policy.types import EngineAnswer
-from agenttool_otel.records import ExternalMapping
+from agenttool_otel.records import ExternalMapping, ToolResult
 from agenttool_otel.records.base import JsonObject
 from agenttool_otel.telemetry.sinks import CallbackSink
-from agenttool_otel.testing import StaticEngine, decision
+from agenttool_otel.telemetry.telemetry import package_version
 
 _FLUSH_S: Final = 10.0
+_QUEUE: Final = 100_000  # entries that may wait for the sink
 _CONTEXT: Final[dict[str, Any]] = {
     "actor": "agent:conformance",
     "session_id": "conformance",
 }
+# the standard's fields that `govern` takes under another name; it has the standard's for the others
+_OPTIONS: Final = {
+    "is_read_only": "read_only",
+    "is_destructive": "destructive",
+    "is_open_world": "open_world",
+    "is_concurrency_safe": "concurrency_safe",
+    "should_defer": "defer",
+    "requires_setup": "requires",
+    "required_credentials": "credentials",
+}
 
 
-class _Policy(StaticEngine):
-    """Decides as the scenario states, and lets every tool be seen."""
+class ScenarioPolicy(StaticEngine):
+    """Decides as a scenario states, and shows every tool.
+
+    Args:
+        answers: decision documents by tool name.
+        conditions: by tool name, the arguments of the calls that a document is about; a call with
+            others is allowed.
+    """
+
+    def __init__(
+        self,
+        answers: Mapping[str, Any],
+        conditions: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> None:
+        super().__init__(answers)
+        self._conditions = conditions or {}
 
     def evaluate(self, entry_point: str, document: Any, *, timeout: float) -> EngineAnswer:
-        if entry_point == EntryPoint.DECISION:
-            return super().evaluate(entry_point, document, timeout=timeout)
-        return EngineAnswer(True, self.revision)
-
-
-class Call:
-    """The object that a tool's body gets as its argument ``call``."""
-
-    def progress(self, percent: float, message: str) -> None:
-        """Report progress.
+        """Answer.
 
         Args:
-            percent: How much of the work is done.
-            message: What is done, in words.
+            entry_point: the rule that is asked for.
+            document: the input.
+            timeout: not used.
         """
-        report_progress(percent, message)
+        if entry_point != EntryPoint.DECISION:
+            return EngineAnswer(True, self.revision)
+        condition = self._conditions.get(document["tool"]["name"], {})
+        if not _fits(condition, document["input"]):
+            return EngineAnswer(decision(Behavior.ALLOW), self.revision)
+        return super().evaluate(entry_point, document, timeout=timeout)
 
-    @property
-    def canceled(self) -> bool:
-        """Whether the body has to stop."""
-        call = current_call()
-        return call is not None and call.canceled
+
+class OwnSubject:
+    """This package behind the protocol."""
+
+    def __init__(self) -> None:
+        self._world: _World | None = None
+
+    def request(self, method: str, params: JsonObject) -> Any:
+        """Return the result of a request.
+
+        Args:
+            method: a method of the protocol.
+            params: its content.
+
+        Raises:
+            NotImplementedError: there is no such method.
+        """
+        match method:
+            case "initialize":
+                return {"name": "agenttool-otel", "version": package_version()}
+            case "declare":
+                self.close()
+                self._world = _World(params)
+                return {"declarations": self._world.declarations()}
+            case "surface" | "search" | "load" | "invoke" | "answer" | "records":
+                return getattr(self._world, method)(params)
+        raise NotImplementedError(f"the method {method}")
+
+    def close(self) -> None:
+        """End what the last ``declare`` began."""
+        if self._world is not None:
+            self._world.close()
+            self._world = None
 
 
-@dataclass
 class _World:
-    lines: list[JsonObject] = field(default_factory=list)
-    stop: float | None = None  # seconds after which a body that began is stopped
-    tools: dict[str, Any] = field(default_factory=dict)
+    """The tools, the policy and the records of one scenario."""
 
-    def begin(self, setup: Data) -> None:
-        """Make a Governor with the tools of a scenario."""
-        answers: dict[str, Any] = {}
-        for tool in setup["tools"]:
-            answers[tool["name"]] = decision(Behavior.ALLOW)
-        for name, stated in setup.get("decisions", {}).items():
-            answers[name] = _decision(stated)
-        hooks = Hooks()
-        for name, change in setup.get("input_hooks", {}).items():
-            hooks.add(_updater(change), "pre_tool_use", tool=name, hook_id=f"{name}_hook")
-        self.sink = CallbackSink(self.lines.append)
-        self.governor = Governor(
-            policy=_Policy(answers),
-            hooks=hooks,
+    def __init__(self, setup: JsonObject) -> None:
+        self._lines: list[JsonObject] = []
+        self._bodies = Bodies()
+        self._cancel: JsonObject = {}
+        self._spans = InMemorySpanExporter()
+        provider = TracerProvider()
+        provider.add_span_processor(SimpleSpanProcessor(self._spans))
+        # no record may be lost on a slow machine
+        self._sink = CallbackSink(self._lines.append, queue=_QUEUE)
+        self._governor = Governor(
+            policy=ScenarioPolicy(_answers(setup), _conditions(setup)),
+            hooks=_hooks(setup),
             approvals="sqlite://",
             # verbose: the standard's events of hooks and phases, too
-            telemetry=TelemetrySettings(sinks=(self.sink,), verbose=True),
+            telemetry=TelemetrySettings(
+                tracer_provider=provider,
+                sinks=(self._sink,),
+                verbose=True,
+            ),
         )
+        self._tools: dict[str, Any] = {}
         for tool in setup["tools"]:
-            options = dict(tool)
-            body = self._body(options.pop("run"))
-            self.tools[tool["name"]] = self.governor.govern(body, **options)
+            self._tools[tool["name"]] = self._governor.govern(self._body(tool), **_options(tool))
+        for name in setup.get("pending_providers", ()):
+            self._governor.catalog.pending(name)
 
-    def _body(self, run: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function without the parameter ``call``, which no model fills."""
-        signature = inspect.signature(run, eval_str=True)
-        parameters = dict(signature.parameters)
-        takes_call = parameters.pop("call", None) is not None
-        visible = signature.replace(parameters=list(parameters.values()))
+    def close(self) -> None:
+        self._governor.close()
+        self._sink.close(_FLUSH_S)
 
-        def body(*args: Any, **kwargs: Any) -> Any:
-            arguments = visible.bind(*args, **kwargs).arguments
-            self._stop_later()
-            if takes_call:
-                arguments["call"] = Call()
-            return run(**arguments)
+    def declarations(self) -> list[JsonObject]:
+        return [tool.tool.declaration.to_json_object() for tool in self._tools.values()]
 
-        body.__signature__ = visible  # type: ignore[attr-defined]
-        body.__annotations__ = {
-            name: parameter.annotation for name, parameter in parameters.items()
-        }
+    def surface(self, params: JsonObject) -> JsonObject:
+        with agent_context(**_CONTEXT):
+            surface = self._governor.surface(
+                params["scope"],
+                model=params.get("model_capabilities"),
+                requires=params.get("capability_requirements", ()),
+            )
+            return {"surface": surface.record().to_json_object()}
+
+    def search(self, params: JsonObject) -> JsonObject:
+        with agent_context(**_CONTEXT):
+            found = self._governor.search(params["query"])
+        return {"search_result": found.to_json_object()}
+
+    def load(self, params: JsonObject) -> JsonObject:
+        with agent_context(**_CONTEXT):
+            surface = self._governor.load(params["names"])
+        wanted = {self._tools[name].tool.spec.tool_id for name in params["names"]}
+        return {"loaded": [each for each in surface.record().loaded_tools if each in wanted]}
+
+    def invoke(self, params: JsonObject) -> JsonObject:
+        policy = None
+        if "scheduler_policy" in params:
+            stated = {"scheduler_policy_id": "conformance", **params["scheduler_policy"]}
+            policy = SchedulerPolicy.from_json_object(stated)
+        self._cancel = params.get("cancel", {})
+        calls = [self._call(call) for call in params["calls"]]
+        with agent_context(**_CONTEXT), agent_context(surface=self._governor.surface()):
+            results = self._governor.batch(calls, policy=policy)
+        self._cancel = {}
+        return {"calls": [_ended(result) for result in results]}
+
+    def answer(self, params: JsonObject) -> JsonObject:
+        store = self._governor.approvals.store
+        request = store.by_invocation(params["invocation_id"])
+        if request is None:
+            raise LookupError("no call of this id waits for an answer")
+        answer = ApprovalAnswer(
+            approved=params["approved"],
+            answered_by="user:conformance",
+            reason=params.get("reason", ""),
+            edited_input=params.get("arguments"),
+        )
+        store.answer(request.request_id, answer)
+        with agent_context(**_CONTEXT), agent_context(surface=self._governor.surface()):
+            return _ended(self._governor.resume(params["invocation_id"]))
+
+    def records(self, params: JsonObject) -> JsonObject:
+        self._sink.flush(_FLUSH_S)
+        spans = [_span_line(span) for span in self._spans.get_finished_spans()]
+        return {"records": [*self._lines, *spans], "ran": self._bodies.ran}
+
+    def _call(self, call: JsonObject) -> BatchCall:
+        mappings = []
+        for mapping in call.get("external_mappings", ()):
+            mappings.append(ExternalMapping(**mapping))
+        return BatchCall(
+            # the name of a tool that there is not goes as it is
+            self._tools.get(call["tool"], call["tool"]),
+            call["arguments"],
+            native_call_id=call.get("native_call_id"),
+            depends_on=call.get("depends_on", ()),
+            mappings=mappings,
+        )
+
+    def _body(self, tool: JsonObject) -> Callable[..., Any]:
+        def body(**arguments: Any) -> Any:
+            if self._cancel.get("tool") == tool["name"]:
+                self._cancel_later()
+            return self._bodies.run(tool["name"], tool["behavior"], arguments)
+
+        body.__signature__ = _signature(tool)  # type: ignore[attr-defined]
         return body
 
-    def _stop_later(self) -> None:
+    def _cancel_later(self) -> None:
         call = current_call()
-        if call is None or self.stop is None:
+        if call is None:
             return
         # from here on: on a busy machine a body may begin long after the call was made
         timer = threading.Timer(
-            self.stop,
-            self.governor.cancel,
-            (call.invocation_id, "the scenario stops it"),
+            self._cancel["after_ms"] / 1000,
+            self._governor.cancel,
+            (call.invocation_id, "the scenario cancels it"),
         )
         timer.start()
 
 
-def _decision(stated: Data) -> Any:
-    rule = stated["rule_ref"]
-    reason = {
-        "type": "rule",
-        "rule_ref": rule,
-        "message": stated["message"],
+def _signature(tool: JsonObject) -> inspect.Signature:
+    """Any arguments, and the internal ones, which are in no schema for models."""
+    parameters = []
+    for name in tool.get("internal_only_fields", ()):
+        parameters.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None))
+    parameters.append(inspect.Parameter("arguments", inspect.Parameter.VAR_KEYWORD))
+    return inspect.Signature(parameters)
+
+
+def _answers(setup: JsonObject) -> dict[str, Any]:
+    answers: dict[str, Any] = {}
+    for tool in setup["tools"]:
+        answers[tool["name"]] = decision(Behavior.ALLOW)
+    for name, stated in setup.get("decisions", {}).items():
+        rules = [stated["reason"]["rule_ref"]]
+        answers[name] = decision(stated["behavior"], reason=stated["reason"], rule_refs=rules)
+    return answers
+
+
+def _conditions(setup: JsonObject) -> dict[str, JsonObject]:
+    found = {}
+    for name, stated in setup.get("decisions", {}).items():
+        found[name] = stated.get("when", {})
+    return found
+
+
+def _fits(condition: Mapping[str, Any], arguments: Mapping[str, Any]) -> bool:
+    """Return whether arguments have the values of a ``when``."""
+    return all(arguments.get(name) == value for name, value in condition.items())
+
+
+def _options(tool: JsonObject) -> dict[str, Any]:
+    """The keyword arguments of ``govern`` for a tool of a scenario."""
+    options: dict[str, Any] = {"namespace": "conformance"}
+    for field, value in tool.items():
+        if field not in ("behavior", "value_validation"):
+            options[_OPTIONS.get(field, field)] = value
+    if "value_validation" in tool:
+        options["validate"] = partial(_validate, tool["value_validation"])
+    return options
+
+
+def _validate(stated: JsonObject, arguments: Mapping[str, Any]) -> None:
+    if re.search(stated["forbidden_pattern"], arguments[stated["argument"]]):
+        raise ValueError("the tool refuses this value")
+
+
+def _hooks(setup: JsonObject) -> Hooks:
+    hooks = Hooks()
+    for stated in setup.get("hooks", ()):
+        hooks.add(
+            partial(_hook, stated),
+            stated["hook_event"],
+            tool=stated["tool"],
+            hook_id=stated["hook_id"],
+        )
+    return hooks
+
+
+def _hook(stated: JsonObject, context: Any) -> UpdatedInput | Stop | None:
+    arguments = dict(context.arguments)
+    if not _fits(stated.get("when", {}), arguments):
+        return None
+    [(kind, value)] = stated["behavior"].items()
+    match kind:
+        case "set":
+            return UpdatedInput({**arguments, **value}, "the scenario's hook")
+        case "stop":
+            return Stop(value)
+        case "fail":
+            raise RuntimeError(value)
+    return None
+
+
+def _ended(result: ToolResult) -> JsonObject:
+    return {"invocation_id": result.invocation_id, "result": result.to_json_object()}
+
+
+def _span_line(span: ReadableSpan) -> JsonObject:
+    events = []
+    for event in span.events:
+        events.append({"name": event.name, "attributes": dict(event.attributes or {})})
+    record = {
+        "name": span.name,
+        "attributes": dict(span.attributes or {}),
+        "events": events,
+        "status": span.status.description or "",
     }
-    return decision(stated["behavior"], reason=reason, rule_refs=[rule])
-
-
-def _updater(change: Callable[[Mapping[str, Any]], Any]) -> Callable[[Any], Any]:
-    def update(context: Any) -> UpdatedInput | None:
-        changed = change(context.arguments)
-        if changed is None:
-            return None
-        return UpdatedInput(changed, "the scenario's hook")
-
-    return update
-
-
-_world = _World()
-
-
-def declare(setup: Data) -> Sequence[JsonObject]:
-    """Begin anew with the tools of a scenario."""
-    global _world
-    # the first scenario has nothing before it to close
-    if _world.tools:
-        _world.governor.close()
-        _world.sink.close(_FLUSH_S)
-    _world = _World()
-    _world.begin(setup)
-    return [tool.tool.declaration.to_json_object() for tool in _world.tools.values()]
-
-
-def surface(request: Data) -> JsonObject:
-    """Return the surface, or search it and load what is found."""
-    world = _world
-    with agent_context(**_CONTEXT):
-        if "query" in request:
-            found = world.governor.search(request["query"])
-            world.governor.load([match["tool_id"] for match in found.matches])
-            return found.to_json_object()
-        scope = request.get("scope", "session")
-        return world.governor.surface(scope).record().to_json_object()
-
-
-def invoke(request: Data) -> Sequence[JsonObject]:
-    """Run calls, answer the questions about them, and stop them after ``cancel_after`` seconds."""
-    world = _world
-    governor = world.governor
-    world.stop = request.get("cancel_after")
-    policy = None
-    if "scheduler_policy" in request:
-        stated = {"scheduler_policy_id": "conformance", **request["scheduler_policy"]}
-        policy = SchedulerPolicy.from_json_object(stated)
-    calls = [_batch_call(world, call) for call in request["calls"]]
-    with agent_context(**_CONTEXT), agent_context(surface=governor.surface()):
-        results = governor.batch(calls, policy=policy)
-        world.stop = None
-        if "answer" in request:
-            results = [_answered(governor, result, request["answer"]) for result in results]
-    return [result.to_json_object() for result in results]
-
-
-def _batch_call(world: _World, call: Data) -> BatchCall:
-    mappings = []
-    for mapping in call.get("external_mappings", ()):
-        mappings.append(ExternalMapping(**mapping))
-    return BatchCall(
-        world.tools[call["tool"]],
-        call["arguments"],
-        native_call_id=call.get("native_call_id"),
-        depends_on=call.get("depends_on", ()),
-        mappings=mappings,
-    )
-
-
-def _answered(governor: Governor, result: Any, answer: Data) -> Any:
-    """Answer the question about a call, and return the result of its second run."""
-    store = governor.approvals.store
-    request = store.by_invocation(result.invocation_id)
-    # a call that was allowed or denied has no question
-    if request is None:
-        return result
-    store.answer(
-        request.request_id,
-        ApprovalAnswer(
-            approved=answer["approved"],
-            answered_by="user:conformance",
-            reason=answer.get("reason", ""),
-            edited_input=answer.get("arguments"),
-        ),
-    )
-    return governor.resume(result.invocation_id)
-
-
-def records() -> list[JsonObject]:
-    """Return all records since the tools were declared."""
-    if _world.tools:
-        _world.sink.flush(_FLUSH_S)
-    return list(_world.lines)
+    return {"object": "span", "record": record}

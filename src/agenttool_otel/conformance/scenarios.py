@@ -1,114 +1,96 @@
-"""The 17 acceptance scenarios of the standard, each with its own words as the title.
-
-``scenarios.toml`` has the steps of each, and its expectations: Rego over what the four functions
-returned and recorded, and over nothing else.
-"""
+"""The 17 acceptance scenarios of the standard: the files of the folder ``scenarios``."""
 
 from __future__ import annotations
 
 import json
-import tomllib
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any, Final
 
-from agenttool_otel.conformance.bodies import Bodies
-from agenttool_otel.conformance.checking import Scenario
-from agenttool_otel.conformance.subject import Subject
-from agenttool_otel.policy.rego.native import new_engine
+from agenttool_otel.records.base import JsonObject
 
-# the form of a GitHub token, in parts: scanners of secrets read this file, too
-_SECRET: Final = "gh" + "p_" + "aB3dE6gH9jK2mN5pQ8rS1tU4vW7xY0zA2bC5"
-_FUNCTIONS: Final = ("run", "validate")
+_FOLDER: Final = "scenarios"
 
 
-def _read() -> Mapping[str, Any]:
-    text = resources.files(__package__).joinpath("scenarios.toml").read_text("utf-8")
-    return tomllib.loads(text.replace("<secret>", _SECRET))
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """What has to hold after a scenario's steps."""
+
+    words: str  # what it is, in a few words
+    rule: str  # body of a Rego rule
+    source: str = ""  # the sentence of the standard
 
 
-def _run(script: Mapping[str, Any], rules: str, subject: Subject) -> None:
-    """Run one scenario; raise AssertionError where an expectation does not hold."""
-    bodies = Bodies()
-    declared: list[Any] = []
-    surfaces: list[Any] = []
-    calls: list[Any] = []
-    results: list[Any] = []
-    for step in script["steps"]:
-        # {"invoke": {"calls": [...]}}
-        [(function, request)] = step.items()
-        if function == "declare":
-            declared += subject.declare(_setup(request, bodies))
-        elif function == "surface":
-            surfaces.append(subject.surface(request))
-        else:
-            calls += request["calls"]
-            results += subject.invoke(request)
-    seen = {
-        "declared": declared,
-        "surfaces": surfaces,
-        "calls": calls,
-        "results": results,
-        "ran": bodies.ran,
-        "records": list(subject.records()),
-    }
-    _expect(script["expect"], rules, seen)
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """One of the standard's acceptance scenarios."""
+
+    number: int  # its number in the standard, from 1
+    title: str  # its sentence in the standard
+    steps: Sequence[JsonObject]  # each {"invoke": {...}} and the like
+    standard: Sequence[Expectation]  # what the standard asks for
+    ours: Sequence[Expectation] = ()  # what this package does beyond it
+    canaries: Sequence[str] = field(default=())  # texts that may be in no record and no span
 
 
-def _setup(request: Mapping[str, Any], bodies: Bodies) -> dict[str, Any]:
-    """The argument of ``declare``: tools and hooks with the functions that the table names."""
-    tools: list[dict[str, Any]] = []
-    for stated in request["tools"]:
-        tools += _tools(stated, bodies)
-    hooks = {}
-    for name, hook in request.get("input_hooks", {}).items():
-        hooks[name] = getattr(bodies, hook)
-    return {
-        **request,
-        "tools": tools,
-        "input_hooks": hooks,
-    }
+def read_scenarios() -> list[Scenario]:
+    """Read the scenarios that ship with the package, in the standard's order."""
+    found = []
+    folder = resources.files(__package__).joinpath(_FOLDER)
+    for file in folder.iterdir():
+        if file.name.endswith(".json"):
+            found.append(parse_scenario(json.loads(file.read_text("utf-8"))))
+    return sorted(found, key=lambda scenario: scenario.number)
 
 
-def _tools(stated: Mapping[str, Any], bodies: Bodies) -> list[dict[str, Any]]:
-    run = getattr(bodies, stated["run"])
-    tool = {
-        "name": stated["run"],
-        "namespace": "conformance",
-        "description": run.__doc__,
-        **stated,
-    }
-    for field in _FUNCTIONS:
-        if field in stated:
-            tool[field] = getattr(bodies, stated[field])
-    # { run = "echo", name = "ledger", count = 30 }: ledger_0 to ledger_29
-    count = tool.pop("count", 0)
-    if not count:
-        return [tool]
+def parse_scenario(document: Mapping[str, Any]) -> Scenario:
+    """Return the scenario of a file.
+
+    Args:
+        document: the file's content, which fits scenario.schema.json.
+    """
+    plain = _joined(document)
+    expected = plain["expect"]
+    return Scenario(
+        number=plain["number"],
+        title=plain["title"],
+        steps=[_expanded(step) for step in plain["steps"]],
+        standard=_expectations(expected["standard"]),
+        ours=_expectations(expected.get("ours", {})),
+        canaries=plain.get("canaries", ()),
+    )
+
+
+def _expectations(stated: Mapping[str, JsonObject]) -> list[Expectation]:
+    found = []
+    for words, expectation in stated.items():
+        rule = "\n".join(expectation["rule"])
+        found.append(Expectation(words, rule, expectation.get("source", "")))
+    return found
+
+
+def _joined(value: Any) -> Any:
+    """Put the texts in the place of their parts: {"join": ["gh", "p_"]}."""
+    if isinstance(value, list):
+        return [_joined(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if set(value) == {"join"}:
+        return "".join(value["join"])
+    return {name: _joined(item) for name, item in value.items()}
+
+
+def _expanded(step: JsonObject) -> JsonObject:
+    """Put 30 tools in the place of {"name": "ledger", "count": 30}."""
+    if "declare" not in step:
+        return step
     tools = []
-    for number in range(count):
-        tools.append({**tool, "name": f"{tool['name']}_{number}"})
-    return tools
-
-
-def _expect(expected: Mapping[str, str], rules: str, seen: Mapping[str, Any]) -> None:
-    """Fail at the first expectation that does not hold; what is undefined does not hold."""
-    module = [rules]
-    for words, rule in expected.items():
-        module.append(f"holds contains {json.dumps(words)} if {{ {rule} }}")
-    engine = new_engine()
-    engine.add_policy("scenario.rego", "\n".join(module))
-    engine.set_input_json(json.dumps(seen))
-    holds = json.loads(engine.eval_rule_as_json("data.scenario.holds"))
-    for words, rule in expected.items():
-        if words not in holds:
-            on_one_line = " ".join(rule.split())
-            raise AssertionError(f"{words}: {on_one_line}")
-
-
-_TABLE: Final = _read()
-SCENARIOS: Final[list[Scenario]] = [
-    Scenario(number, script["title"], partial(_run, script, _TABLE["rules"]))
-    for number, script in enumerate(_TABLE["scenarios"], 1)
-]
+    for tool in step["declare"]["tools"]:
+        count = tool.pop("count", None)
+        if count is None:
+            tools.append(tool)
+            continue
+        for number in range(count):
+            tools.append({**tool, "name": f"{tool['name']}_{number}"})
+    return {"declare": {**step["declare"], "tools": tools}}

@@ -1,88 +1,100 @@
-"""The subject of an examination: a module with four functions.
-
-They take and return plain JSON data, and the bodies of tools.
-"""
+"""The requests to a subject, and the checks of its replies."""
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias, cast
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, Final, Protocol
 
-from agenttool_otel.errors import ConfigurationError
+import jsonschema_rs
+
+from agenttool_otel.conformance.process import SubjectBrokenError
 from agenttool_otel.records.base import JsonObject
+from agenttool_otel.values.tables import load_table
 
-Data: TypeAlias = Mapping[str, Any]
-FUNCTIONS = (
+PROTOCOL_VERSION: Final = 1
+METHODS: Final = (
+    "initialize",
     "declare",
     "surface",
+    "search",
+    "load",
     "invoke",
+    "answer",
     "records",
 )
+SCENARIO_SCHEMA: Final = "scenario.schema.json"
+PROTOCOL_SCHEMA: Final = "protocol.schema.json"
+_BASE: Final = "https://conformance.invalid/"  # only so that one schema can refer to the other
 
 
-class Subject(Protocol):
-    """An implementation of the standard.
+class Connection(Protocol):
+    """What answers requests: a process, or an object of a test."""
 
-    A tool is given as ``name``, ``description``, ``run`` and the standard's fields (``namespace``,
-    ``read_only``, ``concurrency_safe``, ``open_world``, ``supports_progress``, ``supports_cancel``,
-    ``max_inline_chars``, ``sensitive_fields``, ``external_mappings``, ``defer``, ``validate``).
-    ``run`` has typed keyword arguments; one that is called ``call`` is no argument of the tool: it
-    gets an object with ``progress(percent, message)`` and ``canceled``.
-    """
-
-    def declare(self, setup: Data) -> Sequence[JsonObject]:
-        """Begin anew, and return the tool_declaration records.
+    def request(self, method: str, params: JsonObject) -> Any:
+        """Return the result of a request.
 
         Args:
-            setup: ``tools``; ``decisions``, by tool ``behavior``, ``rule_ref``, ``message`` (allow
-                if none is given); ``input_hooks``, by tool a function from arguments to arguments,
-                or ``None`` for no change.
-        """
+            method: the request's name.
+            params: its content.
 
-    def surface(self, request: Data) -> JsonObject:
-        """Return the tool_surface record; with a ``query``, search and load, and return the
-        tool_search_result.
-
-        Args:
-            request: ``scope`` and maybe ``query``: words, or ``select:`` and names.
-        """
-
-    def invoke(self, request: Data) -> Sequence[JsonObject]:
-        """Run calls and return the tool_result records in the order of the calls.
-
-        Args:
-            request: ``calls`` with ``tool``, ``arguments``, and maybe ``native_call_id``,
-                ``external_mappings`` and ``depends_on`` (places of earlier calls);
-                ``scheduler_policy``; ``answer`` to the question of a call (``approved``,
-                ``reason``, ``arguments``); ``cancel_after`` seconds.
-        """
-
-    def records(self) -> Iterable[JsonObject]:
-        """Return all records since ``declare``, oldest first, each as ``{"object": its name,
-        "record": it}``.
+        Raises:
+            SubjectError: there is no result.
         """
 
 
-def load_subject(module: str) -> Subject:
-    """Import the module to examine.
+def ask(connection: Connection, method: str, params: JsonObject) -> Any:
+    """Return the result of a request, which fits the protocol.
 
     Args:
-        module: its name; an empty one stands for this package.
+        connection: to whom the request goes.
+        method: one of METHODS.
+        params: its content.
 
     Raises:
-        ConfigurationError: there is none, or it lacks one of the four functions.
+        SubjectBrokenError: the reply does not fit the protocol.
+        SubjectError: there is no result.
     """
-    try:
-        imported = importlib.import_module(module or "agenttool_otel.conformance.own")
-    except ImportError as error:
-        raise ConfigurationError(f"the module {module} can't be imported: {error}") from error
-    missing = []
-    for name in FUNCTIONS:
-        function = getattr(imported, name, None)
-        if not callable(function):
-            missing.append(name)
-    if missing:
-        names = ", ".join(missing)
-        raise ConfigurationError(f"the module {module} has no function {names}")
-    return cast(Subject, imported)
+    result = connection.request(method, params)
+    problems = misfits(f"{method}_result", result)
+    if problems:
+        raise SubjectBrokenError(f"the reply to {method} does not fit the protocol: {problems[0]}")
+    return result
+
+
+def misfits(message: str, value: Any) -> Sequence[str]:
+    """Return where a message does not fit the protocol's schema.
+
+    Args:
+        message: name of the message: ``declare_params``, ``declare_result`` and so on.
+        value: its content.
+    """
+    found = []
+    for error in _validator(PROTOCOL_SCHEMA, f"#/$defs/{message}").iter_errors(value):
+        place = "/".join(str(part) for part in error.instance_path)
+        found.append(f"/{place}: {error.message}"[:300])
+    return found
+
+
+def scenario_misfits(scenario: Any) -> Sequence[str]:
+    """Return where a scenario does not fit its schema.
+
+    Args:
+        scenario: the content of a scenario's file.
+    """
+    found = []
+    for error in _validator(SCENARIO_SCHEMA, "#").iter_errors(scenario):
+        place = "/".join(str(part) for part in error.instance_path)
+        found.append(f"/{place}: {error.message}"[:300])
+    return found
+
+
+@lru_cache
+def _validator(file: str, fragment: str) -> jsonschema_rs.Draft202012Validator:
+    resources = []
+    for name in (SCENARIO_SCHEMA, PROTOCOL_SCHEMA):
+        resources.append((_BASE + name, load_table(__package__, name)))
+    return jsonschema_rs.Draft202012Validator(
+        {"$ref": f"{_BASE}{file}{fragment}"},
+        registry=jsonschema_rs.Registry(resources),
+    )

@@ -31,7 +31,7 @@ _ACTOR_KINDS = frozenset({"agent", "user", "service"})
 
 
 class SurfaceInForce(Protocol):
-    """A surface as a call knows it."""
+    """A surface as a call uses it."""
 
     @property
     def surface_id(self) -> str:
@@ -52,11 +52,10 @@ class AgentContext:
         session_id: conversation or task; also ``gen_ai.conversation.id``.
         agent_name: ``gen_ai.agent.name``; derived from an ``agent:`` actor when empty.
         mode: permission mode of the host, for example ``default`` or ``strict``.
-        interactive: whether somebody can answer an ask now.
+        interactive: whether a person can answer an ask now.
         roots: directories that file tools should stay in.
         cwd: directory that the tools' relative paths start from; the process's own where not given.
-        user_text: what the user said in this context; provenance knows its tokens as the user's
-          own.
+        user_text: the user's words in this context; their tokens are the user's own to provenance.
         surface: id of the tool surface that the call is selected from.
         surface_in_force: that surface, where it refuses calls of other tools.
         within: the agents that this context's own is inside of, the outermost first.
@@ -64,9 +63,9 @@ class AgentContext:
         evaluation: verdict of an evaluator (``status``, ``trend``, ``next_step``).
         resources: the application's state that calls are about, by name, as JSON data
           (``input.resources``).
-        host: what the host says of itself for postures, and no policy sees: ``shell`` (``busy``,
+        host: the host's own state for postures, which no policy sees: ``shell`` (``busy``,
             ``open``, ``currentCommand``, ``busyPlan``, ``recoveryPlan``) and ``contextPressure``.
-        origin: whether somebody stated it, nobody did, or it was lost on the way into a thread.
+        origin: whether it was stated, was not, or was lost on the way into a thread.
     """
 
     actor: str = ""
@@ -91,22 +90,31 @@ class AgentContext:
     @cached_property
     def agents(self) -> tuple[str, ...]:
         """The agents that run now, one inside the other, this context's own last."""
-        return (
-            self.within
-            if not self.agent or self.agent in self.within
-            else (*self.within, self.agent)
-        )
+        if not self.agent or self.agent in self.within:
+            return self.within
+        return (*self.within, self.agent)
 
     @cached_property
     def identity(self) -> tuple[Any, ...]:
-        """All that a policy may tell two contexts by before a call is made."""
-        who = (self.actor, self.tenant, self.roles, self.session_key, self.agents)
-        stated = (tuple(sorted(self.labels.items())), repr(self.evaluation), repr(self.resources))
-        return (*who, self.origin, self.mode, self.interactive, self.roots, *stated)
+        """All by which a policy may decide differently of two contexts before a call is made."""
+        return (
+            self.actor,
+            self.tenant,
+            self.roles,
+            self.session_key,
+            self.agents,
+            self.origin,
+            self.mode,
+            self.interactive,
+            self.roots,
+            tuple(sorted(self.labels.items())),
+            repr(self.evaluation),
+            repr(self.resources),
+        )
 
     @property
     def actor_kind(self) -> str:
-        """``agent``, ``user``, ``service``, or ``unknown`` when the id does not say."""
+        """``agent``, ``user`` or ``service`` by the id's prefix, else ``unknown``."""
         kind, colon, _ = self.actor.partition(":")
         return kind if colon and kind in _ACTOR_KINDS else "unknown"
 
@@ -120,10 +128,11 @@ class AgentContext:
 
     @cached_property
     def session_key(self) -> tuple[str, str, str]:
-        """What tells this session from others; calls without a session id share one by tenant and
-        actor.
-        """
-        return self.tenant or "", self.session_id or "", "" if self.session_id else self.actor
+        """The identity of the session; calls without a session id share one by tenant and actor."""
+        tenant = self.tenant or ""
+        if self.session_id:
+            return tenant, self.session_id, ""
+        return tenant, "", self.actor
 
     @cached_property
     def policy_actor(self) -> dict[str, Any]:
@@ -146,7 +155,7 @@ class AgentContext:
 
     @cached_property
     def span_attributes(self) -> dict[str, str]:
-        """What a span says of the context: ids without what looks like a token."""
+        """The attributes of a span: ids, without what looks like a secret."""
         # the tables are read when there is something to look at
         from agenttool_otel.redaction.ids import shown_id
 
@@ -177,15 +186,16 @@ _mappings: contextvars.ContextVar[tuple[ExternalMapping, ...]] = contextvars.Con
 
 
 def current_context() -> AgentContext:
-    """Return the context in force; an empty one where nobody set any.
+    """Return the context in force; an empty one where none was set.
 
     In a thread other than the main one, of a program that states contexts, an empty one is *lost*
-    (``origin``): most likely nobody carried it there (``carry_context``).
+    (``origin``): most likely it was not carried there (``carry_context``).
     """
     context = _current.get()
-    if context is _EMPTY and _stated and threading.current_thread() is not threading.main_thread():
-        return _LOST
-    return context
+    if context is not _EMPTY or not _stated:
+        return context
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    return context if in_main_thread else _LOST
 
 
 @contextmanager
@@ -231,38 +241,35 @@ def agent_context(
     global _stated
     outer = _current.get()
     stated = (
-        *(
-            ("actor", actor, maybe_text),
-            ("tenant", tenant, maybe_text),
-            ("session_id", session_id, maybe_text),
-        ),
-        *(
-            ("surface", getattr(surface, "surface_id", surface), maybe_text),
-            ("agent_name", agent_name, maybe_text),
-        ),
-        *(("mode", mode, maybe_text), ("interactive", interactive, truth), ("roles", roles, texts)),
-        *(
-            ("roots", roots, _roots),
-            ("cwd", cwd, _place),
-            ("labels", labels, _mapping),
-            ("host", host, _mapping),
-        ),
-        *(("evaluation", evaluation, _mapping), ("resources", resources, _mapping)),
+        ("actor", actor, maybe_text),
+        ("tenant", tenant, maybe_text),
+        ("session_id", session_id, maybe_text),
+        ("surface", getattr(surface, "surface_id", surface), maybe_text),
+        ("agent_name", agent_name, maybe_text),
+        ("mode", mode, maybe_text),
+        ("interactive", interactive, truth),
+        ("roles", roles, texts),
+        ("roots", roots, _roots),
+        ("cwd", cwd, _place),
+        ("labels", labels, _mapping),
+        ("host", host, _mapping),
+        ("evaluation", evaluation, _mapping),
+        ("resources", resources, _mapping),
     )
-    given = {name: read(name, value) for name, value, read in stated if value is not None}
-    # ``replace`` sets each field by a call, which takes long
-    inner, known = object.__new__(AgentContext), vars(outer)
-    vars(inner).update(
-        {name: known[name] for name in _FIELDS} | given,
-        user_text=outer.user_text + _said(user_text),
-        labels={**outer.labels, **labels} if labels else outer.labels,
-        resources={**outer.resources, **whole_object("resources", resources)}
-        if resources
-        else outer.resources,
-        surface_in_force=_in_force(outer, surface),
-        within=outer.agents,
-        origin=ContextOrigin.STATED,
-    )
+    outer_values = vars(outer)  # with what cached properties keep beside the fields
+    values = {name: outer_values[name] for name in _FIELDS}
+    for name, value, read in stated:
+        if value is not None:
+            values[name] = read(name, value)
+    values["user_text"] = outer.user_text + _user_texts(user_text)
+    values["labels"] = {**outer.labels, **labels} if labels else outer.labels
+    values["resources"] = _merged_resources(outer, resources)
+    values["surface_in_force"] = _in_force(outer, surface)
+    values["within"] = outer.agents
+    values["origin"] = ContextOrigin.STATED
+    # the constructor of a frozen dataclass sets each field by a call: half of this block's time
+    inner = object.__new__(AgentContext)
+    vars(inner).update(values)
     _stated = True
     token = _current.set(inner)
     try:
@@ -271,10 +278,20 @@ def agent_context(
         _current.reset(token)
 
 
-def _said(user_text: Any) -> tuple[str, ...]:
-    if user_text is None or isinstance(user_text, str):
-        return () if user_text is None else (user_text,)
+def _user_texts(user_text: Any) -> tuple[str, ...]:
+    if user_text is None:
+        return ()
+    if isinstance(user_text, str):
+        return (user_text,)
     return texts("user_text", user_text)
+
+
+def _merged_resources(
+    outer: AgentContext, resources: Mapping[str, Any] | None
+) -> Mapping[str, Any]:
+    if not resources:
+        return outer.resources
+    return {**outer.resources, **whole_object("resources", resources)}
 
 
 def _in_force(outer: AgentContext, surface: str | SurfaceInForce | None) -> SurfaceInForce | None:
@@ -295,33 +312,36 @@ def _roots(name: str, roots: Any) -> tuple[str, ...]:
             f'roots has to be a list of directories: write roots=["{os.fspath(roots)}"]'
         )
     if isinstance(roots, (str, bytes, Mapping)) or not isinstance(roots, Iterable):
-        texts(name, roots)  # refuses it, and says what to write
+        texts(name, roots)  # raises, with what to write
     return tuple(os.path.abspath(_place(name, root)) for root in roots)
 
 
 def _place(name: str, value: Any) -> str:
-    """A directory; an empty text would be the process's own, which nobody meant."""
-    place = os.fspath(value) if isinstance(value, (str, os.PathLike)) else None
-    if not isinstance(place, str) or not place:
-        shown = "an empty text" if place == "" else type(value).__name__
-        raise ConfigurationError(f"{name} has to name a directory, not {shown}")
-    return place
+    """Return the path of a directory; an empty text would be the process's own, by mistake."""
+    path = os.fspath(value) if isinstance(value, (str, os.PathLike)) else None
+    if path == "":
+        raise ConfigurationError(f"{name} has to name a directory, not an empty text")
+    if not isinstance(path, str):
+        kind = type(value).__name__
+        raise ConfigurationError(f"{name} has to name a directory, not {kind}")
+    return path
 
 
 @contextmanager
 def native_call(call_id: str | None, *mappings: ExternalMapping) -> Iterator[None]:
-    """Tell the next governed call which native call (``tool_call_id``) it answers.
+    """State which native call (``tool_call_id``) the governed calls of this block answer.
 
     Args:
         call_id: the model's or framework's id; becomes ``gen_ai.tool.call.id``.
         mappings: further native ids of the call, for example an ``McpMapping``.
     """
-    token, mapped = _native_call.set(call_id), _mappings.set(mappings)
+    call_token = _native_call.set(call_id)
+    mappings_token = _mappings.set(mappings)
     try:
         yield
     finally:
-        _mappings.reset(mapped)
-        _native_call.reset(token)
+        _mappings.reset(mappings_token)
+        _native_call.reset(call_token)
 
 
 def current_mappings() -> list[ExternalMapping]:

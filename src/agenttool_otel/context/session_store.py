@@ -1,7 +1,7 @@
 """Where sessions are shared that several processes serve: in a database or in Redis.
 
 Each change is one atomic step that gives back the counters after it, so a budget holds over all
-processes; with it goes what the other processes are told, in one order for all. The counters are
+processes; with it go the records for the other processes, in one order for all. The counters are
 sealed and each change has an id (``session_totals``), so a change is added once whatever replies
 are lost, and a store that forgot is noticed. Sessions unused for ``KEPT_SECONDS`` are forgotten.
 """
@@ -30,8 +30,7 @@ from agenttool_otel.errors import ConfigurationError, SessionStoreError
 from agenttool_otel.values.known_file import connect_to, make_private_file, watch_database
 
 KEPT_RECORDS: Final = 1_024
-"""Of one session; whoever comes later and would need an older one knows that something is missing.
-"""
+"""Of one session; a process that would need an older one marks its session as incomplete."""
 
 _FORGET_ONE_IN: Final = 2_000
 _WAIT_SECONDS: Final = 30
@@ -43,15 +42,15 @@ class SessionStore(Protocol):
 
     key: bytes
 
-    def add(self, session: str, change: Change, told: Sequence[bytes] = ()) -> dict[str, int]:
-        """Add to counters of a session and to what is told of it, all at once; return the counters
-        as they are then.
+    def add(self, session: str, change: Change, records: Sequence[bytes] = ()) -> dict[str, int]:
+        """Add to counters of a session and to its records, all at once; return the counters as they
+        are then.
 
         A change that the store has is not added again. The counter ``told`` counts the records,
         ``lost`` is 1 where the store forgot something of the session.
         """
 
-    def told(self, session: str, since: int, until: int) -> list[bytes]:
+    def records(self, session: str, since: int, until: int) -> list[bytes]:
         """Return the records after one number, up to another; fewer where some were forgotten."""
 
     def close(self) -> None:
@@ -69,8 +68,8 @@ def open_store(url: Any, key: bytes) -> SessionStore:
         ) from None
 
 
-def _with_told(change: Change, told: Sequence[bytes]) -> Change:
-    return Change({**change, "told": len(told)}, change.writer, change.number)
+def _counting_records(change: Change, records: Sequence[bytes]) -> Change:
+    return Change({**change, "told": len(records)}, change.writer, change.number)
 
 
 _READ: Final = """
@@ -106,30 +105,31 @@ class _Redis:
         # the totals as they were last time, which saves reading them
         self._states: dict[str, bytes] = {}
 
-    def add(self, session: str, change: Change, told: Sequence[bytes] = ()) -> dict[str, int]:
-        sealed, seen = Sealed(self.key, session), self._seen.get(session)
-        change, keys, ends = (
-            _with_told(change, told),
-            _redis_keys(session),
-            time.monotonic() + _WAIT_SECONDS,
-        )
+    def add(self, session: str, change: Change, records: Sequence[bytes] = ()) -> dict[str, int]:
+        sealed = Sealed(self.key, session)
+        seen = self._seen.get(session)
+        change = _counting_records(change, records)
+        keys = _redis_keys(session)
+        ends = time.monotonic() + _WAIT_SECONDS
         known = self._states.get(session)
-        found: list[Any] = [known, 1] if known is not None else self._read(keys)
+        found: list[Any] = self._read(keys) if known is None else [known, 1]
         while time.monotonic() < ends:
-            value, remains = bytes(found[0]), bool(found[1])
+            value = bytes(found[0])
+            remains = bool(found[1])
             done = changed(sealed, Stored(value or None, remains), change, seen)
+            state = value
+            found = []
             if done.written:
-                new = sealed.seal(done.totals)
-                found = self._swap(
-                    keys, [value, new, KEPT_SECONDS, KEPT_RECORDS, *_records(done, told)]
-                )
-            else:
-                new, found = value, []
+                state = sealed.seal(done.totals)
+                numbered = _records(done, records)
+                # gives back what is there where the totals are not as they were read
+                found = self._swap(keys, [value, state, KEPT_SECONDS, KEPT_RECORDS, *numbered])
             if not found:
-                self._keep(session, new)
+                self._keep(session, state)
                 self._seen.note(session, done.totals)
                 return counters(done.totals, change)
-            time.sleep(random.random() / 1_000)  # noqa: S311 - so that two processes do not go on in step
+            pause = random.random() / 1_000  # noqa: S311 - so that two processes do not go on in step
+            time.sleep(pause)
         raise SessionStoreError("too many processes change the session at once")
 
     def _keep(self, session: str, state: bytes) -> None:
@@ -138,7 +138,7 @@ class _Redis:
         if len(self._states) > _MAX_STATES:
             self._states.pop(next(iter(self._states)), None)
 
-    def told(self, session: str, since: int, until: int) -> list[bytes]:
+    def records(self, session: str, since: int, until: int) -> list[bytes]:
         numbers = _numbers(since, until)
         found = self._client.hmget(_redis_keys(session)[1], numbers) if numbers else []
         return [record for record in found if record is not None]
@@ -147,9 +147,9 @@ class _Redis:
         self._client.close()
 
 
-def _records(done: Changed, told: Sequence[bytes]) -> list[Any]:
+def _records(done: Changed, records: Sequence[bytes]) -> list[Any]:
     """Return the number of the last record before, and the records that are new."""
-    new = told if done.added else ()
+    new = records if done.added else ()
     return [done.totals.counts.get("told", 0) - len(new), *new]
 
 
@@ -173,7 +173,7 @@ _OTHERS: Final = (
     "SELECT 1 FROM agenttool_session WHERE session = :session AND name <> 'totals' LIMIT 1"
 )
 _WRITE: Final = "UPDATE agenttool_session SET n = :n, record = :record WHERE session = :session AND name = 'totals'"
-_TELL: Final = (
+_ADD_RECORD: Final = (
     "INSERT INTO agenttool_session (session, name, n, used_at, record) VALUES (:session, :name, :n, {now}, :record) "
     "ON CONFLICT (session, name) DO UPDATE SET n = excluded.n, used_at = excluded.used_at, record = excluded.record"
 )
@@ -197,13 +197,13 @@ class _Database:
         self._sqlite = url.get_backend_name() == "sqlite"
         if self._sqlite and url.database in {None, "", ":memory:"}:
             raise ConfigurationError(
-                "sessions in memory are shared with nobody: state a file, or no sessions_url"
+                "sessions in memory can't be shared: state a file, or no sessions_url"
             )
         self._engine = self._sqlite_engine(url) if self._sqlite else _postgres_engine(url)
         now = _NOW[url.get_backend_name()]
-        self._lock, self._tell, self._forget = (
-            sa.text(t.format(now=now)) for t in (_LOCK, _TELL, _FORGET_OLD)
-        )
+        self._lock = sa.text(_LOCK.format(now=now))
+        self._add_record = sa.text(_ADD_RECORD.format(now=now))
+        self._forget = sa.text(_FORGET_OLD.format(now=now))
         columns = (
             sa.Column("session", sa.String(64), primary_key=True),
             sa.Column("name", sa.String(80), primary_key=True),
@@ -212,7 +212,8 @@ class _Database:
             sa.Column("record", sa.LargeBinary),
         )
         self._table = sa.Table("agenttool_session", sa.MetaData(), *columns)
-        self._pid, self._ready = os.getpid(), False
+        self._pid = os.getpid()
+        self._ready = False
 
     def _sqlite_engine(self, url: Any) -> Any:
         import sqlalchemy as sa
@@ -221,56 +222,73 @@ class _Database:
         make_private_file(path)
         engine = sa.create_engine(url, creator=partial(connect_to, path, _WAIT_SECONDS))
         sa.event.listen(engine, "connect", _prepare_sqlite)
-        sa.event.listen(
-            engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE")
-        )
+        sa.event.listen(engine, "begin", _begin_immediate)
         watch_database(engine)
         return engine
 
-    def add(self, session: str, change: Change, told: Sequence[bytes] = ()) -> dict[str, int]:
+    def add(self, session: str, change: Change, records: Sequence[bytes] = ()) -> dict[str, int]:
         import sqlalchemy as sa
 
         self._prepare()
-        sealed, seen = Sealed(self.key, session), self._seen.get(session)
-        change, row = _with_told(change, told), {"session": session}
+        sealed = Sealed(self.key, session)
+        seen = self._seen.get(session)
+        change = _counting_records(change, records)
+        row = {"session": session}
         with self._engine.begin() as connection:
-            number, value = connection.execute(self._lock, row).one()
-            remains = value is None and (
-                number > 0 or connection.execute(sa.text(_OTHERS), row).first() is not None
-            )
-            done = changed(
-                sealed, Stored(value if value is None else bytes(value), remains), change, seen
-            )
+            stored = self._stored(connection, row)
+            done = changed(sealed, stored, change, seen)
             if done.written:
                 new = {**row, "n": done.totals.number, "record": sealed.seal(done.totals)}
                 connection.execute(sa.text(_WRITE), new)
-            before, *records = _records(done, told)
-            if records:  # whoever holds the row of the totals gives the numbers
-                numbered = list(enumerate(records, before + 1))
-                connection.execute(
-                    self._tell,
-                    [{**row, "name": _record(at), "n": at, "record": one} for at, one in numbered],
-                )
-                connection.execute(
-                    sa.text(_FORGET),
-                    [{**row, "name": _record(at - KEPT_RECORDS)} for at, _ in numbered],
-                )
+            before, *new_records = _records(done, records)
+            if new_records:
+                self._write_records(connection, row, new_records, before + 1)
         self._seen.note(session, done.totals)
         if random.randrange(_FORGET_ONE_IN) == 0:  # noqa: S311 - nothing secret about it
             with self._engine.begin() as connection:
                 connection.execute(self._forget, {"kept": KEPT_SECONDS})
         return counters(done.totals, change)
 
-    def told(self, session: str, since: int, until: int) -> list[bytes]:
+    def _stored(self, connection: Any, row: dict[str, Any]) -> Stored:
+        """Lock the row of the totals, for as long as the transaction lasts, and read it."""
+        import sqlalchemy as sa
+
+        number, value = connection.execute(self._lock, row).one()
+        if value is not None:
+            return Stored(bytes(value))
+        if number > 0:
+            return Stored(None, remains=True)  # written before, and its record is gone
+        others = connection.execute(sa.text(_OTHERS), row).first()
+        return Stored(None, remains=others is not None)
+
+    def _write_records(
+        self,
+        connection: Any,
+        row: dict[str, Any],
+        records: Sequence[bytes],
+        first: int,
+    ) -> None:
+        """Write records, and forget those that are too old; the lock on the totals' row keeps the
+        numbers in order.
+        """
+        import sqlalchemy as sa
+
+        added: list[dict[str, Any]] = []
+        forgotten: list[dict[str, Any]] = []
+        for number, record in enumerate(records, first):
+            added.append({**row, "name": _record(number), "n": number, "record": record})
+            forgotten.append({**row, "name": _record(number - KEPT_RECORDS)})
+        connection.execute(self._add_record, added)
+        connection.execute(sa.text(_FORGET), forgotten)
+
+    def records(self, session: str, since: int, until: int) -> list[bytes]:
         self._prepare()
-        table, names = self._table.c, list(map(_record, _numbers(since, until)))
-        asked = (
-            self._table.select()
-            .where(table.session == session, table.name.in_(names))
-            .order_by(table.n)
-        )
+        table = self._table.c
+        names = list(map(_record, _numbers(since, until)))
+        query = self._table.select().where(table.session == session, table.name.in_(names))
         with self._engine.connect() as connection:
-            return [bytes(row.record) for row in connection.execute(asked)]
+            rows = connection.execute(query.order_by(table.n))
+            return [bytes(row.record) for row in rows]
 
     def _prepare(self) -> None:
         """Make the table, where another process does not make them first."""
@@ -299,6 +317,10 @@ def _postgres_engine(url: Any) -> Any:
     return sa.create_engine(
         url, connect_args={"connect_timeout": _WAIT_SECONDS}, pool_pre_ping=True
     )
+
+
+def _begin_immediate(connection: Any) -> None:
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
 def _prepare_sqlite(connection: Any, record: Any) -> None:

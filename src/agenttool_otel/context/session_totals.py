@@ -2,9 +2,9 @@
 
 A store may forget: it is emptied, an old copy is put back, it is edited, or a replica that lags
 becomes the server. So the counters stand in one sealed value with the number of the write that made
-it and an epoch, which is drawn when the session begins. Whoever finds another epoch or a lower
-number than it has seen, or none where one was, knows that something was lost: the counter ``lost``
-is set, and stays set for every process.
+it and an epoch, which is drawn when the session begins. A process that finds another epoch or a
+lower number than it has seen, or no value though it has seen a number, sets the counter ``lost``,
+which stays set for every process.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from weakref import WeakValueDictionary
 import orjson
 
 KEPT_SECONDS: Final = 30 * 86_400
-"""How long a session is kept that nobody uses."""
+"""How long a session is kept that is not used."""
 
 LOST: Final = "lost"
-"""The counter that says that a store forgot something of the session."""
+"""The counter that is 1 where a store forgot something of the session."""
 
 USED_UP: Final = 2**53 - 1
 """What the counters of such a session are to a policy: more than any budget."""
@@ -190,7 +190,7 @@ def _is_lost(found: Totals | None, stored: Stored, change: Change, seen: Seen | 
 
 
 def _add(totals: Totals, change: Change) -> None:
-    known = _knows_writer(totals, change)
+    known = _has_writer(totals, change)
     for name, added in change.items():
         # of a writer that is not known any more the change may be there already: then it only
         # counts up
@@ -206,7 +206,7 @@ def _add(totals: Totals, change: Change) -> None:
         del totals.writers[oldest]
 
 
-def _knows_writer(totals: Totals, change: Change) -> bool:
+def _has_writer(totals: Totals, change: Change) -> bool:
     """Return whether a change that the store has already would be noticed."""
     if change.number == 1 or change.writer in totals.writers:
         return True

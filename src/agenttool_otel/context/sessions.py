@@ -19,12 +19,12 @@ from agenttool_otel.facts.types import IntentFact, ToolWords
 from agenttool_otel.values.forks import new_lock
 
 if TYPE_CHECKING:
-    from agenttool_otel.facts.intent import Said
+    from agenttool_otel.facts.intent import UserWords
 
 SessionKey: TypeAlias = tuple[str, str, str]
 """Tenant, and session id or actor: see ``AgentContext.session_key``."""
 
-_MAX_HEARD: Final = 256
+_MAX_TEXT_HASHES: Final = 256
 _MAX_APPROVED: Final = 1_024
 _MAX_HISTORY: Final = 200
 _TOKEN_BYTES: Final = 64
@@ -32,20 +32,20 @@ _TOKEN_BYTES: Final = 64
 
 
 @dataclass(slots=True, eq=False)
-class Happened:
+class HistoryEntry:
     """A call as the history remembers it."""
 
     tool: str
     targets: tuple[bytes, ...]
     outcome: str = "running"
-    id: str = ""  # where other processes are told of it
+    id: str = ""  # of a call that other processes see
     weight: int = field(init=False)  # in the session's memory, as it was when it began
 
     def __post_init__(self) -> None:
         self.weight = 4 + len(self.targets)
 
     @classmethod
-    def of(cls, tool_id: str, arguments: Mapping[str, Any], key: bytes) -> Happened:
+    def of(cls, tool_id: str, arguments: Mapping[str, Any], key: bytes) -> HistoryEntry:
         """Return a call that begins."""
         return cls(tool_id, tuple(digest for _, digest in target_digests("", arguments, key)))
 
@@ -57,7 +57,7 @@ class Happened:
 
 
 class Session:
-    """One session's counters and ledger; preflight never touches them."""
+    """The counters and the ledger of a session; preflight never changes them."""
 
     shared = False  # whether counting may block
     key = secrets.token_bytes(32)  # of digests
@@ -66,10 +66,10 @@ class Session:
         self.exempt = exempt
         self._lock = new_lock()
         self._tools: dict[str, int] = {}
-        self._heard: set[int] = set()
-        self._said: Said | None = None
+        self._text_hashes: set[int] = set()
+        self._user_words: UserWords | None = None
         self._approved: LRUCache[bytes, None] = LRUCache(maxsize=_MAX_APPROVED)
-        self.history: deque[Happened] = deque(maxlen=_MAX_HISTORY)
+        self.history: deque[HistoryEntry] = deque(maxlen=_MAX_HISTORY)
         self._past = 0  # what the history weighs
         self._forgot = False
         self.calls = 0
@@ -91,33 +91,33 @@ class Session:
             "result_bytes": self.result_bytes,
         }
 
-    def begin(self, happened: Happened | None) -> None:
+    def begin(self, history_entry: HistoryEntry | None) -> None:
         """Take a call into the history, before it is decided; ``None`` where no rule reads it."""
         with self._lock:
-            if happened is None:
+            if history_entry is None:
                 self._forgot = True
                 return
             if len(self.history) == _MAX_HISTORY:
                 # appending drops the oldest
                 self._forgot = True
                 self._past -= self.history[0].weight
-            self._past += happened.weight
-            self.history.append(happened)
+            self._past += history_entry.weight
+            self.history.append(history_entry)
 
-    def told(
-        self, arguments: Mapping[str, Any], *, but: Happened | None
+    def past_calls(
+        self, arguments: Mapping[str, Any], *, without: HistoryEntry | None
     ) -> tuple[list[dict[str, Any]], bool]:
         """Return ``input.session.history`` for a call, and whether nothing is missing in it."""
         mine: dict[bytes, list[str]] = {}
         for pointer, digest in target_digests("", arguments, self.key):
             mine.setdefault(digest, []).append(pointer)
         with self._lock:
-            earlier = [call for call in self.history if call is not but]
+            earlier = [call for call in self.history if call is not without]
             complete = not self._forgot
         return [call.entry(mine) for call in earlier], complete
 
     def admit(
-        self, tool_id: str, call_id: str = "", happened: Happened | None = None
+        self, tool_id: str, call_id: str = "", history_entry: HistoryEntry | None = None
     ) -> dict[str, int]:
         """Count a call that is about to be decided, and return the counters as they were before it.
 
@@ -149,7 +149,7 @@ class Session:
         with self._lock:
             self.loaded = self.loaded.union(tool_ids)
 
-    def settle(self, call_id: str, happened: Happened | None) -> None:
+    def settle(self, call_id: str, history_entry: HistoryEntry | None) -> None:
         """Take the end of a call."""
 
     def count(self, name: str, n: int = 1) -> None:
@@ -157,59 +157,63 @@ class Session:
         with self._lock:
             setattr(self, name, getattr(self, name) + n)
 
-    def _tell(self, name: str, *told: Any) -> None:
-        """Tell other processes, where there are any, what they take by ``_take_`` and the name."""
+    def _publish(self, name: str, *values: Any) -> None:
+        """Publish an entry for the other processes of the session, where there are any."""
 
     def record_user_text(self, texts: tuple[str, ...]) -> None:
         """Remember the user's words, each text once."""
         for text in texts:
             # of this process; two texts that share it make for a question more, not for one less
-            heard = hash(text)
-            if heard in self._heard:
+            text_hash = hash(text)
+            if text_hash in self._text_hashes:
                 continue
             with self._lock:
-                if len(self._heard) > _MAX_HEARD:
-                    self._heard.clear()
-                self._heard.add(heard)
-            words = self._said_in(text).digests
-            self._take_heard(*words)
-            self._tell("heard", *words)
+                if len(self._text_hashes) > _MAX_TEXT_HASHES:
+                    self._text_hashes.clear()
+                self._text_hashes.add(text_hash)
+            words = self._words_in(text).digests
+            self._take_user_words(*words)
+            self._publish("heard", *words)
             self.open_ledger().record_user(text)
 
-    def _said_in(self, text: str) -> Said:
-        from agenttool_otel.facts.intent import Said  # the stemmer is slow to import
+    def _words_in(self, text: str) -> UserWords:
+        from agenttool_otel.facts.intent import UserWords  # the stemmer is slow to import
 
-        said = Said(self.key)
-        said.add(text)
-        return said
+        user_words = UserWords(self.key)
+        user_words.add(text)
+        return user_words
 
-    def _take_heard(self, asked: list[str], named: list[str]) -> None:
+    def _take_user_words(self, asked: list[str], named: list[str]) -> None:
         """Take words of the user's; what was there stays as it is, for it may be read meanwhile."""
-        from agenttool_otel.facts.intent import Said
+        from agenttool_otel.facts.intent import UserWords
 
         with self._lock:
-            self._said = (self._said or Said(self.key)).with_more(asked, named)
+            self._user_words = (self._user_words or UserWords(self.key)).with_more(asked, named)
 
     def intent(self, tool: ToolWords, texts: tuple[str, ...]) -> IntentFact | None:
-        """Return whether the user asked for what a tool does; ``None`` where no words of the user
-        are known.
+        """Return whether the user asked for what a tool does; ``None`` where no text of the user
+        was recorded.
 
         Texts that were not recorded, as in a preflight, count for this one answer.
         """
-        said = self._said
+        user_words = self._user_words
         for text in texts:
-            if hash(text) not in self._heard:
-                one = self._said_in(text)
-                said = said.with_more(*one.digests) if said is not None else one
-        return said.intent(tool) if said is not None else None
+            if hash(text) in self._text_hashes:
+                continue
+            new_words = self._words_in(text)
+            if user_words is None:
+                user_words = new_words
+            else:
+                user_words = user_words.with_more(*new_words.digests)
+        return user_words.intent(tool) if user_words is not None else None
 
     def approve(self, tool_id: str, arguments: Mapping[str, Any]) -> None:
         """Remember that a person approved a call, and so its targets."""
         digests = [digest.hex() for _, digest in target_digests(tool_id, arguments, self.key)]
-        self._take_known(digests)
-        self._tell("known", digests)
+        self._take_approved(digests)
+        self._publish("known", digests)
 
-    def _take_known(self, digests: list[str]) -> None:
+    def _take_approved(self, digests: list[str]) -> None:
         with self._lock:
             for digest in digests:
                 self._approved[bytes.fromhex(digest)] = None
@@ -224,40 +228,40 @@ class Session:
     @property
     def memory(self) -> int:
         """Bytes that it remembers, about."""
-        digests = len(self._heard) + 2 * len(self._approved) + self._past
+        digests = len(self._text_hashes) + 2 * len(self._approved) + self._past
         if self.ledger is not None:
             digests += len(self.ledger)
-        if self._said is not None:
-            digests += len(self._said)
+        if self._user_words is not None:
+            digests += len(self._user_words)
         return _TOKEN_BYTES * digests
 
     def forget(self) -> None:
         """Let go of all but the counters; what is asked for later is uncertain."""
         with self._lock:
             self.ledger = None
-            self._said = None
-            self._heard.clear()
+            self._user_words = None
+            self._text_hashes.clear()
             self._approved.clear()
             self.history.clear()
             self._past = 0
-        self.doubt()
+        self.mark_incomplete()
 
-    def doubt(self) -> None:
-        """Know that something of this session is not known here."""
+    def mark_incomplete(self) -> None:
+        """Mark what this process has of the session as incomplete."""
         self._forgot = True
-        self.open_ledger().doubt()
+        self.open_ledger().mark_incomplete()
 
     def ledger_with(self, texts: tuple[str, ...]) -> ProvenanceLedger | None:
         """Return the ledger; with texts of the user's that were not recorded, as in a preflight,
         for this answer.
         """
-        unheard = [text for text in texts if hash(text) not in self._heard]
-        if not unheard:
+        new_texts = [text for text in texts if hash(text) not in self._text_hashes]
+        if not new_texts:
             return self.ledger
-        one = self.ledger.copy() if self.ledger is not None else ProvenanceLedger()
-        for text in unheard:
-            one.record_user(text)
-        return one
+        copied = self.ledger.copy() if self.ledger is not None else ProvenanceLedger()
+        for text in new_texts:
+            copied.record_user(text)
+        return copied
 
     def open_ledger(self) -> ProvenanceLedger:
         """Return the ledger, made at first use."""

@@ -1,5 +1,5 @@
-"""Settings: what code says wins over the environment, which wins over the default. Every variable
-is documented here.
+"""Settings: code wins over the environment, which wins over the default. Every variable is
+documented here.
 
 An unusable value in the environment never weakens anything. Where the default is at least as safe
 as whatever was meant it is used, and the variable is named in a warning. Where it need not be
@@ -156,7 +156,7 @@ class Settings:
         opa_token_file: file with OPA's bearer token (``AGENTTOOL_OPA_TOKEN_FILE``).
         opa_ca_file: CA bundle for OPA (``AGENTTOOL_OPA_CA_FILE``).
         events: ``span``, ``log`` or ``both`` (``AGENTTOOL_EVENTS``).
-        detail: ``lean`` or ``full``: whether a span's events leave out what the span says
+        detail: ``lean`` or ``full``: whether a span's events leave out what the span holds
           (``AGENTTOOL_DETAIL``).
         verbose: also the event classes that every call has (``AGENTTOOL_EVENTS_VERBOSE``).
         span_mode: ``auto`` (another instrumentation's current span of this very tool is enriched,
@@ -255,8 +255,8 @@ class Settings:
             code: values by setting name.
 
         Raises:
-            ConfigurationError: a name in ``code`` is no setting, or a text stands where a list
-              belongs.
+            ConfigurationError: a name in ``code`` is no setting, or its value has another type
+              than the setting, such as a text where a list belongs.
         """
         variables = os.environ if environ is None else environ
         settings = {spec.name: spec for spec in fields(cls) if spec.metadata}
@@ -291,10 +291,26 @@ def _stated(setting: Field[Any], value: Any) -> Any:
     if isinstance(setting.default, tuple) and isinstance(value, (str, bytes)):
         texts(setting.name, value)  # refuses it: letter by letter, "/" would be a root
     if isinstance(value, list):
-        return tuple(value)
+        value = tuple(value)
     if isinstance(value, Path):
-        return str(value)
+        value = str(value)
+    wanted = _type_of(setting.default)
+    # Governor(resolve_dns="false") would resolve, Governor(policy_timeout="5") deny each call
+    if not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted):
+        names = " or ".join(each.__name__ for each in wanted)
+        raise ConfigurationError(f"{setting.name} has to be {names}, not {type(value).__name__}")
     return value
+
+
+def _type_of(default: Any) -> tuple[type, ...]:
+    """Return what the value of a setting may be, by its default."""
+    if isinstance(default, bool):
+        return (bool,)
+    if isinstance(default, int | float):
+        return (int, float)
+    if isinstance(default, tuple):
+        return (tuple, set, frozenset)
+    return (str,)
 
 
 def _report_unusable(setting: Field[Any], text: str, wanted: str) -> str | None:

@@ -1,10 +1,9 @@
-"""A session that several processes serve: what one of them counts, hears, sees and decides, each
-takes up.
+"""A session that several processes serve: each takes up what the others count, read and decide.
 
-A process tells of it when a call ends, before the caller has what it gave, and takes up what others
-told when its next call begins. Told are keyed digests, ids of tools and words of closed
-vocabularies, sealed under the key that the processes share. A call whose end was not told yet makes
-the others uncertain of what they do not know.
+A process publishes records when a call ends, before the caller has its result, and takes up the
+records of the others when its next call begins. Records hold keyed digests, ids of tools and words
+of closed vocabularies, sealed under the key that the processes share. While a call's end is not
+published, the others treat what they have as incomplete.
 """
 
 from __future__ import annotations
@@ -16,8 +15,8 @@ import os
 import secrets
 from array import array
 from collections import Counter
-from collections.abc import Container, Iterator
-from typing import Any, Final
+from collections.abc import Callable, Container, Iterator, Mapping
+from typing import Any, ClassVar, Final
 
 import orjson
 from cryptography.exceptions import InvalidTag
@@ -25,7 +24,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from agenttool_otel.context.session_store import SessionStore
 from agenttool_otel.context.session_totals import LOST, USED_UP, Change, digest
-from agenttool_otel.context.sessions import Happened, Session, SessionBook, SessionKey
+from agenttool_otel.context.sessions import HistoryEntry, Session, SessionBook, SessionKey
 from agenttool_otel.errors import SessionStoreError
 from agenttool_otel.values.forks import new_lock
 from agenttool_otel.values.inspection import short_name
@@ -41,7 +40,7 @@ class SharedSessionBook(SessionBook):
 
     Args:
         store: where they are shared.
-        limit: most sessions that this process knows at once.
+        limit: most sessions that this process holds at once.
         max_bytes: most bytes that all of them together may remember here.
     """
 
@@ -60,7 +59,7 @@ class SharedSessionBook(SessionBook):
 
 
 class SharedSession(Session):
-    """One session of many processes, as this one knows it."""
+    """One session of many processes, as far as this one has taken it up."""
 
     shared = True
 
@@ -69,16 +68,16 @@ class SharedSession(Session):
     ) -> None:
         super().__init__(exempt)
         self.key = digest(store.key, ("digests",))
-        self._ledger_options = {"key": self.key, "tell": self._tell_seen}
+        self._ledger_options = {"key": self.key, "publish": self._publish_digests}
         self._store = store
         self._cipher = AESGCM(digest(store.key, ("records",)))
         self._name = self._named(*session_key)
-        self._gate = new_lock()  # one change at a time, so that each is told once
+        self._gate = new_lock()  # one change at a time, so that each is published once
         self._me = secrets.token_hex(8)
         # calls by process, for a child runs none of its parent's
         self._open: dict[int, set[str]] = {}
         self._taken = 0
-        self._past_told = False
+        self._gap_published = False
         self._lost = False
         self._begin_writing()
 
@@ -92,22 +91,27 @@ class SharedSession(Session):
         self._unsure: tuple[Change, list[bytes]] | None = None  # was sent, and may have been added
 
     def admit(
-        self, tool_id: str, call_id: str = "", happened: Happened | None = None
+        self, tool_id: str, call_id: str = "", history_entry: HistoryEntry | None = None
     ) -> dict[str, int]:
-        """Count a call in all processes at once, and take up what they told; raises where that
-        can't be done.
+        """Count a call in all processes at once, and take up what they published; raises where
+        that can't be done.
         """
-        spent, tool = 0 if tool_id in self.exempt else 1, self._named("tool", tool_id)
-        began: tuple[Any, ...] = () if self._past_told or not spent else ("unkept",)
-        if happened is not None:
-            happened.id = call_id
-            began = ("began", call_id, tool_id, [digest.hex() for digest in happened.targets])
+        spent = 0 if tool_id in self.exempt else 1
+        tool = self._named("tool", tool_id)
+        began: tuple[Any, ...] = ()
+        if history_entry is not None:
+            history_entry.id = call_id
+            targets = [target.hex() for target in history_entry.targets]
+            began = ("began", call_id, tool_id, targets)
+        elif spent and not self._gap_published:
+            began = ("unkept",)
         with self._gate:
             if self._writer_pid != os.getpid():
                 self._begin_writing()
             running = self._open.setdefault(os.getpid(), set())
-            opened = int(call_id not in running)
-            counted, number = Counter({"calls": spent, tool: spent, "open": opened}), self._number
+            opened = 0 if call_id in running else 1
+            counted = Counter({"calls": spent, tool: spent, "open": opened})
+            number = self._number
             try:
                 after = self._send(counted, _COUNTED, began)
                 self._take(after["told"])
@@ -116,53 +120,59 @@ class SharedSession(Session):
                     self._owed.subtract(counted)
                 raise
             running.add(call_id)
-            self._past_told |= happened is None
+            if history_entry is None:
+                self._gap_published = True
             behind = after["open"] > len(running)
             if behind or self.ledger is not None:
                 self.open_ledger().behind = behind
-        seen = {**{name: after[name] for name in _COUNTED[1:-1]}, "calls": after["calls"] - spent}
-        seen["tool_calls"] = after[tool] - spent
+        seen = {
+            "calls": after["calls"] - spent,
+            "tool_calls": after[tool] - spent,
+            "asks": after["asks"],
+            "denials": after["denials"],
+            "result_bytes": after["result_bytes"],
+        }
         if after[LOST]:
-            self._know_lost()
+            self._mark_lost()
             seen = dict.fromkeys(seen, USED_UP)
         with self._lock:
-            self.calls, self._tools[tool_id] = seen["calls"], seen["tool_calls"]
-            self.asks, self.denials, self.result_bytes = (
-                seen["asks"],
-                seen["denials"],
-                seen["result_bytes"],
-            )
+            self._tools[tool_id] = seen["tool_calls"]
+            self.calls = seen["calls"]
+            self.asks = seen["asks"]
+            self.denials = seen["denials"]
+            self.result_bytes = seen["result_bytes"]
         return seen
 
-    def _know_lost(self) -> None:
-        """Doubt what is known of a session whose store forgot something, and say so once."""
-        self.doubt()
+    def _mark_lost(self) -> None:
+        """Mark a session whose store forgot something as incomplete, and log it once."""
+        self.mark_incomplete()
         if not self._lost:
             self._lost = True
             _logger.warning(
-                "the session store lost what it knew of a session; the session's budgets count as used up"
+                "the session store lost data of a session; the session's budgets count as used up"
             )
 
     def give_back(self, tool_id: str) -> None:
         """Take back the count of a call that does not run."""
-        if tool_id not in self.exempt:
-            with self._gate:
-                self._owed.update({"calls": -1, self._named("tool", tool_id): -1})
-
-    def settle(self, call_id: str, happened: Happened | None) -> None:
-        """Tell the others how a call ended."""
+        if tool_id in self.exempt:
+            return
+        tool = self._named("tool", tool_id)
         with self._gate:
-            if happened is not None and happened.id:
-                self._tell("ended", call_id, happened.outcome)
+            self._owed.update({"calls": -1, tool: -1})
+
+    def settle(self, call_id: str, history_entry: HistoryEntry | None) -> None:
+        """Publish how a call ended."""
+        with self._gate:
+            if history_entry is not None and history_entry.id:
+                self._publish("ended", call_id, history_entry.outcome)
             running = self._open.get(os.getpid(), set())
-            self._owed["open"] -= call_id in running
-            running.discard(call_id)
+            if call_id in running:
+                self._owed["open"] -= 1
+                running.discard(call_id)
             self._try()
 
     def count(self, name: str, n: int = 1) -> None:
-        """Count at the end of the call; an ask at once, for somebody may take a day to
-        answer it.
-        """
+        """Count at the end of the call; an ask at once, for its answer may take a day."""
         with self._gate:
             self._owed[name] += n
             if name == "asks":
@@ -172,33 +182,47 @@ class SharedSession(Session):
         """Send what is owed; what can't be sent now goes with the next call, which needs the store
         anyway.
         """
-        try:
-            if self._unsure is not None or self._news or any(self._owed.values()):
-                self._send(Counter())
-        except Exception:
+        if self._unsure is None and not self._news and not any(self._owed.values()):
             return
+        with contextlib.suppress(Exception):
+            self._send(Counter())
 
     def _send(
         self, changes: Counter[str], read: tuple[str, ...] = (), began: tuple[Any, ...] = ()
     ) -> dict[str, int]:
-        """Add to the counters and tell what is new, in one step; the gate is held."""
+        """Add to the counters and publish what is new, in one step; the gate is held."""
         if self._writer_pid != os.getpid():
             self._begin_writing()
         if self._unsure is not None:
             self._store_change(*self._unsure)
-        count, records = len(self._news), []
-        for news in _grouped(self._news[:count] + [orjson.dumps(began)] * bool(began)):
-            nonce = secrets.token_bytes(_NONCE)
-            plain = orjson.dumps(
-                [f"{self._me}.{os.getpid()}", [orjson.Fragment(one) for one in news]]
-            )
-            records.append(nonce + self._cipher.encrypt(nonce, plain, self._name.encode()))
-        added = {name: changes[name] + self._owed[name] for name in {*changes, *self._owed, *read}}
+        # an entry that is published meanwhile, by another thread, goes with the next change
+        count = len(self._news)
+        entries = self._news[:count]
+        if began:
+            entries.append(orjson.dumps(began))
+        records = [self._seal(group) for group in _grouped(entries)]
+        names = {*changes, *self._owed, *read}
+        added = {name: changes[name] + self._owed[name] for name in names}
         self._number += 1
-        self._unsure = Change(added, self._writer, self._number), records
+        change = Change(added, self._writer, self._number)
+        self._unsure = (change, records)
         self._owed.clear()
         del self._news[:count]
-        return self._store_change(*self._unsure)
+        return self._store_change(change, records)
+
+    def _seal(self, entries: list[bytes]) -> bytes:
+        """Return a record of some entries, which no other reads than those that have the key."""
+        publisher = f"{self._me}.{os.getpid()}"
+        fragments = [orjson.Fragment(entry) for entry in entries]
+        plain = orjson.dumps([publisher, fragments])
+        nonce = secrets.token_bytes(_NONCE)
+        return nonce + self._cipher.encrypt(nonce, plain, self._name.encode())
+
+    def _unseal(self, record: bytes) -> Any:
+        """Return the publisher and the entries of a record."""
+        nonce = record[:_NONCE]
+        plain = self._cipher.decrypt(nonce, record[_NONCE:], self._name.encode())
+        return orjson.loads(plain)
 
     def _store_change(self, change: Change, records: list[bytes]) -> dict[str, int]:
         """Send a change until it is known to be stored; it has an id, so that it is added once."""
@@ -210,34 +234,34 @@ class SharedSession(Session):
         return after
 
     def _take(self, until: int) -> None:
-        """Take up what other processes told."""
+        """Take up what other processes published."""
         if until == self._taken:
             return
         with _failing():
-            records = self._store.told(self._name, self._taken, until)
+            records = self._store.records(self._name, self._taken, until)
         complete = len(records) == until - self._taken
         for record in records:
             try:
-                plain = self._cipher.decrypt(record[:_NONCE], record[_NONCE:], self._name.encode())
-                teller, news = orjson.loads(plain)
-                if teller != f"{self._me}.{os.getpid()}":
-                    for name, *told in news:
-                        getattr(self, f"_take_{name}")(*told)
-            except (InvalidTag, ValueError, TypeError, AttributeError):
+                publisher, news = self._unseal(record)
+                if publisher != f"{self._me}.{os.getpid()}":
+                    for name, *values in news:
+                        self._TAKERS[name](self, *values)
+            except (InvalidTag, ValueError, TypeError, AttributeError, KeyError):
                 complete = False  # of another key or version
         self._taken = until
         if not complete:
-            self.doubt()
+            self.mark_incomplete()
 
-    def _tell(self, name: str, *told: Any) -> None:
-        self._news.append(orjson.dumps([name, *told]))
+    def _publish(self, name: str, *values: Any) -> None:
+        self._news.append(orjson.dumps([name, *values]))
 
-    def _tell_seen(self, name: str, *told: Any) -> None:
-        packed = (
-            base64.b64encode(array("q", one)).decode() if isinstance(one, list) else one
-            for one in told
-        )
-        self._tell(name, *packed)
+    def _publish_digests(self, name: str, *values: Any) -> None:
+        packed: list[Any] = []
+        for value in values:
+            if isinstance(value, list):
+                value = base64.b64encode(array("q", value)).decode()
+            packed.append(value)
+        self._publish(name, *packed)
 
     def _take_kept(self, tool_id: str, trust: str, private: bool, digests: str) -> None:
         self.open_ledger().take(
@@ -248,13 +272,13 @@ class SharedSession(Session):
         self.open_ledger().take_fed(family, tool)
 
     def _take_unread(self) -> None:
-        self.open_ledger().doubt()
+        self.open_ledger().mark_incomplete()
 
     def _take_unkept(self) -> None:
         self._forgot = True
 
     def _take_began(self, call_id: str, tool_id: str, targets: list[str]) -> None:
-        entry = Happened(tool_id, tuple(map(bytes.fromhex, targets)), id=call_id)
+        entry = HistoryEntry(tool_id, tuple(map(bytes.fromhex, targets)), id=call_id)
         for known in self.history:
             if known.id == call_id:
                 known.targets = entry.targets
@@ -268,6 +292,18 @@ class SharedSession(Session):
 
     def _named(self, *parts: str) -> str:
         return digest(self._store.key, parts)[:24].hex()
+
+    # by the name that stands in a record: older versions read it, so it stays as it is
+    _TAKERS: ClassVar[Mapping[str, Callable[..., None]]] = {
+        "began": _take_began,
+        "ended": _take_ended,
+        "fed": _take_fed,
+        "heard": Session._take_user_words,
+        "kept": _take_kept,
+        "known": Session._take_approved,
+        "unkept": _take_unkept,
+        "unread": _take_unread,
+    }
 
 
 @contextlib.contextmanager
@@ -283,13 +319,13 @@ def _failing() -> Iterator[None]:
 
 
 def _grouped(news: list[bytes]) -> list[list[bytes]]:
-    """Return what is told in records of a bounded size."""
+    """Return entries in groups of a bounded size, one group a record."""
     groups: list[list[bytes]] = []
     size = _MAX_RECORD
-    for one in news:
-        size += len(one)
+    for entry in news:
+        size += len(entry)
         if size > _MAX_RECORD:
             groups.append([])
-            size = len(one)
-        groups[-1].append(one)
+            size = len(entry)
+        groups[-1].append(entry)
     return groups

@@ -1,6 +1,6 @@
-"""What a program states, checked where it states it: the message says what to write.
+"""Checks of what a program states, where it states it: the message holds what to write.
 
-A text where a list belongs is the worst of them: it is a list of its letters, so that the roots of
+A text where a list belongs is the worst mistake: it is a list of its letters, so that the roots of
 ``"/srv/ws"`` would hold ``/``, and everything would lie inside.
 """
 

@@ -1,9 +1,9 @@
 """What an input means: paths, URLs, shell commands, SQL and provenance, established once before
 policy.
 
-Facts say what is; they never decide. What could not be established says so, and is to be treated as
-dangerous. The parts are imported when first used: a tool without such arguments should not pay for
-their parsers.
+Facts state what is; they never decide. A fact that could not be established is marked as such, and
+is to be treated as dangerous. The parts are imported when first used: a tool without such arguments
+should not pay for their parsers.
 """
 
 from __future__ import annotations

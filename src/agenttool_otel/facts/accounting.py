@@ -1,5 +1,5 @@
-"""What the other arguments of a call do to its command: a command is only proven where every text
-beside it is known.
+"""What the other arguments of a call do to its command: a command counts as proven only where every
+text beside it is accounted for.
 
 Words that are given beside a command (``args``, ``flags``, ``options``) are read as part of it. Any
 other text is accounted for when it is a command, path, SQL or URL by declaration, format or name,
@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from agenttool_otel.facts.argument_names import (
+    FactKind,
     is_command_word,
     names_identity,
     role_of_name,
@@ -41,25 +42,37 @@ def joined_commands(pointer: str, arguments: Mapping[str, Any]) -> list[tuple[st
     """
     *parents, key = pointer_tokens(pointer) or ("",)
     siblings = _value_at(parents, arguments)
-    if not isinstance(siblings, Mapping) or not isinstance(siblings.get(key), str):
+    if not isinstance(siblings, Mapping):
+        return []
+    command = siblings.get(key)
+    if not isinstance(command, str):
         return []
     given = [name for name in words_of_command(siblings, key) if siblings[name]]
     if len(given) != 1:
-        return []  # in which order several are appended is not known: they stay unread
-    words = siblings[given[0]]
-    if isinstance(words, str):
-        words = [words]
-    if not isinstance(words, (list, tuple)):
+        return []  # {"args": ["-x"], "flags": ["-y"]}: their order is unknown, so they stay unread
+    name = given[0]
+    words = _words_given(siblings[name])
+    if words is None:
         return []
-    if not all(isinstance(word, (str, int, float)) for word in words):
-        return []
-    command = siblings[key]
-    texts = [str(word) for word in words]
-    beside = "/".join(escape_token(token) for token in ("", *parents, given[0]))
-    return [
-        (pointer, f"{command} {shlex.join(texts)}"),
-        (beside, f"{command} {' '.join(texts)}"),
-    ]
+    place = ["", *parents, name]
+    beside = "/".join(map(escape_token, place))
+    as_list = f"{command} {shlex.join(words)}"
+    as_shell_text = f"{command} {' '.join(words)}"
+    return [(pointer, as_list), (beside, as_shell_text)]
+
+
+def _words_given(value: Any) -> list[str] | None:
+    """Return the words of a text or a list, ``None`` of anything else."""
+    if isinstance(value, str):
+        return [value]
+    if not isinstance(value, (list, tuple)):
+        return None
+    words: list[str] = []
+    for word in value:
+        if not isinstance(word, (str, int, float)):
+            return None
+        words.append(str(word))
+    return words
 
 
 def _value_at(tokens: Sequence[str], arguments: Mapping[str, Any]) -> Any:
@@ -81,11 +94,9 @@ def pointer_tokens(name: str) -> tuple[str, ...]:
     """
     if name.startswith("/"):
         return _tokens(name)
-    return tuple(
-        part
-        for part in name.replace("[]", ".*").replace("[", ".").replace("]", "").split(".")
-        if part
-    )
+    # files[].path is files.*.path, and files[0].path is files.0.path
+    dotted = name.replace("[]", ".*").replace("[", ".").replace("]", "")
+    return tuple(part for part in dotted.split(".") if part)
 
 
 class TextAccounting:
@@ -101,12 +112,21 @@ class TextAccounting:
     ) -> None:
         self._schema = schema
         self._destroys = destroys
-        self._commands = [_tokens(pointer) for pointer, kind, _ in followed if kind == "command"]
         self._inert = [pointer_tokens(name) for name in inert]
-        self._known = [_tokens(pointer) for pointer, _, _ in followed] + self._inert
+        self._commands: list[_Tokens] = []
+        self._known = list(self._inert)  # places whose texts are accounted for
+        for pointer, kind, _ in followed:
+            tokens = _tokens(pointer)
+            self._known.append(tokens)
+            if kind == FactKind.COMMAND:
+                self._commands.append(tokens)
         listed = dict(_listed_arguments(schema, schema, (), 0))
-        self._names = set(listed)
-        self._closed = {tokens: words for tokens, words in listed.items() if words is not None}
+        self._names = set(listed)  # places that the schema lists
+        # the words of those that take listed words alone
+        self._closed: dict[_Tokens, frozenset[str]] = {}
+        for tokens, words in listed.items():
+            if words is not None:
+                self._closed[tokens] = words
 
     def unread_arguments(self) -> list[str]:
         """Return the arguments beside a command that may carry a text which nothing
@@ -135,35 +155,35 @@ class TextAccounting:
         return any(known[0] in (name, "*") for known in self._known if known)
 
     def is_listed_word(self, pointer: str, value: Any) -> bool:
-        """Return whether a value is one of the words that the schema lists there: the developer
-        wrote it.
-        """
-        if not self._closed or not isinstance(value, str):
-            return False
-        return self._is_closed_word(_tokens(pointer), value)
+        """Return whether a value is a word that the schema lists there: the developer wrote it."""
+        return bool(self._closed) and self._is_closed_word(_tokens(pointer), value)
 
-    def _is_closed_word(self, tokens: _Tokens, value: str) -> bool:
+    def _is_closed_word(self, tokens: _Tokens, value: Any) -> bool:
+        if not isinstance(value, str):
+            return False
         patterns = [pattern for pattern, words in self._closed.items() if value in words]
-        return any(_is(pattern, tokens) for pattern in patterns)
+        return any(_matches(pattern, tokens) for pattern in patterns)
 
     def is_inert(self, pointer: str) -> bool:
-        """Return whether the declaration says that a value decides nothing."""
+        """Return whether a value is declared inert: it decides nothing."""
         if not self._inert:
             return False
         tokens = _tokens(pointer)
         return any(_covers(pattern, tokens) for pattern in self._inert)
 
     def role(self, pointer: str, name: str) -> ArgumentRole:
-        """Return what a value does in a call, as the declaration or else its name tells."""
+        """Return what a value does in a call, by the declaration or else by its name."""
         if self.is_inert(pointer):
             return ArgumentRole.CONTENT
         if self._destroys and tier_of_name(name) == 0:
-            return ArgumentRole.TARGET  # what is deleted by its title is not carried
+            return ArgumentRole.TARGET  # delete_note(title=...): the title is no content
         return role_of_name(name)
 
     def tier(self, pointer: str, name: str, value: Any) -> int:
         """Return when a value becomes a target for lack of any (``tier_of_name``)."""
-        return 1 if self.is_listed_word(pointer, value) else tier_of_name(name)
+        if self.is_listed_word(pointer, value):
+            return 1
+        return tier_of_name(name)
 
     def is_chosen_key(self, pointer: str, name: str, key: str) -> bool:
         """Return whether a key is a value rather than a field's name: an address, or a member of
@@ -186,42 +206,69 @@ class TextAccounting:
     def _has_unread(self, arguments: Mapping[str, Any], commands: Sequence[ShellFact]) -> bool:
         # words that are given beside a command are read as part of it: its fact names them
         known = list(self._known)
-        known += [_tokens(fact["argument"]) for fact in commands if fact["argument"]]
+        for fact in commands:
+            if fact["argument"]:
+                known.append(_tokens(fact["argument"]))
         stack: list[tuple[_Tokens, Any]] = [((), arguments)]
         while stack:
             tokens, value = stack.pop()
-            if _is_textless(value):
+            if _is_textless(value) or _is_covered(tokens, known):
                 continue
-            if tokens and any(_covers(pattern, tokens) for pattern in known):
+            children = _children(tokens, value)
+            if children is None:
+                if not self._is_closed_word(tokens, value):
+                    return True
                 continue
-            if isinstance(value, Mapping):
-                children = [((*tokens, str(key)), child) for key, child in value.items()]
-                if tokens and not all(self._is_listed(place, known) for place, _ in children):
-                    return True  # a key that no schema lists is a text, too
-                stack += children
-            elif isinstance(value, (list, tuple)):
-                stack += [((*tokens, str(index)), child) for index, child in enumerate(value)]
-            elif not isinstance(value, str) or not self._is_closed_word(tokens, value):
+            if tokens and isinstance(value, Mapping) and self._has_unlisted(children, known):
                 return True
+            stack += children
         return False
 
+    def _has_unlisted(
+        self,
+        members: list[tuple[_Tokens, Any]],
+        known: Sequence[_Tokens],
+    ) -> bool:
+        """Return whether an object has a key that no schema lists: such a key is a text, too."""
+        return not all(self._is_listed(place, known) for place, _ in members)
+
     def _is_listed(self, place: _Tokens, known: Sequence[_Tokens]) -> bool:
-        if any(_is(name, place) for name in self._names):
+        """Return whether a key is in the schema, or lies in what is accounted for."""
+        if any(_matches(name, place) for name in self._names):
             return True
-        return any(_covers(pattern, place) for pattern in known)
+        return _is_covered(place, known)
 
 
 def _is_textless(value: Any) -> bool:
     return value is None or value == "" or isinstance(value, (bool, int, float))
 
 
+def _children(tokens: _Tokens, value: Any) -> list[tuple[_Tokens, Any]] | None:
+    """Return what lies in an object or a list, by its place; ``None`` for a plain value."""
+    children: list[tuple[_Tokens, Any]] = []
+    if isinstance(value, Mapping):
+        for key, child in value.items():
+            children.append(((*tokens, str(key)), child))
+        return children
+    if isinstance(value, (list, tuple)):
+        for index, child in enumerate(value):
+            children.append(((*tokens, str(index)), child))
+        return children
+    return None
+
+
 def _tokens(pointer: str) -> _Tokens:
-    return tuple(unescape_token(token) for token in pointer.split("/")[1:])
+    tokens = pointer.split("/")[1:]
+    return tuple(map(unescape_token, tokens))
+
+
+def _is_covered(tokens: _Tokens, patterns: Sequence[_Tokens]) -> bool:
+    return any(_covers(pattern, tokens) for pattern in patterns)
 
 
 def _covers(pattern: _Tokens, tokens: _Tokens) -> bool:
-    """Tell whether a place is what a pattern names or below it; positions in a list need
-    not be named.
+    """Return whether a place is what a pattern names or below it; positions in a list need
+    not be named: ``files/path`` covers ``files/0/path``.
     """
     if not pattern or not tokens:
         return not pattern
@@ -230,7 +277,7 @@ def _covers(pattern: _Tokens, tokens: _Tokens) -> bool:
     return tokens[0].isdecimal() and _covers(pattern, tokens[1:])
 
 
-def _is(pattern: _Tokens, tokens: _Tokens) -> bool:
+def _matches(pattern: _Tokens, tokens: _Tokens) -> bool:
     """Return whether a place is just what a pattern names."""
     if len(pattern) != len(tokens):
         return False
@@ -244,20 +291,27 @@ def _forms(node: Any, schema: Mapping[str, Any], depth: int) -> list[Mapping[str
     """
     if not isinstance(node, Mapping) or depth > _MAX_SCHEMA_DEPTH:
         return [{}]
-    if isinstance(node.get("$ref"), str):
-        return _forms(resolved(schema, node["$ref"]), schema, depth + 1)
+    reference = node.get("$ref")
+    if isinstance(reference, str):
+        return _forms(resolved(schema, reference), schema, depth + 1)
     for keyword in ("anyOf", "oneOf"):
-        if isinstance(node.get(keyword), list):
-            return [form for branch in node[keyword] for form in _forms(branch, schema, depth + 1)]
-    if isinstance(node.get("allOf"), list) and len(node["allOf"]) == 1:
-        return _forms(node["allOf"][0], schema, depth + 1)
+        branches = node.get(keyword)
+        if not isinstance(branches, list):
+            continue
+        forms: list[Mapping[str, Any]] = []
+        for branch in branches:
+            forms += _forms(branch, schema, depth + 1)
+        return forms
+    parts = node.get("allOf")
+    if isinstance(parts, list) and len(parts) == 1:
+        return _forms(parts[0], schema, depth + 1)
     return [node]
 
 
-def _words(form: Mapping[str, Any]) -> list[Any] | None:
-    """Return the values that a form lists, if it lists them all."""
-    if isinstance(form.get("enum"), list):
-        values: list[Any] = form["enum"]
+def _listed_values(form: Mapping[str, Any]) -> list[Any] | None:
+    """Return the values that a form takes, where it lists them all."""
+    values = form.get("enum")
+    if isinstance(values, list):
         return values
     if "const" in form:
         return [form["const"]]
@@ -266,13 +320,19 @@ def _words(form: Mapping[str, Any]) -> list[Any] | None:
 
 def _may_carry_text(node: Any, schema: Mapping[str, Any], depth: int) -> bool:
     for form in _forms(node, schema, depth):
-        kinds = types_of(form)
-        if kinds == {"array"} and _has_items(form) and depth < _MAX_SCHEMA_DEPTH:
+        is_list = types_of(form) == {"array"} and _has_items(form)
+        if is_list and depth < _MAX_SCHEMA_DEPTH:
             if _may_carry_text(form["items"], schema, depth + 1):
                 return True
-        elif _words(form) is None and not (kinds and kinds <= _TEXTLESS):
+        elif _listed_values(form) is None and not _has_textless_type(form):
             return True
     return False
+
+
+def _has_textless_type(form: Mapping[str, Any]) -> bool:
+    """Return whether a form takes numbers, booleans and null alone."""
+    types = types_of(form)
+    return bool(types) and types <= _TEXTLESS
 
 
 def _has_items(form: Mapping[str, Any]) -> bool:
@@ -289,9 +349,8 @@ def _listed_arguments(
     """Find the arguments that a schema lists, each with its words where it may have these alone."""
     forms: list[Mapping[str, Any]] = []
     for form in _forms(node, schema, depth):
-        if types_of(form) and types_of(form) <= _TEXTLESS:
-            continue  # a number carries no text
-        forms.append(form)
+        if not _has_textless_type(form):
+            forms.append(form)
     words = _words_of_all(forms)
     yield tokens, words
     if words is not None or len(forms) != 1 or depth > _MAX_SCHEMA_DEPTH:
@@ -310,8 +369,8 @@ def _words_of_all(forms: Sequence[Mapping[str, Any]]) -> frozenset[str] | None:
         return None
     found: set[str] = set()
     for form in forms:
-        words = _words(form)
-        if words is None:
+        values = _listed_values(form)
+        if values is None:
             return None
-        found.update(word for word in words if isinstance(word, str))
+        found.update(value for value in values if isinstance(value, str))
     return frozenset(found)

@@ -1,4 +1,4 @@
-"""Which names and schema formats tell what an argument is."""
+"""What an argument is by its name and its schema's format."""
 
 from __future__ import annotations
 
@@ -75,22 +75,21 @@ _SEPARATORS: Final = str.maketrans("- .", "___")
 
 
 def _last_word(name: str) -> str:
-    """Return the word of a name that tells most: ``id`` of ``file_id``."""
+    """Return the last word of a name, which names what it is: ``id`` of ``file_id``."""
     return snake(name).split("_")[-1]
 
 
 def kind_of_format(schema: Mapping[str, Any]) -> FactKind | None:
-    """Return what a schema's ``format`` says."""
+    """Return what a value is by its schema's ``format``."""
     found = schema.get("format")
     if not isinstance(found, str):
         return None
-    return _names().formats.get(found.lower().replace("_", "-"))
+    spelling = found.lower().replace("_", "-")
+    return _names().formats.get(spelling)
 
 
 def is_content(schema: Mapping[str, Any]) -> bool:
-    """Return whether a schema says that its text is encoded content rather than a name of
-    something.
-    """
+    """Return whether the text of a schema is encoded content rather than a name of something."""
     if "contentEncoding" in schema:
         return True
     found = schema.get("format")
@@ -98,7 +97,12 @@ def is_content(schema: Mapping[str, Any]) -> bool:
 
 
 def kind_of_name(name: str, *, sql: bool) -> FactKind | None:
-    """Return what an argument's name says."""
+    """Return what an argument is by its name.
+
+    Args:
+        name: the argument's name.
+        sql: whether the tool is about SQL, so that ``query`` is a statement and no search.
+    """
     names = _names()
     folded = snake(name)
     kind = names.names.get(folded)
@@ -114,7 +118,7 @@ def kind_of_name(name: str, *, sql: bool) -> FactKind | None:
 
 @lru_cache(maxsize=4096)
 def names_content(name: str) -> bool:
-    """Return whether an argument's name says that its text is content and names nothing: ``body``,
+    """Return whether an argument's name is of content, which names nothing: ``body``,
     ``new_text``.
     """
     return _last_word(name) in _names().words["content_names"]
@@ -122,8 +126,8 @@ def names_content(name: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def role_of_name(name: str) -> ArgumentRole:
-    """Return what a value of this name does in a call: it decides what is reached, unless its name
-    is known not to.
+    """Return what a value of this name does in a call: it is a target, unless the name is of
+    content or of a bound.
     """
     word = _last_word(name)
     words = _names().words
@@ -136,8 +140,8 @@ def role_of_name(name: str) -> ArgumentRole:
 
 @lru_cache(maxsize=4096)
 def tier_of_name(name: str) -> int:
-    """Return when a value that is no target becomes one, for lack of any: the lowest of a call's
-    tiers does.
+    """Return the tier of a value that is no target: where a call has none, the lowest tier becomes
+    its target.
 
     A title names what is meant before a date or an amount does, and these before a text.
     """
@@ -151,9 +155,7 @@ def tier_of_name(name: str) -> int:
 
 
 def is_paging(name: str, value: Any) -> bool:
-    """Return whether an argument only says which part of an answer is wanted: a small number called
-    ``limit``.
-    """
+    """Return whether an argument only chooses a part of an answer: a small number called ``limit``."""
     if isinstance(value, bool) or not isinstance(value, int) or abs(value) > 99:
         return False
     words = _names().words
@@ -162,9 +164,9 @@ def is_paging(name: str, value: Any) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def is_one_line(name: str) -> bool:
-    """Return whether an argument's name says that its text is one line: a title, an address, a
-    path, an id, a time.
+def is_single_line(name: str) -> bool:
+    """Return whether an argument of this name holds a single line: a title, an address, a path, an
+    id, a time.
     """
     word = _last_word(name)
     words = _names().words
@@ -182,14 +184,13 @@ def is_command_word(name: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def names_identity(name: str) -> bool:
-    """Return whether a field of a record says by its name that it identifies: ``sender``,
-    ``file_id``.
-    """
-    return snake(name).rstrip("_").split("_")[-1] in _names().words["identity_names"]
+    """Return whether a field of a record identifies by its name: ``sender``, ``file_id``."""
+    word = snake(name).rstrip("_").split("_")[-1]
+    return word in _names().words["identity_names"]
 
 
-def speaks_of_sql(schema: Mapping[str, Any]) -> bool:
-    """Return whether the texts or the other arguments of a schema say that SQL is about."""
+def is_about_sql(schema: Mapping[str, Any]) -> bool:
+    """Return whether the texts or the other arguments of a schema are about SQL."""
     properties = schema.get("properties")
     if not isinstance(properties, Mapping):
         properties = {}
@@ -213,7 +214,14 @@ def path_access(
     access_kinds: tuple[str, ...],
     read_only: bool,
 ) -> PathAccess:
-    """Return what a tool does with a path argument, the worse of what could be meant."""
+    """Return what a tool does with a path argument, the worst of what could be meant.
+
+    Args:
+        name: the argument's name.
+        write_effects: of the declaration.
+        access_kinds: of the declaration.
+        read_only: whether the tool is declared to change nothing.
+    """
     changes = any(effect != WriteEffect.NONE for effect in write_effects)
     writes = changes or AccessKind.FILE_WRITE in access_kinds
     reads = AccessKind.FILE_READ in access_kinds

@@ -1,7 +1,7 @@
 """Opening the file that was checked, and no other.
 
-A path is a question, not a thing: between the decision and the call, somebody can swap a file or a
-directory for a link (CVE-2025-53109, CVE-2026-32043, CVE-2026-39861). ``open_checked`` closes that
+A path is a question, not a thing: between the decision and the call, another program can swap a file
+or a directory for a link (CVE-2025-53109, CVE-2026-32043, CVE-2026-39861). ``open_checked`` closes that
 gap for tools that open files through it:
 
 - it walks the *resolved* path from ``/``, each component relative to the directory before it and

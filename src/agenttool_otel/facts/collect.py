@@ -1,30 +1,42 @@
-"""Gathers the facts of one call: each value once, the first word about it counting, and only so
-many in all.
+"""Gathers the facts of one call: each value once, as what it was added for first, and only so many
+in all.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple, cast
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from agenttool_otel.facts.accounting import TextAccounting
-from agenttool_otel.facts.argument_names import FactKind, is_one_line
+from agenttool_otel.facts.argument_names import FactKind, is_single_line
 from agenttool_otel.facts.types import EMPTY_FACTS, FactEnvironment, Facts
 from agenttool_otel.names import ArgumentRole, PathAccess
-from agenttool_otel.readers.types import unread
+from agenttool_otel.readers.types import ShellFact, SqlFact, unread
 from agenttool_otel.values.pointers import escape_token
 
 MAX_DEPTH: Final = 64
-"""Deeper values are not followed; a fact says so."""
+"""Deeper values are not followed; a fact is added that names the place."""
 
 MAX_FACTS: Final = 500
-"""More values are not looked at; a fact says so."""
+"""More values are not looked at; a fact is added that names the place."""
 
 _MAX_TRACED: Final = 500
+"""Values of a call whose provenance is looked up."""
+
+_MAX_TRACE_STEPS: Final = 20 * _MAX_TRACED
 _MAX_STEPS: Final = 100_000
 _BROKEN: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]|%0[ad]", re.I)
 """A line break or control character other than a tab, or one that a URL's reader makes."""
+
+
+class _Place(NamedTuple):
+    """A value that the walk through the arguments comes by."""
+
+    pointer: str
+    name: str  # of the argument; of what lies in a list, the list's
+    value: Any
+    depth: int
 
 
 class _Value(NamedTuple):
@@ -79,6 +91,20 @@ def _roles(
     return roles
 
 
+def _chosen_keys(
+    place: _Place,
+    members: Sequence[_Place],
+    texts: TextAccounting,
+) -> Iterator[_Value]:
+    """Return the keys of an object that are values: {"eve@example.org": true} reaches eve."""
+    if not isinstance(place.value, Mapping):
+        return
+    for member in members:
+        if texts.is_chosen_key(member.pointer, place.name, member.name):
+            # a key has no pointer of its own: the empty key below its value stands for it
+            yield _Value(f"{member.pointer}/", place.name, member.name)
+
+
 class Collector:
     """The facts of one call, as they come."""
 
@@ -116,8 +142,8 @@ class Collector:
         return self._steps <= _MAX_STEPS and self._count < MAX_FACTS
 
     def close_declared(self) -> None:
-        """Note that all declared arguments are in: from now on, nothing is added to where one of
-        them is.
+        """Note that all declared arguments are in: from now on, nothing is added for their
+        pointers.
         """
         self._declared = frozenset(self._seen)
 
@@ -139,24 +165,25 @@ class Collector:
                 if self.full:
                     self.give_up(pointer)
                     return
-                self._add_one(kind, element, f"{pointer}/{index}", access, inferred=inferred)
+                self._add_value(kind, element, f"{pointer}/{index}", access, inferred=inferred)
             return
-        self._add_one(kind, value, pointer, access, inferred=inferred)
+        self._add_value(kind, value, pointer, access, inferred=inferred)
 
     def replace_command(self, pointer: str, text: str) -> None:
         """Put the fact of a command, joined with the words beside it, in place of an
         argument's own.
         """
-        kept = [
-            fact
-            for fact in self.facts["shell"]
-            if not f"{fact['argument']}/".startswith(f"{pointer}/")
-        ]
-        inferred = all(fact["inferred"] for fact in self.facts["shell"] if fact not in kept)
+        kept: list[ShellFact] = []
+        inferred = True
+        for fact in self.facts["shell"]:
+            if f"{fact['argument']}/".startswith(f"{pointer}/"):
+                inferred = inferred and fact["inferred"]
+            else:
+                kept.append(fact)
         self.facts["shell"] = kept
         self._seen.pop(pointer, None)
         self._declared -= {pointer}
-        self._add_one(FactKind.COMMAND, text, pointer, PathAccess.UNKNOWN, inferred=inferred)
+        self._add_value(FactKind.COMMAND, text, pointer, PathAccess.UNKNOWN, inferred=inferred)
 
     def give_up(self, pointer: str) -> None:
         """Add a fact of every kind: from here on values were not looked at."""
@@ -164,9 +191,10 @@ class Collector:
             return
         self._gave_up = True
         self._count = MAX_FACTS
-        found: dict[str, list[Any]] = cast("dict[str, Any]", self.facts)
-        for name, kind in (("paths", "path"), ("urls", "url"), ("shell", "shell"), ("sql", "sql")):
-            found[name].append(unread(kind, pointer))
+        self.facts["paths"].append(unread("path", pointer))
+        self.facts["urls"].append(unread("url", pointer))
+        self.facts["shell"].append(unread("shell", pointer))
+        self.facts["sql"].append(unread("sql", pointer))
 
     def trace(
         self,
@@ -177,17 +205,24 @@ class Collector:
         tool: str,
         texts: TextAccounting,
     ) -> None:
-        """Add provenance: of all texts and numbers among the arguments, or of those that there is a
-        fact about.
+        """Add the provenance of arguments.
+
+        Args:
+            arguments: the call's arguments.
+            everything: whether all texts and numbers are traced, or those that have a fact alone.
+            family: within which ids are compared.
+            tool: the tool's name.
+            texts: which arguments decide nothing, or hold a word that the schema lists.
         """
         ledger = self._env.ledger
-        if ledger is None or not ledger.speaks:
+        if ledger is None or not ledger.has_evidence:
             return
         values, complete = self._values(arguments, everything=everything, texts=texts)
         roles = _roles(values, texts, everything=everything)
         found = self.facts["provenance"]
         for value in values:
-            if (role := roles.get(value.pointer)) is None:
+            role = roles.get(value.pointer)
+            if role is None:
                 continue
             fact = ledger.lookup(
                 value.text,
@@ -196,11 +231,15 @@ class Collector:
                 tool=tool,
                 role=role,
             )
-            found[value.pointer] = {**fact, "broken": True} if self._is_broken(value) else fact
+            if self._is_broken(value):
+                fact = {**fact, "broken": True}  # the ledger shares its facts
+            found[value.pointer] = fact
         if everything and complete:
             self.facts["traced"] = True
-            undecided = [value for value in values if not texts.is_inert(value.pointer)]
-            self.facts["aimed"] = not undecided or ArgumentRole.TARGET in roles.values()
+            has_target = ArgumentRole.TARGET in roles.values()
+            self.facts["aimed"] = has_target or all(
+                texts.is_inert(value.pointer) for value in values
+            )
 
     def _values(
         self,
@@ -209,35 +248,40 @@ class Collector:
         everything: bool,
         texts: TextAccounting,
     ) -> tuple[list[_Value], bool]:
-        """Return the values of a call, or those that there is a fact about, and whether
-        these are all.
-        """
+        """Return the values of a call, or those that have a fact, and whether these are all."""
         values: list[_Value] = []
-        stack: list[tuple[str, str, Any, int]] = [("", "", arguments, 0)]
+        stack = [_Place("", "", arguments, 0)]
         steps = 0
         while stack:
-            pointer, name, value, depth = stack.pop()
+            place = stack.pop()
             steps += 1
-            if depth > MAX_DEPTH or len(values) >= _MAX_TRACED or steps > 20 * _MAX_TRACED:
+            if place.depth > MAX_DEPTH or len(values) >= _MAX_TRACED or steps > _MAX_TRACE_STEPS:
                 from agenttool_otel.facts.provenance import UNREADABLE
 
-                self.facts["provenance"][pointer] = {**UNREADABLE, "untrusted": False}
+                self.facts["provenance"][place.pointer] = {**UNREADABLE, "untrusted": False}
                 return values, False
-            if isinstance(value, Mapping) and value:
-                for key, child in value.items():
-                    place = f"{pointer}/{escape_token(str(key))}"
-                    stack.append((place, str(key), child, depth + 1))
-                    # a key may be whom the call reaches: {"eve@example.org": true}
-                    if everything and texts.is_chosen_key(place, name, str(key)):
-                        values.append(_Value(f"{place}/", name, str(key)))
-            elif self._is_list_of_values(pointer, value) and value:
-                for index, child in enumerate(value):
-                    stack.append((f"{pointer}/{index}", name, child, depth + 1))
-            elif value is None or value is arguments:
+            children = self._children(place)
+            stack += children
+            if children and everything:
+                values += _chosen_keys(place, children, texts)
+            if children or place.value is None or place.value is arguments:
                 continue
-            elif everything or pointer in self._seen:
-                values.append(_Value(pointer, name, value))
+            if everything or place.pointer in self._seen:
+                values.append(_Value(place.pointer, place.name, place.value))
         return values, True
+
+    def _children(self, place: _Place) -> list[_Place]:
+        """Return what lies in an object or a list; nothing of a plain value or an empty one."""
+        pointer, name, value, depth = place
+        children: list[_Place] = []
+        if isinstance(value, Mapping):
+            for key, child in value.items():
+                below = f"{pointer}/{escape_token(str(key))}"
+                children.append(_Place(below, str(key), child, depth + 1))
+        elif self._is_list_of_values(pointer, value):
+            for index, child in enumerate(value):
+                children.append(_Place(f"{pointer}/{index}", name, child, depth + 1))
+        return children
 
     def _is_list_of_values(self, pointer: str, value: Any) -> bool:
         """Return whether a value is a list, and not the words of a command."""
@@ -249,8 +293,10 @@ class Collector:
         return FactKind.COMMAND in self._seen.get(pointer, ())
 
     def _is_broken(self, value: _Value) -> bool:
-        """Return whether a text that should be one line is more, or has a control character."""
-        if not isinstance(value.text, str) or not is_one_line(value.name):
+        """Return whether a text that should be a single line is more, or has a control
+        character.
+        """
+        if not isinstance(value.text, str) or not is_single_line(value.name):
             return False
         kinds = self._seen.get(value.pointer, set())
         if FactKind.COMMAND in kinds or FactKind.SQL in kinds:
@@ -272,7 +318,7 @@ class Collector:
         kinds.add(kind)
         return known
 
-    def _add_one(
+    def _add_value(
         self,
         kind: FactKind,
         value: Any,
@@ -290,47 +336,48 @@ class Collector:
         if kind is FactKind.PATH:
             from agenttool_otel.readers.paths.fact import path_fact
 
-            fact = path_fact(
+            path = path_fact(
                 value,
                 argument=pointer,
                 access=access.value,
                 surroundings=self._env,
                 inferred=inferred,
             )
-            self.facts["paths"].append(fact)
+            self.facts["paths"].append(path)
         elif kind is FactKind.URL:
             from agenttool_otel.readers.urls.fact import url_fact
 
-            self.facts["urls"].append(
-                url_fact(
-                    value,
-                    argument=pointer,
-                    surroundings=self._env,
-                    inferred=inferred,
-                )
+            url = url_fact(
+                value,
+                argument=pointer,
+                surroundings=self._env,
+                inferred=inferred,
             )
+            self.facts["urls"].append(url)
+        elif kind is FactKind.COMMAND:
+            self.facts["shell"].append(self._shell_fact(value, pointer, inferred))
         else:
-            self._add_parsed(
-                "shell" if kind is FactKind.COMMAND else "sql", value, pointer, inferred
-            )
+            self.facts["sql"].append(self._sql_fact(value, pointer, inferred))
 
-    def _add_parsed(self, kind: str, value: Any, pointer: str, inferred: bool) -> None:
-        found: list[Any] = cast("dict[str, Any]", self.facts)[kind]
+    def _shell_fact(self, value: Any, pointer: str, inferred: bool) -> ShellFact:
         try:
-            if kind == "sql":
-                from agenttool_otel.readers.sql import sql_fact
+            from agenttool_otel.readers.shell import shell_fact
 
-                found.append(sql_fact(value, argument=pointer, inferred=inferred))
-            else:
-                from agenttool_otel.readers.shell import shell_fact
-
-                found.append(
-                    shell_fact(
-                        value,
-                        argument=pointer,
-                        surroundings=self._env,
-                        inferred=inferred,
-                    )
-                )
+            return shell_fact(
+                value,
+                argument=pointer,
+                surroundings=self._env,
+                inferred=inferred,
+            )
         except Exception:  # a missing grammar, too, must read as "not proven"
-            found.append(unread(kind, pointer, inferred=inferred, unparsed="internal"))
+            unproven: ShellFact = unread("shell", pointer, inferred=inferred, unparsed="internal")
+            return unproven
+
+    def _sql_fact(self, value: Any, pointer: str, inferred: bool) -> SqlFact:
+        try:
+            from agenttool_otel.readers.sql import sql_fact
+
+            return sql_fact(value, argument=pointer, inferred=inferred)
+        except Exception:  # as must a missing sqlglot
+            unproven: SqlFact = unread("sql", pointer, inferred=inferred, unparsed="internal")
+            return unproven

@@ -1,10 +1,9 @@
-"""What a value says about itself, where neither the declaration nor the argument's name told what
-it is.
+"""What a value is by its look, where neither the declaration nor the argument's name determines it.
 
 A tool that reads files gets ``{"target": "/etc/shadow"}`` as easily as ``{"path": "/etc/shadow"}``.
-For tools whose declaration says that they touch files or the network, the remaining texts are
-looked at when they are called. It is a net below the declaration and no replacement for it: a bare
-word is taken for a file only where one of that name is there or the name is known to hold secrets.
+For tools that are declared to use files or the network, the remaining texts are looked at when they
+are called. It is a net below the declaration and no replacement for it: a bare word is taken for a
+file only where a file of that name exists, or the name is known to hold secrets.
 """
 
 from __future__ import annotations
@@ -49,17 +48,22 @@ def kind_of_value(
     network: bool,
     env: FactEnvironment,
 ) -> tuple[FactKind, str] | None:
-    """Return what a text is by its own look, and the text to establish the fact of; ``None`` for
-    most texts.
+    """Return what a text is by its look, and the text to establish the fact of; ``None`` for most
+    texts.
 
-    A bare address or local host name becomes a URL of its own, because that is what a client would
-    make of it.
+    A bare address or local host name becomes a URL, because that is what a client would make of it.
+
+    Args:
+        text: the text.
+        files: whether the tool uses files.
+        network: whether the tool connects to hosts that its arguments name.
+        env: the call's surroundings; a bare word may be a file there.
     """
     if not text or len(text) > _MAX_CHARS:
         return None
     if _URL.match(text):
-        return (FactKind.URL, text) if _one_line(text) else None
-    if network and not files and _NO_SCHEME.match(text) and _one_line(text):
+        return (FactKind.URL, text) if _is_single_line(text) else None
+    if network and not files and _NO_SCHEME.match(text) and _is_single_line(text):
         return FactKind.URL, text
     if network and _is_inner_host(text):
         return FactKind.URL, _as_url(text)
@@ -73,7 +77,7 @@ def starts_like_path(text: str) -> bool:
     return bool(_PATH_START.match(text))
 
 
-def _one_line(text: str) -> bool:
+def _is_single_line(text: str) -> bool:
     return "\n" not in text.strip()
 
 
@@ -81,8 +85,7 @@ def _is_path(text: str, env: FactEnvironment) -> bool:
     lines = text.strip().splitlines()
     if not lines:
         return False
-    # A list of paths, one on each line, is one thing; a program or a letter that begins with a
-    # slash is another.
+    # a list of paths, each on a line; not a program or a letter that begins with a slash
     if all(_PATH_START.match(line) for line in lines):
         return True
     if len(lines) > 1:
@@ -91,7 +94,7 @@ def _is_path(text: str, env: FactEnvironment) -> bool:
         return True
     if len(text) > _MAX_NAME:
         return False
-    return _is_sensitive(text) or _is_there(text, env)
+    return _is_sensitive(text) or _exists(text, env)
 
 
 def _is_sensitive(name: str) -> bool:
@@ -100,11 +103,12 @@ def _is_sensitive(name: str) -> bool:
     return sensitive_class("/" + name, None) is not None
 
 
-def _is_there(name: str, env: FactEnvironment) -> bool:
-    if not env.touch_file_system:
-        return True  # it may be; the fact will say that nothing is certain
+def _exists(name: str, env: FactEnvironment) -> bool:
+    if not env.read_file_system:
+        return True  # it may be; the fact will be uncertain
+    path = os.path.join(env.cwd, name) if env.cwd else name
     try:
-        return os.path.lexists(os.path.join(env.cwd, name) if env.cwd else name)
+        return os.path.lexists(path)
     except (OSError, ValueError):
         return True
 

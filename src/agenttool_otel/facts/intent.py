@@ -3,10 +3,10 @@ tool's, nothing else.
 
 It is lexical and deterministic: words are brought to their stems (Snowball's English stemmer) and
 compared with the words that stand for the tool's action, of a small table (``data/intent.toml``).
-It understands nothing: who asks in other words than the table has, or in another language, is not
-matched, unless the tool's ``verbs`` name those words.
+It understands nothing: words that are not in the table, or of another language, are not matched,
+unless the tool's ``verbs`` name them.
 
-What is kept of the user's words is keyed digests of stems.
+Kept of the user's words are keyed digests of stems.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from agenttool_otel.facts.types import IntentFact, ToolWords
 from agenttool_otel.values.tables import load_table
 
 _KEY: Final = secrets.token_bytes(32)
-"""Of this process, where nobody gives another."""
+"""The key of this process, for where none is given."""
 
 _MAX_CHARS: Final = 200_000
 _MAX_STEMS: Final = 8_192
@@ -38,7 +38,7 @@ _TOKEN: Final = re.compile(r"[^\W\d_]+|[.,;:!?()\n]")
 _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
-class Said:
+class UserWords:
     """What a user asked for, in all turns of a session, as keyed digests; grows only to its bound.
 
     A stem that had no room is not matched later, so that the call is asked about rather than let
@@ -63,20 +63,20 @@ class Said:
 
     @property
     def digests(self) -> tuple[list[str], list[str]]:
-        """Return what it remembers, for the same session in another process."""
+        """Return the digests, for the same session in another process."""
         asked = [digest.hex() for digest in self._asked]
         named = [digest.hex() for digest in self._named]
         return asked, named
 
-    def with_more(self, asked: Iterable[str], named: Iterable[str]) -> Said:
-        """Return another of the same words and more; what has no room is left out."""
+    def with_more(self, asked: Iterable[str], named: Iterable[str]) -> UserWords:
+        """Return the same words and more; the same alone where more have no room."""
         all_asked = self._asked.union(map(bytes.fromhex, asked))
         all_named = self._named.union(map(bytes.fromhex, named))
-        more = Said(self._key, all_asked, all_named)
+        more = UserWords(self._key, all_asked, all_named)
         return more if len(more) <= _MAX_STEMS else self
 
     def add(self, text: str) -> None:
-        """Take one text of the user."""
+        """Add the words of a text of the user."""
         for stem, asks in _stems(text[:_MAX_CHARS]):
             if len(self) >= _MAX_STEMS:
                 return
@@ -88,14 +88,20 @@ class Said:
     def intent(self, tool: ToolWords) -> IntentFact:
         """Return whether the user asked for what a tool does."""
         actions, objects = _keyed(tool, self._key)
-        matched = sorted({actions[digest] for digest in actions.keys() & self._asked})
-        named = sorted({objects[digest] for digest in objects.keys() & self._named})
+        matched = _words_by_digest(actions, self._asked)
+        named = _words_by_digest(objects, self._named)
         return {
             "called_for": bool(matched),
             "matched": matched[:_MAX_SHOWN],
             "named": named[:_MAX_SHOWN],
             "delegated": _digest(self._key, _DELEGATED) in self._asked,
         }
+
+
+def _words_by_digest(words: Mapping[bytes, str], digests: set[bytes]) -> list[str]:
+    """Return the words whose digests are among some, sorted."""
+    found = {words[digest] for digest in words.keys() & digests}
+    return sorted(found)
 
 
 @lru_cache(maxsize=4096)
@@ -115,24 +121,31 @@ def _words_of(tool: ToolWords) -> tuple[dict[str, str], dict[str, str]]:
     """Return by stem the words that ask for what a tool does, and the words for what it
     does it with.
     """
-    table = _table()
     named = [*_words_of_name(tool.name), *_tokens(tool.hints)]
     words = {_stem(word): word for word in reversed(named)}
-    known = [stem for stem in words if stem in table.actions]
-    # of "post_comment" both are verbs as well: none counts more than the other
-    verbs = [stem for stem in known if stem not in table.nouns] or known
+    verbs = _verbs_among(words)
+    objects = {stem: word for stem, word in words.items() if stem not in verbs}
     stated: dict[str, str] = {}
     for text in tool.verbs:
         for word in _tokens(text):
             stated[_stem(word)] = word
-    objects = {stem: word for stem, word in words.items() if stem not in verbs}
-    # a tool without a word for what it does is asked for by any of its words
-    actions = dict(stated) if verbs or stated else dict(words)
+    if not verbs and not stated:
+        # "weather" has no word for what it does: any of its words asks for it
+        return words, objects
+    actions = dict(stated)
     for stem in (*verbs, *stated):
         actions.setdefault(stem, words.get(stem) or stated[stem])
         for entry in _entries(stem, words):
-            actions = {**entry.said, **actions}
+            actions = {**entry.asking, **actions}
     return actions, objects
+
+
+def _verbs_among(stems: Iterable[str]) -> list[str]:
+    """Return the stems that are verbs: of "post_comment" both, as both may be nouns."""
+    table = _table()
+    known = [stem for stem in stems if stem in table.actions]
+    verbs_alone = [stem for stem in known if stem not in table.nouns]
+    return verbs_alone or known
 
 
 def _entries(stem: str, words: Mapping[str, str]) -> list[_Action]:
@@ -144,11 +157,12 @@ def _entries(stem: str, words: Mapping[str, str]) -> list[_Action]:
 
 
 def _words_of_name(name: str) -> list[str]:
-    return _tokens(_HUMP.sub(" ", name).replace("_", " "))
+    spaced = _HUMP.sub(" ", name)
+    return _tokens(spaced.replace("_", " "))
 
 
 def _stems(text: str) -> Iterator[tuple[str, bool]]:
-    """Return the stems of a text, each with whether it is used as something to be done."""
+    """Return the stems of a text, each with whether the user asks for it to be done."""
     table = _table()
     refused = False
     before: list[str] = [""]  # of this clause
@@ -170,8 +184,12 @@ def _stems(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _hands_over(near: list[str]) -> bool:
-    """Return whether the words before "instructions" say to do them: not "the following tasks"."""
-    return not _table().handing.isdisjoint(near) and "following" not in near
+    """Return whether the words before "instructions" ask to do them: "follow the", but not "do the
+    following".
+    """
+    if "following" in near:
+        return False
+    return not _table().handing.isdisjoint(near)
 
 
 def _asks(stem: str, near: list[str], following: str) -> bool:
@@ -183,8 +201,12 @@ def _asks(stem: str, near: list[str], following: str) -> bool:
     last = near[-1]
     if last in table.determiners:
         return False
-    if stem not in table.nouns:
-        return True
+    return stem not in table.nouns or _begins(last, following)
+
+
+def _begins(last: str, following: str) -> bool:
+    """Return whether a word that may be a noun stands as a verb: "please post", "post it"."""
+    table = _table()
     return last == "" or last in table.openers or following in table.objects
 
 
@@ -196,7 +218,7 @@ def verbs_in(sentence: str) -> Iterator[tuple[str, str]]:
     deleted" does.
 
     Args:
-        sentence: one of a tool's description.
+        sentence: a sentence of a tool's description.
     """
     table = _table()
     before: list[str] = [""]  # of this clause
@@ -213,8 +235,7 @@ def verbs_in(sentence: str) -> Iterator[tuple[str, str]]:
         if last in table.determiners and not relative:
             continue
         stem = _stem(word)
-        starts = last == "" or last in table.openers or following in table.objects
-        if relative or starts or stem not in table.nouns:
+        if relative or stem not in table.nouns or _begins(last, following):
             yield stem, word
 
 
@@ -223,7 +244,7 @@ _PASSIVE: Final = frozenset({"are", "be", "being", "gets", "is"})
 
 
 def objects_of(name: str) -> list[str]:
-    """Return the stems of what a tool's name says that it works on: ``note`` of ``save_note``."""
+    """Return the stems of what a tool works on, by its name: ``note`` of ``save_note``."""
     words = _words_of_name(name)
     if len(words) < 2:
         return []  # remember, recall
@@ -263,7 +284,7 @@ def _stem(word: str) -> str:
 
 @cache
 def _stemmer() -> Any:
-    # brings all its languages, so only where words are read
+    # imports all its languages, so it is imported when the first word is read
     from snowballstemmer.english_stemmer import EnglishStemmer
 
     return EnglishStemmer()
@@ -272,7 +293,7 @@ def _stemmer() -> Any:
 class _Action(NamedTuple):
     """A row of the table: words of users for words of tools."""
 
-    said: Mapping[str, str]  # words by stem
+    asking: Mapping[str, str]  # words of users, by stem
     nouns: frozenset[str]  # stems with which it counts; empty: with any
 
 
@@ -296,8 +317,8 @@ def _table() -> _Table:
     data = load_table("agenttool_otel.facts", "data/intent.toml")
     actions: dict[str, list[_Action]] = {}
     for entry in data["action"]:
-        said = {_stem(word): word for word in reversed(entry["said"])}
-        action = _Action(said, _stems_of(entry.get("with", ())))
+        asking = {_stem(word): word for word in reversed(entry["user"])}
+        action = _Action(asking, nouns=_stems_of(entry.get("with", ())))
         for word in entry["tool"]:
             actions.setdefault(_stem(word), []).append(action)
     return _Table(

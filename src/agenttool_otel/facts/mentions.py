@@ -1,12 +1,12 @@
-"""What a user's sentence takes a number or a word for, so that what was written of one thing vouches
+"""What a user's sentence takes a number or a word for, so that what was written of a thing vouches
 for no other.
 
 "Find the 3 best restaurants, then share file 7" names a file 7 and no file 3; "tell #team all about
 it" names a channel ``team`` and none called ``all``. A short number, an amount, a date and a common
 word name something only beside a noun of its kind; a long number does wherever it stands, unless
-the sentence says that it is of another kind.
+the sentence names it as of another kind.
 
-It is lexical and English (``data/mentions.toml``): whoever says it otherwise is asked.
+It is lexical and English (``data/mentions.toml``): what is named in other words is asked about.
 """
 
 from __future__ import annotations
@@ -37,9 +37,10 @@ _BEFORE: Final = 60
 _MAX_CLAIMS: Final = 500
 _MAX_WEAK: Final = 256
 ANY_KIND: Final = "*"
-"""Stands for a noun where a text says of a number only that it is an id, or that something is to be
-done with it.
-"""
+"""Stands for a noun where a text names a number only as an id, or as what to do something with."""
+
+_NO_BREAKS: Final = frozenset({",", "(", ")", ":"})
+"""Marks between a noun and its number."""
 
 _NAMED: Final = "\4"
 _PAIR: Final = "\5"
@@ -47,7 +48,7 @@ _OTHERWISE: Final = "\6"
 
 
 def typed(noun: str, word: str) -> str:
-    """Return the token of a word that is said to be something: ``file`` and ``7``."""
+    """Return the token of a word that is named as a thing of a kind: ``file`` and ``7``."""
     return f"{_NAMED}{noun}\0{word}"
 
 
@@ -57,8 +58,8 @@ def is_number(text: str) -> bool:
 
 
 def is_weak_number(text: str) -> bool:
-    """Return whether a number is said in so many senses that it names nothing by itself."""
-    digits = "".join(char for char in text if char.isdigit())
+    """Return whether a number has so many senses that it names nothing by itself."""
+    digits = "".join(filter(str.isdigit, text))
     if len(digits) <= _SHORT:
         return True
     return _AMOUNT.fullmatch(text) is not None or _DATE.fullmatch(digits) is not None
@@ -73,10 +74,10 @@ def is_plain_words(text: str) -> bool:
 
 
 def tokens_of_mentions(text: str) -> Iterator[str]:
-    """Return what a user's text says about its numbers and words, as tokens.
+    """Return the tokens of what a user's text takes its numbers and words for.
 
     Args:
-        text: what the user said.
+        text: the user's text.
     """
     text = text[:_MAX_CHARS]
     for match in _QUOTED.finditer(text):
@@ -90,11 +91,11 @@ def tokens_of_mentions(text: str) -> Iterator[str]:
         else:
             yield from _of_word(words, at)
     for word, following in pairwise(words):
-        yield _pair(word, following)
+        pair = _joined(f"{word} {following}")
+        yield _PAIR + pair
 
 
-def _pair(word: str, following: str) -> str:
-    return _PAIR + _joined(f"{word} {following}")
+# what a number or a word at a position is taken for, as tokens
 
 
 def _of_number(words: Sequence[str], at: int) -> Iterator[str]:
@@ -116,33 +117,46 @@ def _of_number(words: Sequence[str], at: int) -> Iterator[str]:
 
 def _is_counted(words: Sequence[str], at: int) -> bool:
     """Return whether a number counts what stands behind it: 100 euros, 3 best."""
-    if at + 1 >= len(words):
+    following = _word_behind(words, at)
+    if not following:
         return False
-    behind = words[at + 1]
-    low = behind.lower()
     # "file 7 immediately" counts nothing
-    return behind.isalpha() and low not in _table().behind and not low.endswith("ly")
+    return following not in _table().behind and not following.endswith("ly")
+
+
+def _word_behind(words: Sequence[str], at: int) -> str:
+    """Return the word that stands behind another, in lower case; empty where none does."""
+    if at + 1 >= len(words):
+        return ""
+    following = words[at + 1]
+    return following.lower() if following.isalpha() else ""
 
 
 def _of_word(words: Sequence[str], at: int) -> Iterator[str]:
     table = _table()
     word = words[at]
     bare = _joined(word.lstrip("#@"))
-    if word[0] in "#@":
-        for noun in table.hash if word[0] == "#" else table.at:
+    sigils = {"#": table.hash, "@": table.at}
+    if word[0] in sigils:
+        for noun in sigils[word[0]]:
             yield typed(noun, bare)
         return
     for noun in _nouns_before(words, at):
         yield typed(noun, bare)
-    if at + 1 < len(words) and words[at + 1].isalpha():
+    following = _word_behind(words, at)
+    if following:
         # "the team channel" names a channel
-        yield typed(stem_of(words[at + 1].lower()), bare)
+        yield typed(stem_of(following), bare)
     if not word[0].isupper() or bare in table.common:
         return
     begins = at == 0 or words[at - 1] in (".", "!", "?", "\n", ":")
     shouted = word.isupper() and len(word) > 1
-    # what only begins a sentence, or is shouted, names what is written in the same way alone
-    yield _NAMED + (word if begins or shouted else bare)
+    if begins or shouted:
+        # "Reports are due", "READ THIS": their capitals may mean nothing, so the same spelling is
+        # needed
+        yield _NAMED + word
+    else:
+        yield _NAMED + bare
 
 
 def _nouns_before(words: Sequence[str], at: int) -> Iterator[str]:
@@ -150,9 +164,10 @@ def _nouns_before(words: Sequence[str], at: int) -> Iterator[str]:
     menu.pdf (7).
     """
     table = _table()
-    for word in reversed(words[max(0, at - 2 * _NEAR) : at]):
+    start = max(0, at - 2 * _NEAR)
+    for word in reversed(words[start:at]):
         low = word.lower()
-        if word in (",", "(", ")", ":") or low in table.fillers or low in table.joins:
+        if word in _NO_BREAKS or low in table.fillers or low in table.joins:
             continue
         if is_number(word):
             continue  # files 3, 5 and 7
@@ -165,13 +180,13 @@ def _nouns_before(words: Sequence[str], at: int) -> Iterator[str]:
 
 
 def tokens_of_claims(text: str) -> Iterator[str]:
-    """Return what a text of anybody's says of short numbers, as tokens; widely, for they accuse.
+    """Return the tokens of what free text takes short numbers for; widely, for they accuse.
 
     Each of the words before a number is taken for what it is: "share file 3", "the one with id 3".
     Where there are too many numbers for that, all of them count.
 
     Args:
-        text: what a tool gave.
+        text: a text of a tool's output.
     """
     numbering = _table().numbering
     seen: set[tuple[str, ...]] = set()
@@ -188,18 +203,21 @@ def tokens_of_claims(text: str) -> Iterator[str]:
             continue
         for word in words:
             yield typed(stem_of(word), number)
+        if not words:
+            continue
         # "id 3" and "share 3" are of any kind
-        if words and (not numbering.isdisjoint(words[-2:]) or is_action(words[-1])):
+        if is_action(words[-1]) or not numbering.isdisjoint(words[-2:]):
             yield typed(ANY_KIND, number)
 
 
 def _words(text: str) -> Iterator[str]:
     """Return the words of a text, and what ends a clause."""
+    fillers = _table().fillers
     for word in _WORD.findall(text):
         bare = word.strip("'’.*_~").removesuffix("'s").removesuffix("’s")
         yield bare or word
-        ends = word.rstrip("'’*_~").endswith(".")
-        if ends and bare.lower() not in _table().fillers:  # no. 12
+        has_stop = word.rstrip("'’*_~").endswith(".")
+        if has_stop and bare.lower() not in fillers:  # no. 12
             yield "."
 
 
@@ -208,16 +226,18 @@ def _joined(text: str) -> str:
 
 
 def vouching_tokens(value: str, nouns: Sequence[str]) -> list[list[str]] | None:
-    """Return what the user has to have written for a weak value to be vouched for: all tokens of one
-    of the lists.
+    """Return what the user has to have written for a weak value to be vouched for: all tokens of
+    any of the lists.
 
     ``None`` where the value is not weak, so that its having been written is enough.
 
     Args:
-        value: one argument's value.
+        value: an argument's value.
         nouns: what the argument names, by stem.
     """
-    text = value.strip().lstrip("#@") if len(value) < _MAX_WEAK else ""
+    if len(value) >= _MAX_WEAK:
+        return None
+    text = value.strip().lstrip("#@")
     if not text:
         return None
     if is_number(text):
@@ -236,18 +256,19 @@ def vouching_tokens(value: str, nouns: Sequence[str]) -> list[list[str]] | None:
 
 def _ways_of_several(words: Sequence[str], nouns: Sequence[str]) -> Iterator[list[str]]:
     """Return in which ways the user may have named what several words name."""
-    telling = [word for word in words if word not in _table().common]
+    distinctive = [word for word in words if word not in _table().common]
     pairs = [_PAIR + f"{word} {following}" for word, following in pairwise(words)]
-    yield [_NAMED + word for word in telling] or ["\0"]
-    if len(telling) > 1:
+    if distinctive:
+        yield [_NAMED + word for word in distinctive]
+    if len(distinctive) > 1:
         yield pairs
     for noun in nouns:
         yield [typed(noun, words[-1]), *pairs]
 
 
 def otherwise(number: str) -> str:
-    """Return the token for that the user named a long number as something of a kind, or
-    counted with it.
+    """Return the token of a long number that the user named as a thing of a kind, or counted
+    with.
     """
     return _OTHERWISE + number
 
@@ -258,23 +279,23 @@ def nouns_of(name: str, tool: str = "") -> tuple[str, ...]:
 
     Args:
         name: the argument's.
-        tool: the tool's name, by which an argument called ``id`` or ``title`` is told.
+        tool: the tool's name, whose words count where the argument is called ``id`` or ``title``.
     """
     table = _table()
-    words = _telling_words(name) or _telling_words(tool)
+    words = _words_for_kind(name) or _words_for_kind(tool)
     stems = [stem_of(word) for word in words]
-    found = dict.fromkeys(stems)
+    nouns = list(stems)
     for stem in stems:
-        found.update(dict.fromkeys(table.kinds.get(stem, ())))
+        nouns += table.kinds.get(stem, ())
     is_generic = table.generic.issuperset(snake(name).split("_"))
-    if is_generic and found.keys().isdisjoint(table.kinds):
+    if is_generic and table.kinds.keys().isdisjoint(nouns):
         # "to" of "pay" is an account
-        found.update(dict.fromkeys(table.kinds["account"]))
-    return tuple(found)
+        nouns += table.kinds["account"]
+    return tuple(dict.fromkeys(nouns))
 
 
-def _telling_words(name: str) -> list[str]:
-    """Return the words of a name that say what it names."""
+def _words_for_kind(name: str) -> list[str]:
+    """Return the words of a name for the kind of what it names: ``file`` of ``file_id``."""
     generic = _table().generic
     return [word for word in snake(name).split("_") if word and word not in generic]
 

@@ -4,8 +4,8 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
 
 from agenttool_otel.facts.types import Facts, ProvenanceFact
 from agenttool_otel.names import ArgumentRole, Trust
@@ -21,10 +21,13 @@ class Origin(NamedTuple):
 
     @property
     def named(self) -> str:
-        """The sentence with the argument's name; what lies below it may be keys that a
-        model made up.
+        """The sentence with the argument's name, without the keys below it, which a model may have
+        made up.
         """
-        return f"{unescape_token(self.argument.split('/')[1]) if '/' in self.argument else 'input'} {self.sentence}"
+        if "/" not in self.argument:
+            return f"input {self.sentence}"
+        name = unescape_token(self.argument.split("/")[1])
+        return f"{name} {self.sentence}"
 
 
 def origins_of(facts: Facts) -> Iterator[Origin]:
@@ -32,34 +35,38 @@ def origins_of(facts: Facts) -> Iterator[Origin]:
     are vouched for.
     """
     for pointer, fact in facts["provenance"].items():
-        if sentence := _sentence(fact):
+        sentence = _sentence(fact)
+        if sentence:
             yield Origin(pointer, sentence, ", ".join(fact["seen_in"]))
 
 
 def _sentence(fact: ProvenanceFact) -> str:
-    tools = ", ".join(
-        source.removeprefix("tool:") for source in fact["sources"] if source.startswith("tool:")
-    )
     if fact["private"]:
-        return f"holds confidential data of {', '.join(name.removeprefix('tool:') for name in fact['private'])}"
+        return f"holds confidential data of {_tools_in(fact['private'])}"
+    tools = _tools_in(fact["sources"])
     if fact["link"]:
         return f"holds a link that stands only in the output of {tools}"
-    if fact["role"] == ArgumentRole.CONTENT or fact["trust"] in (
-        Trust.USER,
-        Trust.TRUSTED,
-        Trust.RECORD,
-    ):
+    if fact["role"] == ArgumentRole.CONTENT or fact["trust"] in _VOUCHED_FOR:
         return ""
     if fact["untrusted"]:
-        return (
-            f"stands only in the output of {tools}"
-            if tools
-            else "was put together of pieces of untrusted output"
-        )
+        if tools:
+            return f"stands only in the output of {tools}"
+        return "was put together of pieces of untrusted output"
     if fact["trust"] == Trust.INFERRED:
         return f"stands in a record of {tools}, by the name of its field"
-    return (
-        "stands in nothing that the user said or a tool told"
-        if fact["certain"]
-        else "may come from untrusted output"
-    )
+    if fact["certain"]:
+        return "stands neither in the user's words nor in the output of a tool"
+    return "may come from untrusted output"
+
+
+_VOUCHED_FOR: Final = (Trust.USER, Trust.TRUSTED, Trust.RECORD)
+
+
+def _tools_in(sources: Sequence[str]) -> str:
+    """Return the names of the tools among sources: not ``user`` or ``unknown``."""
+    names: list[str] = []
+    for source in sources:
+        kind, colon, name = source.partition(":")
+        if colon and kind == "tool":
+            names.append(name)
+    return ", ".join(names)

@@ -1,8 +1,9 @@
-"""The texts of a tool's output, read whatever it is, each field with the trust that its source has there.
+"""The texts of a tool's output, of whatever type it is, each with the trust that its source has
+in that field.
 
 Read are JSON values, text, dataclasses, pydantic and attrs objects (so also content blocks and MCP
-results), named tuples, enumerations and the plain values of the standard library; of anything else
-nothing is run, and the ledger is told that it does not know everything.
+results), named tuples, enumerations and the plain values of the standard library. Of anything else
+no code is run, and the reading is marked as incomplete.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.facts.argument_names import names_identity, snake
@@ -37,8 +38,37 @@ _SHAPE: Final = bytes.maketrans(
 _MIXED: Final = re.compile(rb"A(?:(?<=[^ ]A)|(?=[a-z]*[^ a-zA][^ ]))")
 _ESCAPE: Final = re.compile(r"\\u([0-9a-fA-F]{4})|\\x([0-9a-fA-F]{2})")
 
-_Patterns = tuple[tuple[tuple[str, ...], Trust], ...]
-_Leaf = tuple[_Patterns | None, str, str, bool]
+_Fields: TypeAlias = list[tuple[str | int, Any]]
+"""Keys or positions, with their values."""
+
+_Patterns: TypeAlias = tuple[tuple[tuple[str, ...], Trust], ...]
+"""Reference tokens of a JSON pointer, with the trust of what it names."""
+
+
+class _Place(NamedTuple):
+    """A value that the walk through an output comes by."""
+
+    value: Any
+    patterns: _Patterns | None  # what is stated of this place and those below it
+    name: str  # of the field; of what lies in a list, the list's
+    typed: bool  # whether a class declares the field
+
+
+class _Leaf(NamedTuple):
+    """A text of an output."""
+
+    text: str
+    patterns: _Patterns | None
+    name: str
+    typed: bool
+
+
+class OutputId(NamedTuple):
+    """An id in an output."""
+
+    kind: str  # of what it is an id
+    text: str
+    trust: Trust
 
 
 class OutputTrust:
@@ -47,13 +77,16 @@ class OutputTrust:
     Args:
         stated: the declaration's ``result_trust``: one word for all of the output, or words by JSON
             pointer, in which ``*`` stands for any key or position; a pointer covers all below it.
-        open_world: whether anybody may have written what nothing is stated about.
+        open_world: whether outsiders may have written what nothing is stated about.
         family: where the ids of the output count: tools of one namespace mean the same by ``13``.
         private: whether the output is confidential, so that it matters where it goes.
         infer: whether identity fields of typed records are taken for records.
-        confirms: whether the tool may write, so that a short output repeats what it was told to do.
+        confirms: whether the tool may write, so that a short output repeats its arguments.
         looks_up: whether the output comes from a store that the arguments only choose from.
-        tool: the tool's name, which tells of what store it reads or writes.
+        tool: the tool's name, whose nouns name the store that it reads or writes.
+
+    Raises:
+        ConfigurationError: ``stated`` has another word, or a name that is no JSON pointer.
     """
 
     __slots__ = (
@@ -87,66 +120,90 @@ class OutputTrust:
         self.family = family
         self.private = private
         self.infer = infer and open_world and stated is None
-        words = {"": stated} if isinstance(stated, str) else dict(stated or {})
-        patterns: list[tuple[tuple[str, ...], Trust]] = []
-        for pointer, word in words.items():
-            if word not in _STATED or (pointer and not pointer.startswith("/")):
-                raise ConfigurationError(
-                    f"result_trust: {pointer!r}: {word!r} has to be a JSON pointer with one of "
-                    f"{', '.join(_STATED)}"
-                )
-            tokens = tuple(map(unescape_token, pointer.split("/")[1:]))
-            patterns.append((tokens, Trust(word)))
-        self._patterns: _Patterns = tuple(patterns)
-        self.is_trusted = self.default is Trust.TRUSTED and not patterns  # all of it
+        self._patterns = _patterns_of(stated)
+        # all of the output
+        self.is_trusted = self.default is Trust.TRUSTED and not self._patterns
 
     def read(self, value: Any) -> Reading:
         """Return the texts of an output by the trust they have."""
         if not self._patterns and self.default is Trust.FREE_TEXT:
             texts, complete = texts_of(value, keys=True)
-            if complete:  # plain data, in which nothing is typed: all of it has one trust
+            if complete:  # plain data, in which no class declares a field: all has one trust
                 return Reading({self.default: texts})
         reading = Reading()
         inner = _structured(value) if self._patterns else value
         self._take(inner, self._patterns or None, reading)
         if inner is not value:
-            self._take(value, None, reading)  # the whole of it, too: what a record holds stays one
+            # the envelope, too: a token of it is a source, as is one of what it holds
+            self._take(value, None, reading)
         return reading
 
     def _take(self, value: Any, patterns: _Patterns | None, reading: Reading) -> None:
-        for place, name, leaf, typed in _leaves(value, patterns, reading):
-            trust = self._trust(place)
-            if trust is Trust.RECORD and leaf is not value and _is_prose(leaf):
-                trust = Trust.FREE_TEXT  # whoever fills the field wrote prose into it
-            if trust is Trust.FREE_TEXT and self.infer and typed and _identifies(name, leaf):
-                trust = Trust.INFERRED
-            reading.texts.setdefault(trust, []).append(leaf)
-            if trust is Trust.FREE_TEXT or len(leaf) >= _MAX_ID:
+        for leaf in _leaves(value, patterns, reading):
+            trust = self._trust(leaf, whole=value)
+            reading.texts.setdefault(trust, []).append(leaf.text)
+            if trust is Trust.FREE_TEXT or len(leaf.text) >= _MAX_ID:
                 continue
-            kinds = id_kinds(name, self.family)
+            kinds = id_kinds(leaf.name, self.family)
             if kinds:
-                reading.ids.append((kinds[0], leaf, trust))
+                reading.ids.append(OutputId(kinds[0], leaf.text, trust))
 
-    def _trust(self, place: _Patterns | None) -> Trust:
-        if place is None:
+    def _trust(self, leaf: _Leaf, *, whole: Any) -> Trust:
+        """Return how far a text is trusted.
+
+        Args:
+            leaf: the text.
+            whole: the output that it is found in; a text that is all of it is no field.
+        """
+        trust = self._stated_trust(leaf.patterns)
+        if trust is Trust.RECORD and leaf.text is not whole and _is_prose(leaf.text):
+            trust = Trust.FREE_TEXT  # a note's body in a field that is declared a record
+        if trust is not Trust.FREE_TEXT or not self.infer or not leaf.typed:
+            return trust
+        if names_identity(leaf.name) and _is_identity(leaf.text):
+            return Trust.INFERRED  # sender="ann@example.org" of a dataclass
+        return trust
+
+    def _stated_trust(self, patterns: _Patterns | None) -> Trust:
+        if patterns is None:
             return self.default
-        found = [trust for rest, trust in place if not rest]
-        # of several that say something about a place, the most careful one counts
-        return max(found, key=_CARE.__getitem__) if found else self.default
+        stated = [trust for tokens_below, trust in patterns if not tokens_below]
+        if not stated:
+            return self.default
+        # "/*/id" and "/items/id" name the same place: the least trusting counts
+        return max(stated, key=_CARE.__getitem__)
+
+
+def _patterns_of(stated: Mapping[str, str] | str | None) -> _Patterns:
+    """Return what a declaration states of its output, by reference tokens."""
+    if stated is None:
+        return ()
+    words = {"": stated} if isinstance(stated, str) else stated
+    patterns: list[tuple[tuple[str, ...], Trust]] = []
+    for pointer, word in words.items():
+        if word not in _STATED or (pointer and not pointer.startswith("/")):
+            raise ConfigurationError(
+                f"result_trust: {pointer!r}: {word!r} has to be a JSON pointer with one of "
+                f"{', '.join(_STATED)}"
+            )
+        tokens = tuple(map(unescape_token, pointer.split("/")[1:]))
+        patterns.append((tokens, Trust(word)))
+    return tuple(patterns)
 
 
 @lru_cache(maxsize=4096)
 def stores_of(family: str, tool: str) -> tuple[str, ...]:
-    """Return by which names a tool's store is known: ``save_note`` and ``read_note`` of a namespace
-    share the notes.
+    """Return the names of a tool's stores: ``save_note`` and ``read_note`` of a namespace share the
+    notes.
     """
     from agenttool_otel.facts.intent import objects_of  # the stemmer is slow to import
 
-    return tuple(f"{family}\0{noun}" for noun in objects_of(tool)) or (f"{family}\0",)
+    nouns = objects_of(tool) or [""]
+    return tuple(f"{family}\0{noun}" for noun in nouns)
 
 
-ANYBODYS: Final = OutputTrust(open_world=True)
-"""An output that anybody may have written, as a whole."""
+OPEN_WORLD: Final = OutputTrust(open_world=True)
+"""An output that outsiders may have written, as a whole."""
 
 _STATED: Final = (Trust.TRUSTED.value, Trust.RECORD.value, Trust.FREE_TEXT.value)
 _CARE: Final = {trust: care for care, trust in enumerate(Trust)}
@@ -154,11 +211,10 @@ _CARE: Final = {trust: care for care, trust in enumerate(Trust)}
 
 @dataclass(slots=True)
 class Reading:
-    """The texts of one output."""
+    """The texts of an output."""
 
     texts: dict[Trust, list[str]] = field(default_factory=dict)
-    # kind of the id, its text, its trust
-    ids: list[tuple[str, str, Trust]] = field(default_factory=list)
+    ids: list[OutputId] = field(default_factory=list)
     complete: bool = True  # whether all of it was read
 
 
@@ -167,53 +223,66 @@ def _leaves(
     patterns: _Patterns | None,
     reading: Reading,
 ) -> Iterator[_Leaf]:
-    """Walk an output: what is stated about the place, its field's name, its text, whether the field
-    is typed.
-    """
-    stack: list[tuple[Any, _Patterns | None, str, bool]] = [(value, patterns, "", False)]
+    """Walk through an output and return its texts; the reading is marked where some are missing."""
+    stack = [_Place(value, patterns, "", False)]
     seen: set[int] = set()
     for _ in range(_MAX_NODES):
         if not stack:
             return
-        item, place, name, typed = stack.pop()
-        text = text_of(item)
+        place = stack.pop()
+        text = text_of(place.value)
+        if text:
+            yield _Leaf(text, place.patterns, place.name, place.typed)
         if text is not None:
-            if text:
-                yield place, name, text, typed
             continue
-        if item is None or isinstance(item, bool) or id(item) in seen:
+        if place.value is None or isinstance(place.value, bool) or id(place.value) in seen:
             continue
-        seen.add(id(item))
-        fields, is_typed = fields_of(item)
+        seen.add(id(place.value))
+        fields, is_typed = fields_of(place.value)
         if fields is None:
             reading.complete = False
             continue
-        for key, child in fields:
-            below = _below(place, key)
-            if isinstance(key, int):
-                stack.append((child, below, name, is_typed or typed))
-                continue
-            stack.append((child, below, key, is_typed or typed))
-            if not is_typed:
-                yield place, name, key, False
-    reading.complete = reading.complete and not stack
+        stack += _children(place, fields, is_typed)
+        if not is_typed:
+            yield from _key_leaves(place, fields)
+    if stack:
+        reading.complete = False
 
 
-def _below(place: _Patterns | None, key: Any) -> _Patterns | None:
-    if place is None:
+def _children(place: _Place, fields: _Fields, is_typed: bool) -> Iterator[_Place]:
+    """Return what lies in a container."""
+    typed = is_typed or place.typed
+    for key, child in fields:
+        patterns = _below(place.patterns, key)
+        name = place.name if isinstance(key, int) else key
+        yield _Place(child, patterns, name, typed)
+
+
+def _key_leaves(place: _Place, fields: _Fields) -> Iterator[_Leaf]:
+    """Return the keys of a dict, which are texts as well: {"eve@example.org": 3}."""
+    for key, _ in fields:
+        if isinstance(key, str):
+            yield _Leaf(key, place.patterns, place.name, False)
+
+
+def _below(patterns: _Patterns | None, key: str | int) -> _Patterns | None:
+    """Return what is stated of a child, and of all that lies below it."""
+    if patterns is None:
         return None
-    here = [(rest, trust) for rest, trust in place if not rest]
-    wanted = ("*", str(key))
-    for rest, trust in place:
-        if rest and rest[0] in wanted:
-            here.append((rest[1:], trust))
-    return tuple(here)
+    covering: list[tuple[tuple[str, ...], Trust]] = []
+    matching: list[tuple[tuple[str, ...], Trust]] = []
+    for tokens, trust in patterns:
+        if not tokens:
+            covering.append((tokens, trust))  # "/record" covers "/record/name"
+        elif tokens[0] in ("*", str(key)):
+            matching.append((tokens[1:], trust))
+    return (*covering, *matching)
 
 
 @lru_cache(maxsize=4096)
 def id_kinds(name: str, family: str) -> tuple[str, ...]:
-    """Return what kinds of things a field or argument may name by an id, best first: ids count
-    within their kind.
+    """Return the kinds of things that a field or argument may name by an id, best first: an id
+    counts within its kind.
     """
     folded = snake(name).rstrip("_")
     if folded.endswith("ids"):
@@ -226,87 +295,106 @@ def id_kinds(name: str, family: str) -> tuple[str, ...]:
     return ()
 
 
-def fields_of(item: Any) -> tuple[list[tuple[str | int, Any]] | None, bool]:
-    """Return keys and values of a container, and whether its class says which fields it has."""
+def fields_of(item: Any) -> tuple[_Fields | None, bool]:
+    """Return keys and values of a container, and whether its class declares its fields; no keys
+    and values where reading them would run code of its class.
+    """
     if isinstance(item, dict):
-        members: list[tuple[str | int, Any]] = []
+        members: _Fields = []
         for key, child in dict.items(item):
-            members.append((key if isinstance(key, str) else str(text_of(key)), child))
+            name = key if isinstance(key, str) else str(text_of(key))
+            members.append((name, child))
         return members, False
     if isinstance(item, tuple):
         names = getattr(type(item), "_fields", None)  # of a named tuple
         if isinstance(names, tuple):
-            return list(zip(map(str, names), tuple.__iter__(item), strict=False)), True
+            named = zip(map(str, names), tuple.__iter__(item), strict=False)
+            return list(named), True
     for builtin in (list, tuple, set, frozenset):
         if isinstance(item, builtin):
             elements: Any = builtin.__iter__
             return list(enumerate(elements(item))), False
-    if not any(mark in base.__dict__ for base in type(item).__mro__ for mark in _FIELDS):
+    if not _declares_fields(type(item)):
         return None, False
-    held = _attributes_of(item)
-    extra = held.pop("__pydantic_extra__", None)
-    held.update(extra or {})
-    return [(str(name), child) for name, child in held.items()], True
+    attributes = _attributes_of(item)
+    extra = attributes.pop("__pydantic_extra__", None)
+    attributes.update(extra or {})
+    return [(str(name), child) for name, child in attributes.items()], True
+
+
+def _declares_fields(kind: type) -> bool:
+    """Return whether a class is a dataclass, a pydantic model or one of attrs."""
+    return any(not base.__dict__.keys().isdisjoint(_FIELDS) for base in kind.__mro__)
 
 
 def _attributes_of(item: Any) -> dict[str, Any]:
-    """Return what an object holds, without running any code of its class."""
+    """Return an object's attributes, without running any code of its class."""
     try:
         return dict(object.__getattribute__(item, "__dict__"))
     except (AttributeError, TypeError):
         pass
-    held: dict[str, Any] = {}
+    attributes: dict[str, Any] = {}
     for base in type(item).__mro__:
         for name in base.__dict__.get("__slots__", ()):
             if name in base.__dict__:
-                held[name] = base.__dict__[name].__get__(item)
-    return held
+                attributes[name] = base.__dict__[name].__get__(item)
+    return attributes
 
 
 def _structured(value: Any) -> Any:
-    """Return the data that an output is about: of an MCP result its structure, of a text that is
-    JSON what it says.
+    """Return the data of an output: of an MCP result its structure, of JSON text what it encodes,
+    of anything else the value.
     """
     if isinstance(value, (str, bytes)):
-        if len(value) > _MAX_JSON or value[:1] not in ("{", "[", b"{", b"["):
-            return value
-        try:
-            return json.loads(value)
-        except (ValueError, RecursionError):
-            return value
-    fields: dict[str | int, Any] = {"content": value}
+        return _parsed(value)
+    blocks = value
     if not isinstance(value, list):
-        fields = dict(fields_of(value)[0] or ())
-    inner = fields.get("structuredContent") or fields.get("structured_content")
-    if inner is not None:
-        return inner
-    blocks = fields.get("content")
+        result = dict(fields_of(value)[0] or ())
+        structure = result.get("structuredContent") or result.get("structured_content")
+        if structure is not None:
+            return structure
+        blocks = result.get("content")
+    text = _only_text(blocks)
+    if text is None:
+        return value
+    data = _parsed(text)
+    return value if data is text else data
+
+
+def _parsed(text: str | bytes) -> Any:
+    """Return the object or list that a text encodes as JSON, any other text as it stands."""
+    if len(text) > _MAX_JSON or text[:1] not in ("{", "[", b"{", b"["):
+        return text
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _only_text(blocks: Any) -> str | None:
+    """Return the text of content that is a single block: [{"type": "text", "text": "[1, 2]"}]."""
     if not isinstance(blocks, list) or len(blocks) != 1:
-        return value
+        return None
     block = dict(fields_of(blocks[0])[0] or ())
-    if block.get("type") != "text" or not isinstance(block.get("text"), str):
-        return value
-    data = _structured(block["text"])
-    return value if isinstance(data, str) else data
+    text = block.get("text")
+    if block.get("type") != "text" or not isinstance(text, str):
+        return None
+    return text
 
 
 def _is_prose(text: str) -> bool:
     return len(text) > _MAX_RECORD or "\n" in text.strip()
 
 
-def _identifies(name: str, text: str) -> bool:
-    """Return whether a field is called as what identifies, and its text could: ``sender``."""
-    return names_identity(name) and _is_identity(text)
-
-
 def _is_identity(text: str) -> bool:
+    """Return whether a text could identify a person or thing: a single word, and no URL."""
     if len(text) > _MAX_IDENTITY or "://" in text:
         return False
     return not any(char.isspace() for char in text)
 
 
 def decoded(text: str) -> list[str]:
-    """Return what a text holds in the encodings that a model undoes unasked."""
+    """Return the plain forms of what a text holds in an encoding that a model undoes unasked."""
     found: list[str] = []
     if not text.islower():
         for word in _mixed(text):
@@ -315,40 +403,50 @@ def decoded(text: str) -> list[str]:
         if mark not in text:
             continue
         for line in text.splitlines():
-            plain = undo(line) if mark in line else line
+            if mark not in line:
+                continue
+            plain = undo(line)
             if plain != line:
                 found.append(plain)
-    return list(filter(None, found))
+    return [plain for plain in found if plain]
 
 
 def _unescaped(text: str) -> str:
-    return _ESCAPE.sub(lambda match: chr(int(match[1] or match[2], 16)), text)
+    return _ESCAPE.sub(_character, text)
+
+
+def _character(escape: re.Match[str]) -> str:
+    digits = escape[1] or escape[2]
+    return chr(int(digits, 16))
 
 
 _UNDONE: Final = (("\\u", _unescaped), ("\\x", _unescaped), ("&", html.unescape))
 
 
 def _mixed(text: str) -> set[str]:
-    """Return the words whose capitals stand as in text that is encoded; in time of the
-    text's length.
+    """Return the words whose capitals stand as in text that is encoded, such as ``cGF5IGV2ZQ``; in
+    time of the text's length.
     """
     words: set[str] = set()
     shape = text.encode("ascii", "replace").translate(_SHAPE) + b" "
     end = 0
-    while (found := _MIXED.search(shape, end)) is not None:
+    while True:
+        found = _MIXED.search(shape, end)
+        if found is None:
+            return words
         start = shape.rfind(b" ", end, found.start()) + 1
         end = shape.index(b" ", found.end())
         word = text[start:end]
         if len(word) >= _MIN_ENCODED and not (word.isupper() or word.istitle()):
             words.add(word)
-    return words
 
 
 def _unarmoured(word: str) -> str:
-    """Return the readable text that a base64 word stands for, or an empty one."""
+    """Return the readable text of a word of base64, or an empty text."""
     bare = word.rstrip("=").replace("-", "+").replace("_", "/")
+    padding = "=" * (-len(bare) % 4)
     try:
-        plain = binascii.a2b_base64(bare + "=" * (-len(bare) % 4)).decode("utf-8")
+        plain = binascii.a2b_base64(bare + padding).decode("utf-8")
     except ValueError:
         return ""
     return plain if plain.isprintable() else ""

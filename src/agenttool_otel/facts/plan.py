@@ -1,20 +1,20 @@
 """Which arguments of a tool are paths, URLs, commands and SQL: settled once, at decoration, and
 used at every call.
 
-What the declaration says counts most, then the schema's formats, then the arguments' names; a fact
-from a guess says ``inferred``. Lists and nested values are followed, and so is data whose keys no
-schema lists. In tools that touch files or the network, what is left is looked at when it is called
+The declaration counts most, then the schema's formats, then the arguments' names; a fact from a
+guess is ``inferred``. Lists and nested values are followed, and so is data whose keys no schema
+lists. In tools that use files or the network, the remaining texts are looked at when it is called
 (``guesses.py``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.facts.accounting import TextAccounting, joined_commands, pointer_tokens
-from agenttool_otel.facts.argument_names import FactKind, names_content, speaks_of_sql
+from agenttool_otel.facts.argument_names import FactKind, is_about_sql, names_content
 from agenttool_otel.facts.collect import MAX_DEPTH, Collector
 from agenttool_otel.facts.guesses import kind_of_value, starts_like_path
 from agenttool_otel.facts.schema_nodes import (
@@ -40,7 +40,7 @@ class PlannedArgument(NamedTuple):
     access: PathAccess  # what is done with it, when it is a path
     # the schema's default, which the function uses when the argument is left out
     default: Any = ABSENT
-    nullable: bool = False  # whether ``None`` says that there is none
+    nullable: bool = False  # whether ``None`` stands for no value
 
 
 class FactPlan:
@@ -91,6 +91,13 @@ class FactPlan:
         found: list[tuple[str, str, bool]] = []
         for entry in self._declared:
             found.append(("/" + "/".join(entry.tokens), entry.kind.value, False))
+        for pointer, node in self._places():
+            if node.kind is not None:
+                found.append((pointer, node.kind.value, True))
+        return sorted(dict.fromkeys(found))
+
+    def _places(self) -> Iterator[tuple[str, Node]]:
+        """Return the nodes of the schema, each once, with the pattern of its pointer."""
         stack: list[tuple[str, Node]] = []
         if self._root is not None:
             stack.append(("", self._root))
@@ -98,18 +105,10 @@ class FactPlan:
         while stack:
             pointer, node = stack.pop()
             if id(node) in seen:
-                continue
+                continue  # a recursive schema: a folder of folders
             seen.add(id(node))
-            if node.kind is not None:
-                found.append((pointer, node.kind.value, True))
-            for name, child in node.properties.items():
-                stack.append((f"{pointer}/{escape_token(name)}", child))
-            for element in (node.items, node.others, *node.prefix):
-                if element is not None:
-                    stack.append((f"{pointer}/*", element))
-            for variant in node.variants:
-                stack.append((pointer, variant))
-        return sorted(dict.fromkeys(found))
+            yield pointer, node
+            stack += node.places(pointer)
 
     def unread_arguments(self) -> list[str]:
         """Return the arguments beside a command whose texts nothing accounts for."""
@@ -126,7 +125,7 @@ class FactPlan:
         Args:
             arguments: the arguments.
             env: the call's surroundings.
-            misfits: those of which the schema tells nothing, because they are other than it says.
+            misfits: those whose values are not as the schema describes them.
         """
         collector = Collector(env)
         try:
@@ -236,6 +235,7 @@ class FactPlan:
         chosen = list(enumerate(value))
         if key.isdecimal() and key.isascii():
             tokens = tokens[1:]
+            # a position of thousands of digits, which no list has, may not be converted
             index = int(key) if len(key) < 10 else len(chosen)
             chosen = chosen[index : index + 1]
         elif key == "*":
@@ -255,7 +255,7 @@ class FactPlan:
         collector: Collector,
         depth: int,
     ) -> None:
-        """Find the values that the schema or their names tell about."""
+        """Find the values whose kind the schema or a name determines."""
         if depth > MAX_DEPTH or not collector.step():
             collector.give_up(pointer)
             return
@@ -363,30 +363,19 @@ class FactPlan:
             collector.add(guess[0], guess[1], pointer, access, inferred=True)
 
     def _named(self, name: str) -> Node:
-        if (kind := self._effects.kind(name)) is None:
-            placed = self._effects.places(name)
-            probed = placed or (self._probing and not names_content(name))
-            access = self._effects.access(name)
-            return (
-                Node(
-                    access=access,
-                    free=True,
-                    probe=True,
-                    placed=placed,
-                )
-                if probed
-                else FREE
-            )
-        return Node(
-            kind=kind,
-            access=self._effects.access(name),
-            nullable=True,
-            free=True,
-        )
+        """Return the node of an argument or key that no schema describes."""
+        kind = self._effects.kind(name)
+        placed = self._effects.places(name)
+        if kind is None and not placed and (not self._probing or names_content(name)):
+            return FREE
+        access = self._effects.access(name)
+        if kind is not None:
+            return Node(kind=kind, access=access, nullable=True, free=True)
+        return Node(access=access, free=True, probe=True, placed=placed)
 
 
 _PROBED: Final = Node(free=True, probe=True)
-"""Data whose keys nobody listed, in a tool that touches files or the network."""
+"""Data whose keys no schema lists, in a tool that uses files or the network."""
 
 
 def _is_hidden(value: Any) -> bool:
@@ -428,13 +417,33 @@ def plan_facts(
 
     Declared arguments are named as in the schema, or by a dotted name (``files.path``) or JSON
     pointer (``/files/0/path``, ``/files/*/path``) for nested ones; lists are followed without being
-    named. In a tool without file access only a text that starts like a path is taken for one.
+    named.
+
+    Args:
+        schema: the JSON schema of the arguments.
+        path_args: the arguments that are paths.
+        url_args: those that are URLs or hosts.
+        command_args: those that are command lines.
+        sql_args: those that are SQL.
+        inert_args: those that decide nothing of what the tool does.
+        write_effects: of the declaration, as are the access kinds, read_only and tool_kind.
+        access_kinds: what the tool uses.
+        read_only: whether it changes nothing.
+        tool_kind: what the tool is.
+        family: the tools within which an id means the same.
+        file_access: whether the tool may open files; in another only a text that starts like a
+            path is taken for one.
+        tool: the tool's name.
+        destroys: whether the tool may delete, so that a title names what is deleted.
+
+    Raises:
+        ConfigurationError: a declared or inert argument is not in the schema.
     """
     effects = Effects(
         tuple(map(str, write_effects)),
         tuple(map(str, access_kinds)),
         read_only,
-        bool(sql_args) or speaks_of_sql(schema),
+        bool(sql_args) or is_about_sql(schema),
         tool_kind,
         file_access,
     )
@@ -469,17 +478,19 @@ def plan_facts(
 def _check_inert(inert: Sequence[str], schema: Mapping[str, Any]) -> None:
     """Check that the arguments that are declared inert exist."""
     properties = schema.get("properties")
-    if not isinstance(properties, Mapping) or schema.get("additionalProperties") not in (
-        None,
-        False,
-    ):
-        return  # other names may come
+    if not isinstance(properties, Mapping) or _may_have_others(schema):
+        return
     for name in inert:
         tokens = pointer_tokens(name)
         if not tokens or (tokens[0] not in properties and tokens[0] != "*"):
             raise ConfigurationError(
                 f"inert_args: the tool has no argument {name!r}; it has {', '.join(properties)}"
             )
+
+
+def _may_have_others(schema: Mapping[str, Any]) -> bool:
+    """Return whether arguments may be given that a schema does not list."""
+    return schema.get("additionalProperties") not in (None, False)
 
 
 def _declared(
@@ -489,24 +500,32 @@ def _declared(
     effects: Effects,
 ) -> PlannedArgument:
     properties = schema.get("properties")
-    known: Mapping[str, Any] = properties if isinstance(properties, Mapping) else {}
+    known: Mapping[str, Any] = {}
+    if isinstance(properties, Mapping):
+        known = properties
     tokens = (name,) if name in known else pointer_tokens(name)
     if not tokens or not all(tokens):
         raise ConfigurationError(f"{kind.value}_args: {name!r} names no argument")
-    entry = known.get(tokens[0])
-    if (
-        entry is None
-        and tokens[0] != "*"
-        and known
-        and schema.get("additionalProperties") in (None, False)
-    ):
-        raise ConfigurationError(f"{kind.value}_args: the tool has no argument {tokens[0]!r}")
-    top = entry if isinstance(entry, Mapping) and len(tokens) == 1 else {}
-    leaf = next((key for key in reversed(tokens) if key != "*" and not key.isdecimal()), tokens[0])
+    argument = tokens[0]
+    entry = known.get(argument)
+    if entry is None and known and argument != "*" and not _may_have_others(schema):
+        raise ConfigurationError(f"{kind.value}_args: the tool has no argument {argument!r}")
+    access = effects.access(_last_name(tokens))
+    if len(tokens) > 1:
+        return PlannedArgument(tokens, kind, access, nullable=True)
+    top = entry if isinstance(entry, Mapping) else {}
     return PlannedArgument(
         tokens,
         kind,
-        effects.access(leaf),
+        access,
         default=top.get("default", ABSENT),
-        nullable=is_nullable(top) or len(tokens) > 1,
+        nullable=is_nullable(top),
     )
+
+
+def _last_name(tokens: Sequence[str]) -> str:
+    """Return the name that a value stands under: ``path`` of ``files/*/path``."""
+    for key in reversed(tokens):
+        if key != "*" and not key.isdecimal():
+            return key
+    return tokens[0]

@@ -1,7 +1,7 @@
 """Where a value came from: the user's own words, a tool that only the application writes, or text
-that anybody wrote.
+of outsiders.
 
-An agent that reads a page can be told by the page whom to pay. The ledger of a session remembers
+A page that an agent reads can hold instructions of whom to pay. The ledger of a session remembers
 which tokens the user wrote and which came out of which tool, as keyed digests and never as content,
 so that a policy can ask before a value that only the outside world mentioned becomes a recipient,
 an address, a path or a command.
@@ -28,7 +28,7 @@ from operator import and_, or_
 from typing import Any, Final, NamedTuple
 
 from agenttool_otel.facts.argument_names import is_paging
-from agenttool_otel.facts.outputs import OutputTrust, decoded, id_kinds, stores_of
+from agenttool_otel.facts.outputs import OutputId, OutputTrust, decoded, id_kinds, stores_of
 from agenttool_otel.facts.tokens import (
     MAX_TEXT_CHARS,
     Strong,
@@ -63,7 +63,7 @@ _PLACE: Final = re.compile(
 _Source = tuple[str, Trust, str]  # tool, its level, what was read
 _USERS: Final[_Source] = ("", Trust.USER, "")
 _GIVEN: Final[_Source] = ("", Trust.UNKNOWN, "")
-_TOLD_AT_ONCE: Final = 4_096
+_PUBLISHED_AT_ONCE: Final = 4_096
 _MAX_INPUTS: Final = 500
 _MAX_CONFIRMATION: Final = 256
 _PRIVATE: Final = "\3"  # before the folded token of a confidential source
@@ -74,9 +74,9 @@ class ProvenanceLedger:
     """The provenance of one session; safe to use from several threads.
 
     The user's tokens and the tools' are bounded apart, so that no amount of tool output makes the
-    ledger forget what the user said. With a ``key`` its digests mean the same in every process that
-    has it, and ``tell`` is told what is new, in the form that ``take`` and ``doubt`` of another
-    process's ledger take.
+    ledger forget what the user wrote. With a ``key`` its digests mean the same in every process that
+    has it, and ``publish`` is called with what is new, in the form that ``take`` and
+    ``mark_incomplete`` of another process's ledger need.
     """
 
     def __init__(
@@ -85,21 +85,21 @@ class ProvenanceLedger:
         max_tokens: int = 65_536,
         max_user_tokens: int = 8_192,
         key: bytes = b"",
-        tell: Callable[..., None] | None = None,
+        publish: Callable[..., None] | None = None,
     ) -> None:
         if max_tokens < 1 or max_user_tokens < 1:
             raise ValueError("a ledger remembers at least one token")
         self._max_tokens = max_tokens
         self._max_user_tokens = max_user_tokens
         self._digest = _digester(key)
-        self._tell = tell
-        self.behind = False  # whether another process may know what this ledger does not, yet
+        self._publish = publish
+        self.behind = False  # whether another process may have recorded what this ledger lacks, yet
         self._lock = new_lock()
         # the sources of each token, as bits
         self._user: dict[Any, int] = {}
         self._tools: dict[Any, int] = {}
         self._given: dict[Any, int] = {}
-        # who wrote what nobody vouches for: namespaces and tools
+        # namespaces and tools that wrote what no trusted source has
         self._fed: set[tuple[str, str]] = set()
         self._sources: list[_Source] = []
         self._bits: dict[_Source, int] = {}
@@ -113,7 +113,7 @@ class ProvenanceLedger:
         self._complete = True
 
     def copy(self) -> ProvenanceLedger:
-        """Return another one with the same entries, whose changes are reported to nobody."""
+        """Return another with the same entries, whose changes are not published."""
         other = ProvenanceLedger(
             max_tokens=self._max_tokens,
             max_user_tokens=self._max_user_tokens,
@@ -143,11 +143,13 @@ class ProvenanceLedger:
         return f"<ProvenanceLedger of {len(self)} tokens from {len(self._sources)} sources>"
 
     @property
-    def speaks(self) -> bool:
-        """Whether there is anything to say of a value: the user's words are known, or text that
-        anybody wrote.
+    def has_evidence(self) -> bool:
+        """Whether a value can be compared with anything: words of the user or text of outsiders is
+        recorded, or was and is missing.
         """
-        return bool(self._user or self._masks[_FREE] or not self._complete or self.behind)
+        if not self._complete or self.behind:
+            return True
+        return bool(self._user or self._masks[_FREE])
 
     def record_user(self, text: Any) -> None:
         """Remember the tokens of what the user wrote."""
@@ -158,15 +160,15 @@ class ProvenanceLedger:
         tokens = {*_exact(whole), *tokens_of_mentions(whole)}
         with self._lock:
             self._keep(_USERS, False, self._digests(tokens))
-            self._read(complete and len(whole) <= MAX_TEXT_CHARS)
+            self._note_read(complete and len(whole) <= MAX_TEXT_CHARS)
 
     def take(self, tool_id: str, trust: str, private: bool, digests: list[int]) -> None:
-        """Remember what the ledger of another process was told."""
+        """Remember what the ledger of another process recorded."""
         with self._lock:
             self._remember((tool_id, Trust(trust), ""), private, digests)
 
-    def doubt(self) -> None:
-        """Know that not everything is known here."""
+    def mark_incomplete(self) -> None:
+        """Mark the ledger as incomplete."""
         self._complete = False
 
     def record_output(
@@ -196,38 +198,47 @@ class ProvenanceLedger:
                 self._feed(trust)
             elif not trust.is_lookup and self._is_fed(trust):
                 cap = cap or Trust.UNKNOWN
+            if trust.is_lookup:
+                cap = None  # the arguments only choose what is read
+            output = _Output(tool_id, label, trust, cap, own, reading.ids)
             complete = reading.complete
             for level, texts in reading.texts.items():
-                capped = level
-                if cap and level is Trust.TRUSTED and not trust.is_lookup:
-                    capped = cap
-                tokens, read = _of_output(capped, texts, claims=bool(self._user))
-                complete = complete and read
-                if capped is Trust.UNKNOWN:
-                    self._note_given(_marks_of(texts))
-                    continue
-                if capped is Trust.FREE_TEXT:
-                    digests = self._digests(self._new(tokens, own, trust, texts))
-                else:
-                    digests = self._vouched(tokens, reading.ids, level)
-                if trust.private:
-                    folded = (_PRIVATE + normalize_text(token) for token in tokens)
-                    digests += self._digests(folded)
-                self._keep((tool_id, capped, label), trust.private, digests)
-            self._read(complete)
+                is_read = self._record_texts(level, texts, output)
+                complete = complete and is_read
+            self._note_read(complete)
+
+    def _record_texts(self, level: Trust, texts: list[str], output: _Output) -> bool:
+        """Remember the tokens of an output's texts of one level; return whether all were read."""
+        capped = level
+        if output.cap is not None and level is Trust.TRUSTED:
+            capped = output.cap
+        tokens, is_read = _of_output(capped, texts, claims=bool(self._user))
+        if capped is Trust.UNKNOWN:
+            self._note_given(_marks_of(texts))
+            return is_read
+        if capped is Trust.FREE_TEXT:
+            digests = self._digests(self._new(tokens, texts, output))
+        else:
+            digests = self._vouched(tokens, output.ids, level)
+        private = output.trust.private
+        if private:
+            folded = (_PRIVATE + normalize_text(token) for token in tokens)
+            digests += self._digests(folded)
+        self._keep((output.tool_id, capped, output.label), private, digests)
+        return is_read
 
     def _vouched(
         self,
         tokens: set[str],
-        ids: list[tuple[str, str, Trust]],
+        ids: list[OutputId],
         level: Trust,
     ) -> list[int]:
         """Return the tokens and ids of an output that it vouches for: those that were not given."""
         digests = [digest for digest in self._digests(tokens) if digest not in self._given]
-        for kind, text, trust in ids:
-            if trust is not level:
+        for found in ids:
+            if found.trust is not level:
                 continue
-            typed, word = _typed_id(kind, text)
+            typed, word = _typed_id(found.kind, found.text)
             if self._digest(word) not in self._given:
                 digests.append(self._digest(typed))
         return digests
@@ -266,38 +277,35 @@ class ProvenanceLedger:
             return Trust.UNKNOWN
         return None
 
-    def _new(
-        self,
-        tokens: set[str],
-        own: set[str],
-        trust: OutputTrust,
-        texts: list[str],
-    ) -> set[str]:
+    def _new(self, tokens: set[str], texts: list[str], output: _Output) -> set[str]:
         """Return the tokens of an output that its call was not given: what repeats them is no new
         source.
 
         What only a reader's argument has in common with its text may be another thing there, such
         as a number.
         """
-        short = trust.confirms and sum(map(len, texts)) <= _MAX_CONFIRMATION
+        length = sum(map(len, texts))
+        confirms = output.trust.confirms and length <= _MAX_CONFIRMATION
         new: set[str] = set()
         for token in tokens:
-            if token in own and (short or self._level(self._mask(token)) < _FREE):
+            is_given = token in output.own
+            if is_given and (confirms or self._level(self._mask(token)) < _FREE):
                 continue
             new.add(token)
         return new
 
     def _feed(self, trust: OutputTrust) -> None:
-        """Remember that something that nobody vouches for was written where a tool's store
-        is read.
-        """
-        if (trust.family, trust.tool) not in self._fed and self._tell is not None:
-            self._tell("fed", trust.family, trust.tool)
+        """Remember that a tool wrote to its store what no trusted source has."""
+        if (trust.family, trust.tool) not in self._fed and self._publish is not None:
+            self._publish("fed", trust.family, trust.tool)
         self.take_fed(trust.family, trust.tool)
 
     def take_fed(self, family: str, tool: str) -> None:
-        """Remember what the ledger of another process was told of a store, by the tool that wrote
-        to it.
+        """Remember what the ledger of another process recorded of a store.
+
+        Args:
+            family: the namespace of the tool that wrote to it.
+            tool: the tool's name.
         """
         if len(self._fed) < _MAX_SOURCES:
             self._fed.add((family, tool))
@@ -309,9 +317,10 @@ class ProvenanceLedger:
             return False
         if _ANY_STORE in self._fed:
             return True
-        read = stores_of(trust.family, trust.tool)
+        read = set(stores_of(trust.family, trust.tool))
         for family, tool in self._fed:
-            if family == trust.family and not set(read).isdisjoint(stores_of(family, tool)):
+            written = stores_of(family, tool)
+            if family == trust.family and not read.isdisjoint(written):
                 return True
         return False
 
@@ -327,20 +336,24 @@ class ProvenanceLedger:
         """Return where a value was seen before; never raises.
 
         A value with addresses, URLs, paths, numbers or ids in it is judged by them, each for
-        itself: it is untrusted when one of them is. Any other value is judged as a whole, or by all
-        its words together. A short id counts among the ids of its kind alone, as its argument's
-        name and the tool's family tell it.
+        itself: it is untrusted when any of them is. Any other value is judged as a whole, or by all
+        its words together. A short id counts among the ids of its kind alone.
+
+        Args:
+            value: the value.
+            name: its argument's name, which names the kind of an id: ``file_id``.
+            family: the tools within which an ``id`` means the same.
+            tool: the tool's name, which names the kind where the argument's does not.
+            role: what the value does in the call.
         """
         try:
             kinds = id_kinds(name, family)
             if not kinds and role is not ArgumentRole.CONTENT and _is_place(value):
                 with self._lock:
-                    if mask := self._mask(value):
+                    mask = self._mask(value)
+                    if mask:
                         return self._seen_whole(mask, role)
-            if type(value) is str:
-                texts, readable = [value], True
-            else:
-                texts, readable = texts_of(value, keys=False)
+            texts, readable = texts_of(value, keys=False)
             judged = _Judged(unknown=not readable)
             argument = _Argument(name, tool)
             with self._lock:
@@ -356,19 +369,19 @@ class ProvenanceLedger:
     def _keep(self, source: _Source, private: bool, digests: list[int]) -> None:
         """Remember tokens, and report them."""
         self._remember(source, private, digests)
-        if self._tell is None:
+        if self._publish is None:
             return
         tool_id, trust, _ = source
-        for start in range(0, len(digests), _TOLD_AT_ONCE):
-            part = digests[start : start + _TOLD_AT_ONCE]
-            self._tell("kept", tool_id, trust.value, private, part)
+        for start in range(0, len(digests), _PUBLISHED_AT_ONCE):
+            part = digests[start : start + _PUBLISHED_AT_ONCE]
+            self._publish("kept", tool_id, trust.value, private, part)
 
-    def _read(self, complete: bool) -> None:
-        """Note whether all of something was read."""
+    def _note_read(self, complete: bool) -> None:
+        """Note whether all of a text or an output was read."""
         if complete:
             return
-        if self._complete and self._tell is not None:
-            self._tell("unread")
+        if self._complete and self._publish is not None:
+            self._publish("unread")
         self._complete = False
 
     def _remember(
@@ -377,7 +390,7 @@ class ProvenanceLedger:
         private: bool,
         digests: Collection[int],
     ) -> None:
-        """Add tokens to a memory; that something had to be forgotten for it is remembered, too."""
+        """Add tokens to a memory; where others had to be forgotten for them, the ledger is incomplete."""
         trust = source[1]
         limit = self._max_user_tokens
         bit = 1
@@ -391,9 +404,9 @@ class ProvenanceLedger:
             if digests:
                 bit = self._bit(source, private)
         for digest in digests:
-            known = memory.get(digest, 0)
-            if not known & bit:
-                memory[digest] = known | bit
+            known_sources = memory.get(digest, 0)
+            if not known_sources & bit:
+                memory[digest] = known_sources | bit
         excess = len(memory) - limit
         if excess <= 0:
             return
@@ -403,14 +416,14 @@ class ProvenanceLedger:
             self._complete = False
 
     def _note_given(self, tokens: Iterable[str]) -> None:
-        """Remember the arguments of a call for which nobody has vouched: a tool that repeats them
-        does not, either.
+        """Remember the arguments of a call that no trusted source has: a tool that repeats them
+        does not vouch for them.
         """
         free = [token for token in tokens if self._level(self._mask(token)) >= _FREE]
         self._keep(_GIVEN, False, self._digests(free))
 
     def _bit(self, source: _Source, private: bool) -> int:
-        """Return the bit of a source; from a number on, sources share one."""
+        """Return the bit of a source; beyond a number of them, sources share a bit."""
         if source not in self._bits:
             tool_id, trust, _ = source
             known = len(self._sources)
@@ -473,8 +486,8 @@ class ProvenanceLedger:
         readable: bool,
     ) -> ProvenanceFact:
         union = reduce(or_, judged.masks, 0)
-        knows_all = self._complete and not self.behind
-        certain = readable and (knows_all or not judged.unknown)
+        all_known = self._complete and not self.behind
+        certain = readable and (all_known or not judged.unknown)
         nowhere = certain and not (union or judged.joined or judged.made_up_id)
         if nowhere:
             known = self._plain.get((0, role))
@@ -558,20 +571,24 @@ class ProvenanceLedger:
             masks = self._without_other_senses(text, tokens, masks, argument)
         if 0 in masks:
             masks += self._free_masks_of_encoded(tokens)
-            # what has a form of its own, such as an address, is asked about where it is unknown; a
-            # word would run
-            if not tokens.strong and role is not ArgumentRole.CONTENT:
-                letters = _NOT_ALNUM.sub("", tokens.whole or "")
-                judged.joined = judged.joined or self._is_joined(letters)
-            judged.unknown = True
+            self._judge_unseen(tokens, role, judged)
         if not tokens.complete:
             judged.unknown = True
         judged.masks += masks
 
+    def _judge_unseen(self, tokens: Tokens, role: ArgumentRole, judged: _Judged) -> None:
+        """Note that a part of a text was not seen before, as it stands."""
+        judged.unknown = True
+        # a policy asks about an address or a path that is unknown, but not about a word: "air" and
+        # "port" of two pages are recognised in "airport"
+        if not tokens.strong and role is not ArgumentRole.CONTENT:
+            letters = _NOT_ALNUM.sub("", tokens.whole or "")
+            judged.joined = judged.joined or self._is_joined(letters)
+
     def _mask_of_id(self, text: str, kinds: tuple[str, ...], judged: _Judged) -> int:
         """Return the sources of an id among those of its kinds.
 
-        Another field that happens to hold the same number says nothing about an id.
+        Another field that happens to hold the same number is no source of an id.
         """
         mask = self._mask(text, judged.exact) if text else 0
         if text.isdecimal() and len(text) <= _SHORT_ID and not mask & 1:
@@ -619,18 +636,21 @@ class ProvenanceLedger:
         for way in ways:
             if all(self._mask(token) & 1 for token in way):
                 return [mask | 1 for mask in masks]  # in so many words
-        number = text.strip() if is_number(text) else ""
         not_users = [mask & ~1 for mask in masks]
-        if number and not is_weak_number(text):
+        if not is_number(text):
+            return not_users
+        number = text.strip()
+        if not is_weak_number(text):
             # "invoice 4711234" vouches for no account of that number
-            return not_users if self._mask(otherwise(number)) & 1 else masks
+            named_otherwise = self._mask(otherwise(number)) & 1
+            return not_users if named_otherwise else masks
+        if not self._is_claimed(number, nouns):
+            return not_users
         free = self._masks[_FREE]
-        if number and self._is_claimed(number, nouns):
-            return [mask & free or mask for mask in not_users]
-        return not_users
+        return [mask & free or mask for mask in not_users]
 
     def _is_claimed(self, number: str, nouns: tuple[str, ...]) -> bool:
-        """Return whether free text says that a number is a thing of such a kind: "share file 3"."""
+        """Return whether free text names a number as a thing of such a kind: "share file 3"."""
         from agenttool_otel.facts.mentions import ANY_KIND, typed
 
         free = self._masks[_FREE]
@@ -649,8 +669,8 @@ class ProvenanceLedger:
         return [whole or self._common_mask(tokens.words, exact)]
 
     def _strong_mask(self, token: str, strong: Strong, judged: _Judged | None) -> int:
-        """Return the sources of a token; note what matters where it is carried out: confidential
-        data, and links that only free text has.
+        """Return the sources of a token; note what matters if the call sends it: confidential data,
+        and links that only free text has.
         """
         exact = judged.exact if judged is not None else None
         own = self._mask(token, exact)
@@ -668,7 +688,9 @@ class ProvenanceLedger:
         return mask
 
     def _is_link_seen(self, own: int, strong: Strong) -> bool:
-        """Return whether a link, or the same without its query's end, was seen as it is."""
+        """Return whether a link was seen with all that it carries; without a query its spelling may
+        differ.
+        """
         if own or not strong.parts:
             return bool(own)
         return "?" not in strong.tail and bool(self._mask(strong.parts[0]))
@@ -683,8 +705,8 @@ class ProvenanceLedger:
         return max(common, 0)
 
     def _is_joined(self, text: str) -> bool:
-        """Tell whether a text can be put together of pieces, one of which only untrusted
-        output has.
+        """Return whether a text can be put together of pieces of which only untrusted output has
+        some.
         """
         if len(text) > _MAX_JOINED:
             return False
@@ -707,7 +729,7 @@ class ProvenanceLedger:
 
 @dataclass(slots=True)
 class _Judged:
-    """What was found about the parts of one value."""
+    """What was found about the parts of a value."""
 
     unknown: bool
     masks: list[int] = field(default_factory=list)
@@ -721,10 +743,21 @@ class _Judged:
 
 
 class _Argument(NamedTuple):
-    """Whose value is looked up."""
+    """The argument whose value is looked up."""
 
     name: str
     tool: str  # the tool's name
+
+
+class _Output(NamedTuple):
+    """An output that is being recorded."""
+
+    tool_id: str
+    label: str
+    trust: OutputTrust
+    cap: Trust | None  # what the arguments leave of the trust; ``None`` leaves all
+    own: set[str]  # the tokens of the call's arguments
+    ids: list[OutputId]
 
 
 UNREADABLE: Final[ProvenanceFact] = {
@@ -806,8 +839,11 @@ def _of_output(
     """Return the tokens of an output's texts, and whether all was read: folded where they accuse,
     exact where not.
 
-    What they claim of numbers is read where there are words of the user's that it could be held
-    against.
+    Args:
+        level: the texts' trust.
+        texts: the texts.
+        claims: whether free text's claims about numbers are read; they matter beside words of the
+            user.
     """
     text = "\n".join(dict.fromkeys(texts))
     if level is not Trust.FREE_TEXT:

@@ -1,5 +1,5 @@
-"""What a tool's schema says about each place, compiled to nodes that a call's arguments are walked
-along.
+"""What a tool's schema states of each place, compiled to nodes along which a call's arguments are
+walked.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from agenttool_otel.facts.argument_names import (
     path_access,
 )
 from agenttool_otel.names import AccessKind, PathAccess, ToolKind, WriteEffect
-from agenttool_otel.values.pointers import unescape_token
+from agenttool_otel.values.pointers import escape_token, unescape_token
 
 ABSENT: Final = object()
 """Stands for a default that a schema does not state."""
@@ -30,12 +30,12 @@ _MAX_SCHEMA_NODES: Final = 5_000
 
 @dataclass(slots=True)
 class Node:
-    """What a place of a schema says about the values there."""
+    """What a schema states of the values at a place."""
 
     kind: FactKind | None = None  # what the value is, or each element when it is a list
     access: PathAccess = PathAccess.UNKNOWN  # what is done with it, when it is a path
     default: Any = ABSENT  # the schema's default, or ``ABSENT``
-    nullable: bool = False  # whether ``None`` says that there is none
+    nullable: bool = False  # whether ``None`` stands for no value
     types: frozenset[str] = frozenset()  # JSON types that the place takes; empty for all
     properties: dict[str, Node] = field(default_factory=dict)  # by key
     items: Node | None = None  # of every element of a list
@@ -43,26 +43,37 @@ class Node:
     others: Node | None = None  # of keys that are not in ``properties``
     variants: list[Node] = field(default_factory=list)  # further nodes for the same value
     free: bool = False  # keys of any name may come; the names are looked at when called
-    # named like a path in a tool without file access: a text that starts like one is one
+    # named like a path in a tool without file access: a text that starts like a path is a path
     placed: bool = False
-    # nothing is known of the texts here but their look, which is looked at when called
+    # no name or schema determines what the texts here are: they are looked at when called
     probe: bool = False
 
-    def children(self) -> list[Node]:
-        """Return all nodes below."""
-        found = [*self.properties.values(), *self.prefix, *self.variants]
-        return found + [node for node in (self.items, self.others) if node is not None]
+    def places(self, pointer: str = "") -> list[tuple[str, Node]]:
+        """Return all nodes below, with the patterns of their pointers.
+
+        Args:
+            pointer: the pattern of this node's own.
+        """
+        found: list[tuple[str, Node]] = []
+        for name, child in self.properties.items():
+            found.append((f"{pointer}/{escape_token(name)}", child))
+        for element in (self.items, self.others, *self.prefix):
+            if element is not None:
+                found.append((f"{pointer}/*", element))
+        for variant in self.variants:
+            found.append((pointer, variant))
+        return found
 
 
 class Effects(NamedTuple):
-    """What the declaration says that the tool does."""
+    """What the tool does, by its declaration."""
 
     write_effects: tuple[str, ...]  # of the declaration
     access_kinds: tuple[str, ...]  # of the declaration
     read_only: bool  # of the declaration
     sql: bool  # whether SQL is about, so that ``query`` is no search
     tool_kind: str = ""  # of the declaration
-    file_access: bool = True  # whether a name alone may say that an argument is a local path
+    file_access: bool = True  # whether a name alone may mark an argument as a local path
 
     def access(self, name: str) -> PathAccess:
         """Return what is done with a path argument of this name."""
@@ -74,7 +85,7 @@ class Effects(NamedTuple):
         )
 
     def kind(self, name: str) -> FactKind | None:
-        """Return what an argument's name says that it is."""
+        """Return what an argument is by its name."""
         kind = kind_of_name(name, sql=self.sql)
         if kind is FactKind.PATH and not self.file_access:
             return None
@@ -86,7 +97,7 @@ class Effects(NamedTuple):
 
     @property
     def files(self) -> bool:
-        """Whether the tool touches files."""
+        """Whether the tool uses files."""
         if self.tool_kind == ToolKind.FILE_OPERATION:
             return True
         return not _FILES.isdisjoint(self.access_kinds)
@@ -100,8 +111,7 @@ class Effects(NamedTuple):
     def sending(self) -> bool:
         """Whether the tool may write or send, so that it matters where each value came from.
 
-        Only what is known to read is not among them: a tool that states nothing, or no effects, may
-        do anything.
+        A tool that states neither effects nor that it only reads may do anything.
         """
         if not self.read_only:
             return True
@@ -109,16 +119,17 @@ class Effects(NamedTuple):
 
 
 FREE: Final = Node(free=True)
-"""Data whose keys nobody listed."""
+"""Data whose keys no schema lists."""
 
 
 def is_nullable(schema: Mapping[str, Any]) -> bool:
     """Return whether a schema takes ``null``, or has it as its default."""
     if "null" in types_of(schema) or schema.get("default", ABSENT) is None:
         return True
-    for variant in [*_list(schema.get("anyOf")), *_list(schema.get("oneOf"))]:
-        if isinstance(variant, Mapping) and variant.get("type") == "null":
-            return True
+    for keyword in ("anyOf", "oneOf"):
+        for variant in _list(schema.get(keyword)):
+            if isinstance(variant, Mapping) and variant.get("type") == "null":
+                return True
     return False
 
 
@@ -128,15 +139,16 @@ def _list(value: Any) -> list[Any]:
 
 def is_useful(root: Node) -> bool:
     """Return whether any place below a node could give a fact."""
-    stack, seen = [root], {id(root)}
+    stack = [root]
+    seen: set[int] = set()
     while stack:
         node = stack.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
         if node.kind is not None or node.free or node.probe:
             return True
-        for child in node.children():
-            if id(child) not in seen:
-                seen.add(id(child))
-                stack.append(child)
+        stack += [child for _, child in node.places()]
     return False
 
 
@@ -146,7 +158,9 @@ def resolved(schema: Mapping[str, Any], reference: Any) -> Mapping[str, Any] | N
         return None
     place: Any = schema
     for token in reference[1:].split("/")[1:]:
-        place = place.get(unescape_token(token)) if isinstance(place, Mapping) else None
+        if not isinstance(place, Mapping):
+            return None
+        place = place.get(unescape_token(token))
     return place if isinstance(place, Mapping) else None
 
 
@@ -263,16 +277,16 @@ class _Compiler:
         if "enum" in schema or "const" in schema:
             return False  # a closed set was written by the developer
         if is_content(schema) or names_content(name):
-            return False  # content is looked through by nobody here
+            return False  # a letter that mentions /etc/passwd opens nothing
         return bool(name) and _may_be_text(schema)
 
 
 def types_of(schema: Mapping[str, Any]) -> set[str]:
-    """Return the types that a schema names, one or a list; none says nothing."""
+    """Return the types that a schema names; no types where it takes any."""
     types = schema.get("type")
     if isinstance(types, str):
         return {types}
-    return {entry for entry in _list(types) if isinstance(entry, str)}
+    return {name for name in _list(types) if isinstance(name, str)}
 
 
 def _may_be_text(schema: Mapping[str, Any]) -> bool:
@@ -284,8 +298,10 @@ def _may_be_text(schema: Mapping[str, Any]) -> bool:
         return _COMPOUND.isdisjoint(schema)
     if "string" in types:
         return True
+    if "array" not in types:
+        return False
     items = schema.get("items", True)
-    if "array" not in types or isinstance(items, list):
+    if isinstance(items, list):
         return False
     return not isinstance(items, Mapping) or _may_be_text(items)
 
@@ -302,7 +318,10 @@ def _is_free(schema: Mapping[str, Any], others: Any) -> bool:
     types = types_of(schema)
     if types == {"array"} and schema.get("items") in (None, True, {}):
         return "prefixItems" not in schema
-    described_elsewhere = "enum" in schema or not _REFERRING.isdisjoint(schema)
-    if "object" not in types and (types or described_elsewhere):
+    if types and "object" not in types:
         return False
-    return "properties" not in schema and others is None and "patternProperties" not in schema
+    if not types and ("enum" in schema or not _REFERRING.isdisjoint(schema)):
+        return False
+    if "properties" in schema or "patternProperties" in schema:
+        return False
+    return others is None

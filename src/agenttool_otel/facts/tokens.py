@@ -29,17 +29,23 @@ _MAX_NODES: Final = 20_000
 
 _LEFT: Final = ":!?=&#…。，、；：！？"
 _RIGHT: Final = _LEFT + ".-_~"
-_CUTS: Final = bytes.maketrans(b"<>\"'`(){}[],;|*", b" " * 15)  # of UTF-8
+_CUTS: Final = bytes.maketrans(b"<>\"'`(){}[],;|*", b" " * 15)
+"""Of UTF-8, in which no character holds another's bytes."""
+
 _ZEROS: Final = bytes.maketrans(b"123456789", b"000000000")
 _NUMBERS: Final = re.compile(rb"0(?:(?:[ \-.()/]?0){5,33}|0(?<=[a-z]{2}00))")
 """Long ones, and those that an IBAN begins with; with one digit for all, which is found faster."""
 
-_IBAN: Final = re.compile(
-    r"[0-9]{2}(?<=[a-z]{2}[0-9]{2})(?<![^\W_][a-z]{2}[0-9]{2})"
-    r"(?=([ -]?[a-z0-9]{4}(?:[ -]?\d{4}){1,6}(?:[ -]?[a-z0-9]{1,4})?)(?![a-z0-9]))"
-)
-"""Found by its check digits, with which a number begins. One may begin inside another."""
+_IBAN_HEAD: Final = r"[0-9]{2}(?<=[a-z]{2}[0-9]{2})(?<![^\W_][a-z]{2}[0-9]{2})"
+"""The check digits, behind a country's two letters that begin a word: ``de89``."""
 
+_IBAN_BODY: Final = r"[ -]?[a-z0-9]{4}(?:[ -]?\d{4}){1,6}(?:[ -]?[a-z0-9]{1,4})?(?![a-z0-9])"
+"""The bank and the account, in groups of four or none: `` 3704 0044 0532 0130 00``."""
+
+_IBAN: Final = re.compile(f"{_IBAN_HEAD}(?=({_IBAN_BODY}))")
+"""Found by its check digits, with which a number begins. Another may begin inside of it."""
+
+_PAIR: Final = re.compile("[=:]")
 _CLOCK: Final = re.compile(r"\d+(?::\d+)+")
 _HOST: Final = re.compile(r"(?:[\w-]{1,63}\.)+[a-zA-Z][\w-]{1,62}")
 _MIN_ID: Final = 6
@@ -63,9 +69,7 @@ _MODULES: Final = ("datetime", "decimal", "uuid", "pathlib")
 
 
 class Strong(NamedTuple):
-    """What there is to know of a token that says by itself where something goes or what it
-    is about.
-    """
+    """What belongs to a token that names by itself where something goes or what it is about."""
 
     # tokens that stand for it when it was never seen as a whole, such as a URL's host
     parts: tuple[str, ...] = ()
@@ -74,7 +78,7 @@ class Strong(NamedTuple):
 
 
 _PLAIN: Final = Strong()
-_BARE: Final = Strong(link=True)
+_BARE_LINK: Final = Strong(link=True)
 
 
 @dataclass(slots=True)
@@ -111,12 +115,14 @@ def normalize_text(text: str) -> str:
 
 
 def _composed(text: str) -> str:
-    return unicodedata.normalize("NFKC", strip_invisible(unicodedata.normalize("NFKC", text)))
+    visible = strip_invisible(unicodedata.normalize("NFKC", text))
+    # what stood apart may compose now: e, a zero-width space and an accent
+    return unicodedata.normalize("NFKC", visible)
 
 
 def lower_exactly(text: str) -> str:
-    """Return a text in lower case, but for characters that another one shares a form with: ß, ς,
-    the Kelvin sign.
+    """Return a text in lower case, but for characters whose other case is shared: ß, ς, the Kelvin
+    sign.
     """
     if text.isascii():
         return text.lower()
@@ -139,8 +145,8 @@ _ASCII_LOWER: Final = {upper: upper + 32 for upper in range(ord("A"), ord("Z") +
 
 
 def exact_form(token: str, *, link: bool = False) -> str:
-    """Return the one form in which a token may vouch for another: nothing that names something else
-    has the same.
+    """Return the form in which a token may vouch for another: nothing that names something else
+    has it.
 
     Hosts are compared as IDNA 2008 has them, local parts, paths and ids of both cases as they are
     written.
@@ -164,16 +170,15 @@ def _host_form(host: str) -> str:
 
     name, colon, port = host.partition(":")
     try:
-        return f"{idna.encode(lower_exactly(name), uts46=False).decode('ascii')}{colon}{port}"
+        encoded = idna.encode(lower_exactly(name), uts46=False)
     except (idna.IDNAError, UnicodeError):
         return host
+    return f"{encoded.decode('ascii')}{colon}{port}"
 
 
 def exact_tokens_of(text: str) -> dict[str, list[str]]:
-    """Return the exact forms of a text's tokens, by the folded token that each of them is
-    read as.
-    """
-    tokens = tokens_of(text, fold=_as_it_is)
+    """Return the exact forms of a text's tokens, by the folded token of each."""
+    tokens = tokens_of(text, fold=_unfolded)
     found: dict[str, list[str]] = {}
     for token, strong in tokens.strong.items():
         found.setdefault(normalize_text(token), []).append(exact_form(token, link=strong.link))
@@ -183,7 +188,10 @@ def exact_tokens_of(text: str) -> dict[str, list[str]]:
     if tokens.whole is not None:
         plain.append(tokens.whole)
     for token in plain:
-        form = exact_form(token) if _is_cased(token) else lower_exactly(token)
+        if _is_cased(token):
+            form = exact_form(token)
+        else:
+            form = lower_exactly(token)
         folded = " ".join(normalize_text(token).split())
         found.setdefault(folded, []).append(form)
     return found
@@ -201,7 +209,7 @@ def _is_cased(token: str) -> bool:
 _PLACE: Final = re.compile(r"[@/\\.]")
 
 
-def _as_it_is(text: str) -> str:
+def _unfolded(text: str) -> str:
     return text
 
 
@@ -249,8 +257,9 @@ def _lines_of(text: str) -> set[str]:
 
 
 def _chunks_of(text: str) -> list[str]:
-    data = text.encode("utf-8", "surrogatepass").translate(_CUTS)
-    return data.decode("utf-8", "surrogatepass").split()
+    data = text.encode("utf-8", "surrogatepass")
+    cut = data.translate(_CUTS)
+    return cut.decode("utf-8", "surrogatepass").split()
 
 
 def _add_chunk(chunk: str, found: Tokens, fold: Callable[[str], str]) -> None:
@@ -283,9 +292,9 @@ def _add(found: Tokens, token: str, strong: Strong = _PLAIN) -> None:
 
 
 def _classify(chunk: str, found: Tokens, fold: Callable[[str], str]) -> None:
+    """Add a chunk as what it looks like: URL, address, path, host, id or word."""
     if "%" in chunk:
-        plain = fold(unquote(chunk, errors="replace")).lstrip(_LEFT).rstrip(_RIGHT)
-        chunk = plain or chunk
+        chunk = _unquoted(chunk, fold) or chunk
     if "://" in chunk:
         _link(chunk.partition("://")[2], found)
     elif "@" in chunk:
@@ -293,14 +302,32 @@ def _classify(chunk: str, found: Tokens, fold: Callable[[str], str]) -> None:
     elif "/" in chunk or "\\" in chunk:
         _path(chunk.replace("\\", "/"), found)
     elif "." in chunk and _HOST.fullmatch(chunk):
-        host = chunk.removeprefix("www.")
-        _add(found, host, _PLAIN if host == chunk else _BARE)
+        _host(chunk, found)
     elif _is_id(chunk):
         _add(found, chunk)
     else:
-        found.words.add(chunk)
-        if ("=" in chunk or ":" in chunk) and not _CLOCK.fullmatch(chunk):
-            found.words.update(filter(None, re.split("[=:]", chunk)))
+        _word(chunk, found)
+
+
+def _unquoted(chunk: str, fold: Callable[[str], str]) -> str:
+    """Return a chunk without percent encoding: ``eve%40example.org``."""
+    plain = fold(unquote(chunk, errors="replace"))
+    return plain.lstrip(_LEFT).rstrip(_RIGHT)
+
+
+def _host(chunk: str, found: Tokens) -> None:
+    host = chunk.removeprefix("www.")
+    if host == chunk:
+        _add(found, host)
+    else:
+        _add(found, host, _BARE_LINK)  # www.example.org is followed as a URL is
+
+
+def _word(chunk: str, found: Tokens) -> None:
+    found.words.add(chunk)
+    parts = _PAIR.split(chunk)
+    if len(parts) > 1 and not _CLOCK.fullmatch(chunk):
+        found.words.update(part for part in parts if part)  # to=eve, but not 10:30
 
 
 def _is_id(chunk: str) -> bool:
@@ -329,20 +356,19 @@ def _path(chunk: str, found: Tokens) -> None:
 
 
 def _link(rest: str, found: Tokens) -> None:
-    """Take a URL without its scheme, which is not what tells where it goes."""
-    place, *behind = _TAIL.split(rest.partition("#")[0], maxsplit=1)
-    host = place.rpartition("@")[2].removeprefix("www.")
+    """Add a URL without its scheme: http and https lead to the same place."""
+    without_fragment = rest.partition("#")[0]
+    authority, *behind = _TAIL.split(without_fragment, maxsplit=1)
+    host = authority.rpartition("@")[2].removeprefix("www.")
     tail = "".join(behind).rstrip("/")
-    without_query = tail.partition("?")[0].rstrip("/")
-    parts = dict.fromkeys([f"{host}{without_query}", host, _PORT.sub("", host)])
+    path = tail.partition("?")[0].rstrip("/")
+    parts = dict.fromkeys([f"{host}{path}", host, _PORT.sub("", host)])
     parts.pop("", None)
     _add(found, f"{host}{tail}", Strong(tuple(parts), link=True, tail=tail))
 
 
 def text_of(item: Any) -> str | None:
-    """Return the text of a plain value, without running anybody's code; ``None`` for
-    anything else.
-    """
+    """Return the text of a plain value, ``None`` for anything else; runs no code of a class."""
     if isinstance(item, enum.Enum):
         item = object.__getattribute__(item, "_value_")
     if isinstance(item, str):
@@ -353,8 +379,11 @@ def text_of(item: Any) -> str | None:
         return str(item) if item.bit_length() <= 1024 else ""
     if type(item) is float:
         return repr(item)
-    plain = isinstance(item, _PLAINS) and type(item).__module__.partition(".")[0] in _MODULES
-    return str(item) if plain else None
+    if not isinstance(item, _PLAINS):
+        return None
+    # a subclass of another module may have a __str__ of its own
+    module = type(item).__module__.partition(".")[0]
+    return str(item) if module in _MODULES else None
 
 
 def texts_of(value: Any, *, keys: bool) -> tuple[list[str], bool]:

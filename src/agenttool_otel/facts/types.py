@@ -1,8 +1,8 @@
 """The shapes of facts as a policy sees them in ``input.facts``, beside those of the readers.
 
 ``argument`` is always the JSON pointer of the argument value within ``input.input``, and
-``inferred`` tells that the kind of the argument was guessed from its schema format or name rather
-than stated in the declaration.
+``inferred`` is true where the kind of the argument was guessed from its schema format or name
+rather than stated in the declaration.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class ProvenanceFact(TypedDict):
     """Where the tokens of one argument value were seen before in this session."""
 
     sources: list[str]  # user, tool:<tool_id>, unknown
-    untrusted: bool  # seen only in text that anybody may have written
+    untrusted: bool  # seen only in text that outsiders may have written
     # False when the ledger forgot or skipped something that could have been this value's source
     certain: bool
     trust: str  # of the least trusted part: user, trusted, record, inferred, free_text, unknown
@@ -28,7 +28,7 @@ class ProvenanceFact(TypedDict):
     extended: bool  # has such a link with a path or query that the text had not
     made_up_id: bool  # a short id of which nothing is known
     private: list[str]  # confidential sources of what it holds
-    broken: bool  # has a line break or control character where one line is meant
+    broken: bool  # has a line break or control character where a single line is meant
 
 
 class IntentFact(TypedDict):
@@ -39,7 +39,7 @@ class IntentFact(TypedDict):
     called_for: bool  # some word for what the tool does was used as something to be done
     matched: list[str]  # those words, as the tool's author or our table has them
     named: list[str]  # other words of the tool's name, title and hint that the user used
-    delegated: bool  # the user said to do what somebody wrote, such as the instructions of a mail
+    delegated: bool  # the user asked to do what a text wants, such as the instructions of a mail
 
 
 class ToolWords(NamedTuple):
@@ -53,7 +53,7 @@ class ToolWords(NamedTuple):
 class Facts(TypedDict):
     """``input.facts``."""
 
-    paths: list[PathFact]  # path arguments, and places that shell commands touch
+    paths: list[PathFact]  # path arguments, and places that shell commands use
     urls: list[UrlFact]  # URL arguments
     shell: list[ShellFact]  # shell command arguments
     sql: list[SqlFact]  # SQL arguments
@@ -83,8 +83,8 @@ class Ledger(Protocol):
     """Where the values of a session were seen before, as the facts of a call ask for it."""
 
     @property
-    def speaks(self) -> bool:
-        """Whether anything is known that a value could be held against."""
+    def has_evidence(self) -> bool:
+        """Whether anything is recorded that a value could be compared with."""
 
     def lookup(
         self,

@@ -15,7 +15,8 @@ from agenttool_otel.govern.governed import govern_with
 from agenttool_otel.govern.typing import Governed
 from agenttool_otel.names import ToolKind
 from agenttool_otel.preflight.discovery import search_and_load
-from agenttool_otel.preflight.posture import PERMISSION_TOOLS, permission_functions
+from agenttool_otel.preflight.permission_tools import permission_functions
+from agenttool_otel.preflight.posture import PERMISSION_TOOLS
 from agenttool_otel.preflight.surfaces import Surfaces
 from agenttool_otel.results.persistence.read_result import make_read_result
 from agenttool_otel.results.stores.types import PayloadStore
@@ -79,7 +80,7 @@ def read_result_of(runtime: Runtime, max_page: int) -> OwnTool:
     """Make the governed tool ``read_result`` of a Governor.
 
     Args:
-        runtime: the Governor; its store is read, and whoever calls is known by its contexts.
+        runtime: the Governor; its store is read, and its contexts name the caller.
         max_page: most bytes of a page.
     """
 
@@ -106,7 +107,7 @@ def read_result_of(runtime: Runtime, max_page: int) -> OwnTool:
         "search_hint": "page through a large tool result",
         "read_only": True,
         "destructive": False,
-        # what it shows may have come from anywhere, and provenance has to know
+        # what it shows may have come from anywhere: provenance treats it so
         "open_world": True,
         "concurrency_safe": True,
         "risk_level": "low",
@@ -125,7 +126,7 @@ def permission_tools_of(runtime: Runtime) -> tuple[OwnTool, OwnTool]:
     check_id, describe_id = PERMISSION_TOOLS
     check_function, describe_function = permission_functions(runtime)
     check = _permission_tool(runtime, check_function, check_id)
-    # the arguments of a call that is only planned touch nothing
+    # the arguments of a call that is only planned reach nothing
     check.tool.spec.facts = None
     describe = _permission_tool(runtime, describe_function, describe_id)
     runtime.sessions.exempt.update(PERMISSION_TOOLS)

@@ -37,7 +37,7 @@ def default_governor() -> Governor:
     """Return the default Governor, built at first use from the environment.
 
     A policy that can't be loaded does not make tools run unguarded, nor does it break the program
-    at import: the Governor refuses every call, with a span that says why, until ``configure`` is
+    at import: the Governor refuses every call, with a span that has the reason, until ``configure`` is
     given a policy that works.
     """
     return cast(Governor, default_runtime())

@@ -1,4 +1,4 @@
-"""What a Governor knows of tools before they are called: the catalog, surfaces, and search."""
+"""What a Governor has of tools before they are called: the catalog, surfaces, and search."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 from opentelemetry import trace
 
+from agenttool_otel.call.recording.declared import declaration_of, declared_attributes
 from agenttool_otel.call.runtime import Runtime
 from agenttool_otel.catalog import Catalog, Entry
 from agenttool_otel.catalog.filters import Check, Conditions
 from agenttool_otel.catalog.search import DEFAULT_LIMIT
+from agenttool_otel.catalog.spec import ToolSpec
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.govern.governed import govern_with
-from agenttool_otel.names import Attr, Event
+from agenttool_otel.names import Attr, Event, LoadingState
 from agenttool_otel.records import ToolSearchResult
 from agenttool_otel.records.base import JsonObject, JsonValue
+from agenttool_otel.telemetry.telemetry import EventEmitter
 from agenttool_otel.values.forks import cached_property
 
 if TYPE_CHECKING:
@@ -138,7 +141,7 @@ class Discovery(Runtime):
         ``surface.refresh()``'s tools.
 
         Args:
-            limit: most matches where the model does not say.
+            limit: most matches where the model gives none.
 
         Returns:
             The governed function ``tool_search(query, limit)``; the same one each time.
@@ -156,24 +159,33 @@ def _emit_declared(runtime: Runtime, entry: Entry) -> None:
     events = runtime.telemetry.events
     if not events.wanted(span):
         return
-    tool = entry.governed
-    attributes: dict[str, Any] = {Attr.TOOL_ID: entry.tool_id, Attr.TOOL_NAMESPACE: entry.namespace}
-    if tool is not None:
-        attributes[Attr.TOOL_KIND] = tool.spec.declaration.tool_kind
-        attributes[Attr.TOOL_RISK_LEVEL] = tool.spec.permission.risk_level.value
-    events.emit(span, Event.DECLARED, attributes, tool_id=entry.tool_id)
-    if not events.sinks:
+    if entry.governed is not None:
+        _emit_governed(events, span, entry.governed.spec)
         return
-    if tool is None:
-        events.put(lambda: [("tool_declaration", entry.document())])
-    else:
-        events.put(partial(_records, tool.spec))
+    if events.sinks:
+        # before the event, which names it
+        events.put(lambda: [_record_of(entry)])
+    attributes = {Attr.TOOL_ID: entry.tool_id, Attr.TOOL_NAMESPACE: entry.namespace}
+    events.emit(span, Event.DECLARED, attributes, tool_id=entry.tool_id)
 
 
-def _records(spec: Any) -> list[tuple[str, JsonObject]]:
-    return [
-        ("tool_declaration", spec.declaration.to_json_object()),
-        ("tool_interface", spec.interface.to_json_object()),
-        ("tool_execution_profile", spec.execution.to_json_object()),
-        ("tool_permission_profile", spec.permission.to_json_object()),
-    ]
+def _emit_governed(events: EventEmitter, span: trace.Span, spec: ToolSpec) -> None:
+    # a sink has the event beside the tool's records, each time that it needs them
+    events.emit(
+        span, Event.DECLARED, declared_attributes(spec), tool_id=spec.tool_id, to_sinks=False
+    )
+    if events.sinks:
+        events.declare(spec.tool_id, declaration_of(spec))
+        events.put(partial(_naming, spec.tool_id))
+
+
+def _record_of(entry: Entry) -> tuple[str, JsonObject]:
+    """Return the record of a tool that is declared elsewhere."""
+    if entry.is_reference:
+        return "deferred_tool_ref", entry.ref(LoadingState.DEFERRED).to_json_object()
+    return "tool_declaration", entry.document()
+
+
+def _naming(tool_id: str) -> list[tuple[str, JsonObject]]:
+    """Return an entry that has a sink declare a tool, and nothing more."""
+    return [("", {"tool_id": tool_id})]

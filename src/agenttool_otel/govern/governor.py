@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import aclosing, closing
 from functools import partial
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, overload
 
@@ -30,7 +30,7 @@ from agenttool_otel.call.pending.required_action import RequiredAction
 from agenttool_otel.call.recording.redaction import CallRedaction
 from agenttool_otel.call.recording.span import CallSpan
 from agenttool_otel.call.resume import aresume_call, resume_call
-from agenttool_otel.call.running.handle import CancelState
+from agenttool_otel.call.running.handle import CancelState, RunningCall
 from agenttool_otel.catalog import GovernOptions, Registry
 from agenttool_otel.catalog.spec import ToolSpec
 from agenttool_otel.context.context import ContextDefaults
@@ -45,6 +45,7 @@ from agenttool_otel.govern.opening import (
     protected_places,
     telemetry_settings,
 )
+from agenttool_otel.govern.option_types import check_option_types
 from agenttool_otel.govern.typing import Governed, GovernsNext
 from agenttool_otel.hooks import Hooks
 from agenttool_otel.names import AbortReason, Attr, Event, Label
@@ -79,7 +80,7 @@ class Governor(Discovery):
 
     Args:
         policy: the bundle's path, a loaded Bundle, an engine, or a chain of engines; what the
-            settings say (normally the stock bundle in the embedded engine) where not given.
+            settings name (normally the stock bundle in the embedded engine) where not given.
         policy_data: data merged over the bundle's, from the root; for example ``{"agenttool":
             {"settings": {"preset": "strict"}}}``.
         extension: path of a bundle with rules of your own, joined to the stock bundle.
@@ -100,7 +101,7 @@ class Governor(Discovery):
 
     Raises:
         PolicyLoadError: the policy can't be used.
-        ConfigurationError: a setting can't be used.
+        ConfigurationError: an option has another type, or a setting can't be used.
     """
 
     _private_results: Callable[[], object] | None = None
@@ -128,6 +129,19 @@ class Governor(Discovery):
         from agenttool_otel.policy.decider import Decider
         from agenttool_otel.policy.open import open_engines
 
+        check_option_types(
+            policy=policy,
+            policy_data=policy_data,
+            extension=extension,
+            settings=settings,
+            approvals=approvals,
+            results=results,
+            redactor=redactor,
+            telemetry=telemetry,
+            errors=errors,
+            shadow_engines=shadow_engines,
+            shadow_packages=shadow_packages,
+        )
         settings = settings if settings is not None and not options else Settings.load(**options)
         cache = DecisionCache(settings.policy_cache) if settings.policy_cache else None
         engines, self._source = open_engines(
@@ -265,7 +279,7 @@ class Governor(Discovery):
         """Take the result of a custom tool's call, which was permitted here and ran elsewhere.
 
         With an approval store that outlives the process it may have been permitted by any process
-        that shares the store; this one then has to know the tool, declared as it was there.
+        that shares the store; this one then needs the tool, declared as it was there.
 
         Args:
             invocation_id: the invocation, from ``ResultRequired`` or the envelope's
@@ -284,7 +298,7 @@ class Governor(Discovery):
               waits on.
             ToolChanged: another process permitted it, and its tool is declared otherwise here; the
               call waits on.
-            ApprovalStoreError: the store keeps the call and can't say who is first; the call waits
+            ApprovalStoreError: the store keeps the call and can't decide who is first; the call waits
               on.
             TypeError: neither a result nor an error was given, or both.
         """
@@ -386,7 +400,7 @@ class Governor(Discovery):
 
         Args:
             calls: the calls.
-            policy: how they run together; it also says whether results keep the input's order.
+            policy: how they run together; it also sets whether results keep the input's order.
             executor: where the tools' bodies run.
         """
         with closing(Batch(self, calls, policy, executor).stream()) as stream:
@@ -446,6 +460,16 @@ class Governor(Discovery):
         return cancel_call(self, invocation_id, reason, AbortReason(abort_reason)) or interrupted(
             await self.ainterrupt(invocation_id, reason)
         )
+
+    def running(self) -> list[RunningCall]:
+        """Return the calls that go on in this process, oldest first: those whose body runs, and those
+        that wait in a queue or for an answer in place.
+
+        Calls that were paused are in the approval store, and those of custom tools in
+        ``required_actions``.
+        """
+        handles = self.pipeline.running.copy().values()  # other threads begin and end calls
+        return sorted((handle.describe() for handle in handles), key=attrgetter("planned_at"))
 
     @property
     def required_actions(self) -> Sequence[RequiredAction]:
@@ -588,7 +612,7 @@ class Governor(Discovery):
         self.telemetry.count(self.telemetry.instruments.approvals_unstored, change, {})
 
     def close_on_signals(self, *numbers: int) -> None:
-        """Close this Governor when the process is told to end, and then let it end as it would have.
+        """Close this Governor on a signal to end the process, and then let it end as it would have.
 
         Python runs no exit handlers at SIGTERM, which is how containers are stopped; what waits in
         sinks and in the providers of telemetry would be lost. Call it once, in the main thread,
@@ -605,7 +629,7 @@ class Governor(Discovery):
         close_on_signals(self, self.close, numbers)
 
     def _reloaded(self, result: ReloadResult) -> None:
-        """Tell in telemetry that a new bundle came into use, or was refused."""
+        """Record in telemetry that a new bundle came into use, or was refused."""
         done = "succeeded" if result.status == "activated" else "failed"
         if result.status == "activated":
             self._read_lists()

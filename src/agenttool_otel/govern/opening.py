@@ -1,4 +1,4 @@
-"""What a Governor opens: its stores, shared sessions, the places that no tool may touch, and
+"""What a Governor opens: its stores, shared sessions, the places that no tool may reach, and
 telemetry's settings.
 """
 
@@ -128,7 +128,7 @@ def _session_store(settings: Settings) -> SessionStore | None:
 
 
 def protected_places(settings: Settings) -> tuple[tuple[str, str], ...]:
-    """Return the places that no tool may touch, with their class: the policy's own, approvals and
+    """Return the places that no tool may reach, with their class: the policy's own, approvals and
     sessions.
     """
     places = [

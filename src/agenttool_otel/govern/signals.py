@@ -1,4 +1,4 @@
-"""What a process does when it is told to end: close a Governor, flush telemetry, and end as it
+"""What a process does on a signal to end: close a Governor, flush telemetry, and end as it
 would have.
 """
 

@@ -1,4 +1,4 @@
-"""What a type checker knows of a governed function: its own signature, and ``tool``.
+"""What a type checker sees of a governed function: its own signature, and ``tool``.
 
 At run time these are wrappers (`decorators.py`) that look like the function to every inspection; no
 such class exists.
@@ -42,7 +42,7 @@ class Governed(Protocol[P, R_co]):
 class GovernedMethod(Protocol[P, R_co]):
     """A governed function that was found on an instance or a class.
 
-    Type checkers don't tell a decorator whether a function in a class body is a method, a class
+    Type checkers don't show a decorator whether a function in a class body is a method, a class
     method or a static one. So arguments are right where they fit either what is left without the
     first parameter, or all of them.
     """

@@ -109,7 +109,7 @@ class AdditionalContext:
     """Context for the conversation; it comes redacted, in the envelope's ``additional_context``.
 
     Attributes:
-        text: what the model should know beside the result.
+        text: what the model is given beside the result.
         source: where it is from.
     """
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Final, Literal, TypedDict, TypeVar, Unpack
 
 from agenttool_otel.errors import ConfigurationError
@@ -158,7 +159,7 @@ class Hooks:
                 owns_output=bool(options.get("owns_output", False)),
             )
             # stable: then registration
-            self._hooks = tuple(sorted((*self._hooks, hook), key=lambda one: one.order))
+            self._hooks = tuple(sorted((*self._hooks, hook), key=attrgetter("order")))
             self._matching = {}
         return hook
 
@@ -173,7 +174,7 @@ class Hooks:
         """
         identity = hook.hook_id if isinstance(hook, Hook) else hook
         with self._lock:
-            kept = tuple(one for one in self._hooks if one.hook_id != identity)
+            kept = tuple(hook for hook in self._hooks if hook.hook_id != identity)
             found = len(kept) != len(self._hooks)
             self._hooks = kept
             self._matching = {}
@@ -218,7 +219,7 @@ def _event(event: HookEvent | str) -> HookEvent:
     try:
         return HookEvent(event)
     except ValueError:
-        known = ", ".join(one.value for one in HookEvent)
+        known = ", ".join(known.value for known in HookEvent)
         raise ConfigurationError(f"no hook event {event!r}; there are {known}") from None
 
 
@@ -227,8 +228,11 @@ def _name(function: Callable[..., Any]) -> str:
 
 
 def _is_async(function: Callable[..., Any]) -> bool:
-    call = function if inspect.isroutine(function) else type(function).__call__
-    return any(
-        inspect.iscoroutinefunction(one) or inspect.isasyncgenfunction(one)
-        for one in (function, call)
-    )
+    if _makes_awaitable(function):
+        return True
+    # an object that is called is asynchronous where its class's __call__ is
+    return not inspect.isroutine(function) and _makes_awaitable(type(function).__call__)
+
+
+def _makes_awaitable(function: Callable[..., Any]) -> bool:
+    return inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)

@@ -90,8 +90,8 @@ async def arun_hook(hook: Hook, context: HookContext) -> HookRun:
     turn, done = _Turn(hook), asyncio.Event()
 
     def wake() -> None:
-        """Tell the loop that the hook's thread is done."""
-        with contextlib.suppress(RuntimeError):  # the loop is gone, and with it whoever waited
+        """Notify the loop that the hook's thread is done."""
+        with contextlib.suppress(RuntimeError):  # the loop is gone, and with it the waiting code
             loop.call_soon_threadsafe(done.set)
 
     _start(hook, context, turn, wake)

@@ -16,7 +16,7 @@ from typing import Any
 from agenttool_otel.call.drivers import arun, run
 from agenttool_otel.call.envelope import outcome_of
 from agenttool_otel.call.invocation import Invocation
-from agenttool_otel.call.runtime import Runtime
+from agenttool_otel.call.runtime import Runtime, state_channel
 from agenttool_otel.call.scheduling.gate import take_place
 from agenttool_otel.call.target import Target
 from agenttool_otel.call.tool import GovernedTool
@@ -62,6 +62,7 @@ def declare_foreign(
         mappings=(ExternalMapping(source=framework, tool_name=name),),
     )
     spec = declare(options or GovernOptions(), source)
+    state_channel(spec, governor)
     return GovernedTool(spec, body, governor=governor, is_async=is_async, streams=False)
 
 

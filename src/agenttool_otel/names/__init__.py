@@ -25,6 +25,7 @@ from agenttool_otel.names.decisions import EngineName as EngineName
 from agenttool_otel.names.decisions import EntryPoint as EntryPoint
 from agenttool_otel.names.decisions import FailClosedCause as FailClosedCause
 from agenttool_otel.names.decisions import Outcome as Outcome
+from agenttool_otel.names.decisions import PermissionChannel as PermissionChannel
 from agenttool_otel.names.decisions import PolicyMode as PolicyMode
 from agenttool_otel.names.decisions import ReasonType as ReasonType
 from agenttool_otel.names.decisions import Trust as Trust

@@ -11,8 +11,10 @@ class Behavior(StrEnum):
 
     ALLOW = "allow"
     """It may run."""
+    # "The runtime must ask a user, coordinator, policy tool, or external authority"
     ASK = "ask"
     """A person or another authority has to be asked."""
+    # "The call must not execute. Produce a terminal error result"
     DENY = "deny"
     """It must not run."""
     # "The tool delegates final permission resolution to another policy layer"
@@ -55,6 +57,19 @@ class PolicyMode(StrEnum):
     """They do."""
     SHADOW = "shadow"
     """They are recorded only."""
+
+
+class PermissionChannel(StrEnum):
+    """Through whom a policy's question is answered (standard, "Required partitions")."""
+
+    APPROVER = "approver"
+    """An approver is asked in place; what it leaves open is in the approval store."""
+    APPROVAL_STORE = "approval_store"
+    """The question waits in the approval store, which others read and answer."""
+    HOST = "host"
+    """The question waits in this process, for the program itself to answer."""
+    NONE = "none"
+    """Nobody is asked: decisions are recorded only."""
 
 
 class ReasonType(StrEnum):

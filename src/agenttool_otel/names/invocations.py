@@ -141,6 +141,7 @@ class AbortReason(StrEnum):
 
     USER_INTERRUPTION = "user_interruption"
     """A person interrupted it."""
+    # "A canceled sibling SHOULD receive a synthetic result with `abort_reason`, not disappear"
     SIBLING_ERROR = "sibling_error"
     """Another call of its batch failed."""
     TIMEOUT = "timeout"

@@ -79,6 +79,7 @@ class PersistenceStrategy(StrEnum):
     """They are redacted."""
     DROP_WITH_REASON = "drop_with_reason"
     """They are dropped; the result holds the reason."""
+    # "Persisting its output into another file can create a read-persist-read loop"
     NEVER_PERSIST = "never_persist"
     """They are never stored."""
 
@@ -103,6 +104,7 @@ class ErrorClass(StrEnum):
     """The tool's own check refused the values."""
     SCHEMA_VALIDATION_FAILED = "schema_validation_failed"
     """The arguments don't fit the schema."""
+    # "schema-not-sent errors that tell the caller to discover the tool first"
     SCHEMA_NOT_LOADED = "schema_not_loaded"
     """The tool is deferred, and its schema was not loaded."""
     PERMISSION_DENIED = "permission_denied"

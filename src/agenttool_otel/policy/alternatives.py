@@ -43,49 +43,49 @@ class _Tool:
     def __init__(self, name: str, described: Mapping[str, Any]) -> None:
         self.name = name
         self.kind = str(described.get("kind") or "")
+        self.access = {"unknown"}
         access = described.get("access_kinds") or ()
-        self.access = (
-            {str(item) for item in access}
-            if isinstance(access, (Sequence, set, frozenset))
-            else {"unknown"}
-        )
+        if isinstance(access, (Sequence, set, frozenset)):
+            self.access = set(map(str, access))
+        self.arguments: dict[str, str] = {}
         names = described.get("argument_names") or ()
-        self.arguments = (
-            {_plain(str(item)): str(item) for item in names} if not isinstance(names, str) else {}
-        )
-        self.words = [word.lower() for word in _WORD.findall(re.split(r"__|[./:]", name)[-1])]
+        if not isinstance(names, str):
+            for argument in map(str, names):
+                self.arguments[_plain(argument)] = argument
+        # "mcp__files__readFile" -> read, file
+        short = re.split(r"__|[./:]", name)[-1]
+        self.words = [word.lower() for word in _WORD.findall(short)]
 
     def argument(self, *roles: str, besides: str | None = None) -> str | None:
         """The tool's name for an argument: the most usual one that it has."""
-        wanted = (name for role in roles for name in _table()["arguments"][role])
-        return next(
-            (
-                found
-                for name in wanted
-                if (found := self.arguments.get(name)) not in (None, besides)
-            ),
-            None,
-        )
+        for role in roles:
+            for name in _table()["arguments"][role]:
+                found = self.arguments.get(name)
+                if found is not None and found != besides:
+                    return found
+        return None
 
     @property
     def reads_only(self) -> bool:
         if self.access & _UNSAFE_ACCESS or "unknown" in self.access:
             return False
-        return AccessKind.FILE_READ in self.access or (
-            not self.access and self.kind in _READING_KINDS
-        )
+        if AccessKind.FILE_READ in self.access:
+            return True
+        return not self.access and self.kind in _READING_KINDS
 
     def does(self, job: str) -> int | None:
         """How well the name fits a job (smaller is better), or None."""
-        words = set(self.words)
-        runs = self.kind in (ToolKind.SHELL_COMMAND, ToolKind.CODE_EXECUTION)
-        listing = job == "grep" and {"search", "files"} <= words
-        if runs or listing or not self.reads_only or words & set(_table()["other_jobs"]):
+        if not self.reads_only or self.kind in (ToolKind.SHELL_COMMAND, ToolKind.CODE_EXECUTION):
             return None
-        rank = next(
-            (i for i, wanted in enumerate(_table()["tools"][job]) if words.issuperset(wanted)), None
-        )
-        return None if rank is None else rank * 10 + len(self.words)
+        words = set(self.words)
+        if words & set(_table()["other_jobs"]):
+            return None
+        if job == "grep" and {"search", "files"} <= words:
+            return None  # search_files finds files by name
+        for rank, wanted in enumerate(_table()["tools"][job]):
+            if words.issuperset(wanted):
+                return rank * 10 + len(self.words)
+        return None
 
 
 def _plain(name: str) -> str:
@@ -97,11 +97,14 @@ def shell_alternatives(
 ) -> list[dict[str, Any]]:
     """Names governed calls that do what a shell command does, with less power. Pure, never
     raises.
+
+    Args:
+        fact: what the command does.
+        available: by name, each tool's ``kind``, ``access_kinds`` and ``argument_names``.
     """
     try:
-        return _alternatives(
-            fact, [_Tool(name, described) for name, described in available.items()]
-        )
+        tools = [_Tool(name, described) for name, described in available.items()]
+        return _alternatives(fact, tools)
     except Exception:
         # a suggestion is a courtesy; a malformed fact or tool description just has none
         return []
@@ -112,37 +115,48 @@ def _alternatives(fact: ShellFact, tools: list[_Tool]) -> list[dict[str, Any]]:
         return []
     command = fact["commands"][0]
     found: list[dict[str, Any]] = []
-    proven = fact["read_only"] and fact["parsed"]
-    if proven and not command["redirects"]:
-        found = _dedicated(command["name"], command["argv"][1:], tools)
-    form = shlex.join(command["argv"]) if proven else _read_only_form(fact, command)
+    form: str | None
+    if fact["read_only"] and fact["parsed"]:
+        form = shlex.join(command["argv"])
+        if not command["redirects"]:
+            found = _dedicated(command["name"], command["argv"][1:], tools)
+    else:
+        form = _read_only_form(fact, command)
     shell = _shell_tool(fact, tools, weaker=fact["read_only"])
     if form and shell is not None:
         name, argument = shell
-        reason = (
-            "this form of the command only reads"
-            if not fact["read_only"]
-            else "this shell only reads"
-        )
+        reason = "this form of the command only reads"
+        if fact["read_only"]:
+            reason = "this shell only reads"
         found.append({"tool": name, "arguments": {argument: form}, "reason": reason})
     return found
 
 
 def _dedicated(name: str, words: list[str], tools: list[_Tool]) -> list[dict[str, Any]]:
     """The calls of the tool that does the command's very job."""
+    if name not in _JOBS:
+        return []
     if name == "wc" and words[:1] not in (["-l"], ["--lines"]):
         return []
-    job, answer = _JOBS.get(name, ("", _read))
-    ranked = [
-        (rank, tool.name, tool) for tool in tools if job and (rank := tool.does(job)) is not None
-    ]
-    read = _options(name, words) if ranked else None
-    return [] if read is None else answer(name, *read, min(ranked)[2])
+    job, answer = _JOBS[name]
+    ranked: list[tuple[int, str, _Tool]] = []
+    for tool in tools:
+        rank = tool.does(job)
+        if rank is not None:
+            ranked.append((rank, tool.name, tool))
+    if not ranked:
+        return []
+    read = _options(name, words)
+    if read is None:
+        return []
+    options, operands = read
+    _, _, best = min(ranked)
+    return answer(name, options, operands, best)
 
 
 def _options(name: str, words: list[str]) -> tuple[_Options, list[str]] | None:
     """Read a command's words: options with their values, and operands; ``None`` at an option that
-    says more.
+    asks for more.
     """
     flags, values = _table()["options"][name]
     options: _Options = []
@@ -267,11 +281,13 @@ def _range_span(tool: _Tool, first: int, last: int) -> tuple[dict[str, Any], str
     end = tool.argument("end")
     limit = tool.argument("limit")
     wanted = f"lines {first} to {last}"
+    count = max(0, last - first + 1)
     if start and end:
         return {start: first, end: last}, wanted
-    if limit and (start or first == 1):
-        count = max(0, last - first + 1)
-        if start and first > 1:
+    if limit and first == 1:
+        return {limit: count}, wanted
+    if limit and start:
+        if first > 1:
             return {start: first, limit: count}, wanted
         return {limit: count}, wanted
     if end and first == 1:
@@ -283,52 +299,58 @@ def _list(_name: str, options: _Options, operands: list[str], tool: _Tool) -> li
     if len(operands) > 1:
         return []
     recursive = any("R" in option or option == "--recursive" for option, _ in options)
-    where = operands[0] if operands else "."
+    directory = operands[0] if operands else "."
     pattern = "**/*" if recursive else "*"
-    if _GLOB.search(where):
-        directory, _, pattern = where.rpartition("/")
+    if _GLOB.search(directory):
+        # "ls src/*.py" lists *.py of src, "ls */*.py" the whole pattern below "."
+        whole = directory
+        directory, _, pattern = whole.rpartition("/")
         if _GLOB.search(directory):
-            directory, pattern = ".", where
-        where = directory or "."
-    return _glob_call(tool, where, pattern, None, recursive=recursive)
+            directory = "."
+            pattern = whole
+        directory = directory or "."
+    return _glob_call(tool, directory, pattern, None, recursive=recursive)
 
 
 def _find(_name: str, options: _Options, starts: list[str], tool: _Tool) -> list[dict[str, Any]]:
     wanted = dict(options)
-    kind, name = wanted.get("-type"), wanted.get("-name")
-    if (
-        len(wanted) < len(options)
-        or len(starts) > 1
-        or kind not in (None, "f", "d")
-        or not (starts or kind or name)
-    ):
+    kind = wanted.get("-type")
+    name = wanted.get("-name")
+    is_repeated = len(wanted) < len(options)
+    if is_repeated or len(starts) > 1:
         return []
+    if kind not in (None, "f", "d"):
+        return []
+    if not starts and not kind and not name:
+        return []
+    recursive = "-maxdepth" not in wanted
     if wanted.get("-maxdepth", "1") != "1":
         return []
-    depth_one = "-maxdepth" in wanted
-    pattern = (name or "*") if depth_one else f"**/{name or '*'}"
-    words = {"f": "file", "d": "directory"}
-    return _glob_call(
-        tool, starts[0] if starts else ".", pattern, kind and words[kind], recursive=not depth_one
-    )
+    pattern = name or "*"
+    if recursive:
+        pattern = f"**/{pattern}"
+    word = None if kind is None else {"f": "file", "d": "directory"}[kind]
+    directory = starts[0] if starts else "."
+    return _glob_call(tool, directory, pattern, word, recursive=recursive)
 
 
 def _glob_call(
-    tool: _Tool, where: str, pattern: str, kind: str | None, *, recursive: bool
+    tool: _Tool, directory: str, pattern: str, kind: str | None, *, recursive: bool
 ) -> list[dict[str, Any]]:
-    if where.startswith("~"):
+    if directory.startswith("~"):
         return []
-    directory = tool.argument("directory")
-    matches = tool.argument("pattern")
-    if matches is None or matches == directory:
+    of_directory = tool.argument("directory")
+    of_pattern = tool.argument("pattern")
+    if of_pattern is None or of_pattern == of_directory:
         if kind is not None or pattern not in ("*", "**/*"):
             return []
-        arguments = _listing(tool, where, recursive=recursive)
-    elif directory is None:
-        prefix = "" if where in (".", "./") else where.rstrip("/") + "/"
-        arguments = {matches: prefix + pattern}
+        arguments = _listing(tool, directory, recursive=recursive)
+    elif of_directory is not None:
+        arguments = {of_directory: directory, of_pattern: pattern}
+    elif directory in (".", "./"):
+        arguments = {of_pattern: pattern}
     else:
-        arguments = {directory: where, matches: pattern}
+        arguments = {of_pattern: f"{directory.rstrip('/')}/{pattern}"}
     if arguments is None:
         return []
     if kind is not None:
@@ -336,51 +358,59 @@ def _glob_call(
         if name is None:
             return []
         arguments[name] = kind
-    return [_call(tool, arguments, f"lists {pattern[:100]} below {where[:200]} with the file tool")]
+    reason = f"lists {pattern[:100]} below {directory[:200]} with the file tool"
+    return [_call(tool, arguments, reason)]
 
 
-def _listing(tool: _Tool, where: str, *, recursive: bool) -> dict[str, Any] | None:
+def _listing(tool: _Tool, directory: str, *, recursive: bool) -> dict[str, Any] | None:
     """Return the arguments of a tool that lists a directory; ``None`` where it can't."""
-    directory = tool.argument("directory")
-    if directory is None:
+    name = tool.argument("directory")
+    if name is None:
         return None
     if not recursive:
-        return {directory: where}
+        return {name: directory}
     flag = tool.argument("recursive")
     if flag is None:
         return None
-    return {directory: where, flag: True}
+    return {name: directory, flag: True}
 
 
 def _grep(_name: str, options: _Options, operands: list[str], tool: _Tool) -> list[dict[str, Any]]:
     query = tool.argument("query")
     if query is None or len(operands) not in (1, 2):
         return []
-    where = operands[1] if len(operands) == 2 else "."
-    if not _are_plain_files([where]):
+    place = operands[1] if len(operands) == 2 else "."
+    if not _are_plain_files([place]):
         return []
     arguments: dict[str, Any] = {query: operands[0]}
     directory = tool.argument("directory", "path")
     if directory is not None and directory != query:
-        arguments[directory] = where
-    elif where not in (".", "./"):
+        arguments[directory] = place
+    elif place not in (".", "./"):
         return []
     if any(_ignores_case(option) for option, _ in options):
-        insensitive = tool.argument("ignore_case")
-        sensitive = tool.argument("case")
-        if insensitive is not None:
-            arguments[insensitive] = True
-        elif sensitive is not None:
-            arguments[sensitive] = False
-        else:
+        case = _without_case(tool)
+        if case is None:
             return []
+        arguments.update(case)
     included = [value for option, value in options if option.startswith(_INCLUDES)]
     if included:
         key = tool.argument("include", besides=query)
         if key is None:
             return []
         arguments[key] = included[-1]
-    return [_call(tool, arguments, f"searches {where[:200]} with the search tool")]
+    return [_call(tool, arguments, f"searches {place[:200]} with the search tool")]
+
+
+def _without_case(tool: _Tool) -> dict[str, bool] | None:
+    """Return the argument that lets a search ignore case; ``None`` where the tool has none."""
+    insensitive = tool.argument("ignore_case")
+    if insensitive is not None:
+        return {insensitive: True}
+    sensitive = tool.argument("case")
+    if sensitive is not None:
+        return {sensitive: False}
+    return None
 
 
 _INCLUDES = ("--include=", "-g", "--glob")
@@ -406,15 +436,16 @@ def _read_only_form(fact: ShellFact, command: ShellCommand) -> str | None:
     only read.
     """
     argv = command["argv"]
-    if not argv or command["assignments"] or any(char in word for word in argv for char in "$`"):
+    if not argv or command["assignments"] or _is_expanded(argv):
         return None
+    redirects = command["redirects"]
+    if any(redirect["operator"].endswith("<") for redirect in redirects):
+        return None  # it is fed by a file or a here document
     words = _without_writing(command["name"], argv)
-    fed = any(row["operator"].endswith(("<", "<<", "<<<")) for row in command["redirects"])
-    if (
-        fed
-        or not words
-        or (words == argv and not any(row["writes"] for row in command["redirects"]))
-    ):
+    if not words:
+        return None
+    writes = any(redirect["writes"] for redirect in redirects)
+    if words == argv and not writes:
         return None
     # A glob lost its quotes' absence in argv: quoting it again would ask for a file of that very
     # name.
@@ -422,18 +453,25 @@ def _read_only_form(fact: ShellFact, command: ShellCommand) -> str | None:
         return None
     form = shlex.join(words)
     proven = shell_fact(form, argument=fact["argument"])
-    return form if proven["read_only"] and not proven["sensitive_read"] else None
+    if not proven["read_only"] or proven["sensitive_read"]:
+        return None
+    return form
+
+
+def _is_expanded(argv: list[str]) -> bool:
+    return any("$" in word or "`" in word for word in argv)
 
 
 def _without_writing(name: str, argv: list[str]) -> list[str]:
     """The words of a command without those that make it write, each with what belongs to it."""
-    if (taking := _table()["writing_words"].get(name)) is None:
+    taking = _table()["writing_words"].get(name)
+    if taking is None:
         return argv
     words: list[str] = []
     rest = iter(argv)
     for word in rest:
         if name == "find" and word in effects().lists["find_actions"]:
-            next((inner for inner in rest if inner in (";", "+")), None)
+            _skip_action(rest)
         elif word in taking:
             for _ in range(taking[word]):
                 next(rest, None)
@@ -442,19 +480,25 @@ def _without_writing(name: str, argv: list[str]) -> list[str]:
     return words
 
 
+def _skip_action(rest: Iterator[str]) -> None:
+    # find . -exec rm {} + -print: on behind the "+"
+    for word in rest:
+        if word in (";", "+"):
+            return
+
+
 def _shell_tool(fact: ShellFact, tools: list[_Tool], *, weaker: bool) -> tuple[str, str] | None:
     """The shell tool for the form: the one that was asked, or, for a command that reads, one that
     can only read.
     """
     asked = _plain(fact["argument"].rsplit("/", 1)[-1])
     for wanted in (asked, *_table()["arguments"]["command"]):
+        if not wanted:
+            continue
         for tool in tools:
-            strong = weaker and (tool.access - {str(AccessKind.FILE_READ)} or not tool.access)
-            if (
-                tool.kind == ToolKind.SHELL_COMMAND
-                and wanted
-                and wanted in tool.arguments
-                and not strong
-            ):
-                return tool.name, tool.arguments[wanted]
+            if tool.kind != ToolKind.SHELL_COMMAND or wanted not in tool.arguments:
+                continue
+            if weaker and tool.access != {str(AccessKind.FILE_READ)}:
+                continue
+            return tool.name, tool.arguments[wanted]
     return None

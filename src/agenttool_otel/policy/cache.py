@@ -62,7 +62,7 @@ class DecisionCache:
     def __init__(self, max_entries: int = 4096) -> None:
         if max_entries < 1:
             raise ValueError("a decision cache holds at least one entry")
-        # an LRUCache is not thread-safe: what touches it holds the lock
+        # an LRUCache is not thread-safe: what uses it holds the lock
         self._entries: LRUCache[CacheKey, Verdict] = LRUCache(max_entries)
         self._takes: dict[tuple[int, str], list[_Take]] = {}
         self._projectors: dict[_Case, _Projector | None] = {}
@@ -93,7 +93,7 @@ class DecisionCache:
                 projection = projector.projection(read_by_guards, document)
                 return CacheKey(generation, entry_point, projection)
         except (AttributeError, LookupError, ValueError, TypeError, RecursionError):
-            pass  # no engine of ours, or not what the contract says; the engine says why
+            pass  # no engine of ours, or not what the contract states; the engine reports why
         self._uncacheable += 1
         return None
 
@@ -171,7 +171,7 @@ class DecisionCache:
 
 
 class _Projector:
-    """Collects what an entry point reads, without its keys: the order is fixed, so the place tells
+    """Collects what an entry point reads, without its keys: the order is fixed, so the place shows
     which it is.
     """
 

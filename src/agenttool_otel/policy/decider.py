@@ -1,7 +1,7 @@
 """Decider: a document in, a believed verdict out, whatever happens in between.
 
 It never raises a failure: everything that stands between a call and a proper decision becomes a
-deny that says why. Only what means "stop this program or task" passes through.
+deny with the reason. Only what means "stop this program or task" passes through.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _failure(error: BaseException, engine: PolicyEngine | None) -> Verdict:
 
 
 class Decider:
-    """Runs a chain of engines and makes one verdict of what they say."""
+    """Runs a chain of engines and makes one verdict of their answers."""
 
     def __init__(
         self,
@@ -112,7 +112,7 @@ class Decider:
         }
 
     def wants(self, path: Path, mode: str) -> bool:
-        """Tell whether some engine may read a part of the input, which need not be made where none
+        """Return whether some engine may read a part of the input, which need not be made where none
         does.
         """
         return any(
@@ -213,7 +213,7 @@ class Decider:
             return _failure(error, engine)
 
     def _only_observes(self, document: PolicyInput) -> bool:
-        """Tell whether this tool's decisions are recorded only: the last glob that matches says so,
+        """Return whether this tool's decisions are recorded only: the last glob that matches decides,
         one with ``!`` not.
 
         By id or full name alone: a short name is one that another tool could borrow.
@@ -235,7 +235,7 @@ class Decider:
     # --- the other entry points -------------------------------------------------------------------
 
     def visible(self, document: PolicyInput) -> bool:
-        """Tell whether the tool may be on the surface; a failure hides it, and what only observes
+        """Return whether the tool may be on the surface; a failure hides it, and what only observes
         hides nothing.
         """
         if self._only_observes(document):

@@ -3,7 +3,7 @@
 ``http.client`` reads with a timeout for each ``recv``, so a server that drips its answer byte by
 byte holds a caller for as long as it likes. Here every wait, for connecting, sending, headers and
 body, gets what is left until the deadline. Nothing comes from the environment: no proxy, no netrc,
-no cookies; redirects are not followed. A circuit breaker says at once that a server is down,
+no cookies; redirects are not followed. A circuit breaker reports at once that a server is down,
 instead of waiting for it again.
 """
 
@@ -210,7 +210,7 @@ class HttpConnection:
             ) from None
         except http.client.HTTPException as error:
             raise PolicyEvaluationError(
-                f"the policy server does not speak HTTP ({type(error).__name__})",
+                f"the policy server does not answer in HTTP ({type(error).__name__})",
                 cause=FailClosedCause.MALFORMED,
             ) from None
         except OSError as error:
@@ -276,14 +276,14 @@ class CircuitBreaker:
             self._retry_at = now + self._reset_after
 
     def succeeded(self) -> None:
-        """Tell that the server answered, whatever it said."""
+        """Note that the server answered, whatever the answer is."""
         if self._failures or self._retry_at is not None:
             with self._lock:
                 self._failures = 0
                 self._retry_at = None
 
     def failed(self) -> None:
-        """Tell that the server could not be reached or did not answer in time."""
+        """Note that the server could not be reached or did not answer in time."""
         with self._lock:
             self._failures += 1
             if self._failures >= self._threshold:

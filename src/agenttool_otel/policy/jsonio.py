@@ -72,15 +72,16 @@ def encode_document(document: PolicyInput, *, limit: int = MAX_INPUT_BYTES) -> b
         encoded = orjson.dumps({**document, **free}, option=_DOCUMENT_OPTIONS)
     except (TypeError, ValueError, RecursionError):
         place = surrogate_place(document)
-        told = "a value that JSON lacks" if place is None else f"text that is not UTF-8, at {place}"
-        raise _invalid(f"the document holds {told}") from None
+        if place is None:
+            raise _invalid("the document holds a value that JSON lacks") from None
+        raise _invalid(f"the document holds text that is not UTF-8, at {place}") from None
     if len(encoded) > limit:
         raise _invalid(f"the document takes {len(encoded)} bytes, more than the limit of {limit}")
     return encoded
 
 
 def _depth(value: Any, limit: int) -> bool:
-    """Tell whether a value is nested at most ``limit`` levels deep."""
+    """Return whether a value is nested at most ``limit`` levels deep."""
     level = [value]
     for _ in range(limit + 1):
         level = [

@@ -1,4 +1,4 @@
-"""From what an engine said to what the pipeline may believe: strict, and every doubt is a deny.
+"""From an engine's answer to a decision that the pipeline may follow: strict, and what is unclear is a deny.
 
 Only the exact words of the standard decide. A wrong type anywhere in the document, even beside a
 proper ``allow``, makes the whole document malformed: a bundle that writes nonsense in one field
@@ -53,7 +53,7 @@ _BINDING: Final = (
 
 
 def _meant_to_bind(key: str) -> bool:
-    """Tell whether an unknown member is a misspelt or misplaced one that a call must not
+    """Return whether an unknown member is a misspelt or misplaced one that a call must not
     run without.
     """
     from difflib import get_close_matches
@@ -65,48 +65,48 @@ def _meant_to_bind(key: str) -> bool:
     return bool(get_close_matches(word, _BINDING, n=1, cutoff=0.85))
 
 
-def _malformed(where: str, why: str) -> PolicyEvaluationError:
+def _malformed(place: str, why: str) -> PolicyEvaluationError:
     return PolicyEvaluationError(
-        f"the policy's answer is malformed: {where} {why}", cause=FailClosedCause.MALFORMED
+        f"the policy's answer is malformed: {place} {why}", cause=FailClosedCause.MALFORMED
     )
 
 
-def _text(value: Any, where: str) -> str:
+def _text(value: Any, place: str) -> str:
     if type(value) is not str:
-        raise _malformed(where, "is not a string")
+        raise _malformed(place, "is not a string")
     return value
 
 
-def _texts(value: Any, where: str) -> tuple[str, ...]:
+def _texts(value: Any, place: str) -> tuple[str, ...]:
     if type(value) is not list:
-        raise _malformed(where, "is not a list")
-    return tuple(_text(item, where) for item in value)
+        raise _malformed(place, "is not a list")
+    return tuple(_text(item, place) for item in value)
 
 
-def _objects(value: Any, where: str) -> tuple[dict[str, Any], ...]:
+def _objects(value: Any, place: str) -> tuple[dict[str, Any], ...]:
     if type(value) is not list or any(type(item) is not dict for item in value):
-        raise _malformed(where, "is not a list of objects")
+        raise _malformed(place, "is not a list of objects")
     return tuple(value)
 
 
-def _pointers(value: Any, where: str, *, star: bool = False) -> tuple[str, ...]:
-    pointers = _texts(value, where)
+def _pointers(value: Any, place: str, *, star: bool = False) -> tuple[str, ...]:
+    pointers = _texts(value, place)
     for pointer in pointers:
         if star and pointer in ("*", DETECTED):
             continue
         if not _POINTER.fullmatch(pointer):
-            raise _malformed(where, "has an entry that is no JSON pointer")
+            raise _malformed(place, "has an entry that is no JSON pointer")
     return pointers
 
 
-def _time(value: Any, where: str) -> str:
-    text = _text(value, where)
+def _time(value: Any, place: str) -> str:
+    text = _text(value, place)
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
         moment = None
     if moment is None or moment.tzinfo is None:
-        raise _malformed(where, "is not an RFC 3339 time with a zone")
+        raise _malformed(place, "is not an RFC 3339 time with a zone")
     return text
 
 
@@ -114,7 +114,7 @@ def _set_obligations(verdict: Verdict, value: Any) -> None:
     if type(value) is not dict:
         raise _malformed("obligations", "is not an object")
     if not value.keys() <= _OBLIGATION_KEYS:
-        # an obligation that nobody knows can't be met, so the call must not run
+        # an unknown obligation can't be met, so the call must not run
         raise _malformed("obligations", "has an unknown member")
     pointers = value.get("redact_input")
     if pointers is not None:

@@ -123,12 +123,12 @@ def _check_preset(name: str, bundle: Bundle) -> None:
         return
     known = [preset for preset, settings in presets_of(bundle).items() if settings is not None]
     if name not in known:
-        told = (
-            f"one of {', '.join(sorted(known))}" if known else "left out: the policy has no presets"
-        )
-        raise ConfigurationError(
-            f"{Settings.variables()['policy_preset']} has to be {told}{did_you_mean(name, known)}"
-        )
+        variable = Settings.variables()["policy_preset"]
+        if not known:
+            raise ConfigurationError(f"{variable} has to be left out: the policy has no presets")
+        choices = ", ".join(sorted(known))
+        hint = did_you_mean(name, known)
+        raise ConfigurationError(f"{variable} has to be one of {choices}{hint}")
 
 
 class _Laid:

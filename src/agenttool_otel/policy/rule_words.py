@@ -1,4 +1,4 @@
-"""What rules say, without the arguments that they put into it: where content is off, no message may
+"""The texts of rules, without the arguments that they put into it: where content is off, no message may
 carry one out.
 
 A text that stands in the bundle as it is, is the rule's own. Of any other, as ``sprintf`` makes
@@ -25,7 +25,7 @@ from agenttool_otel.redaction.encodings import encoded_forms
 from agenttool_otel.values.forks import new_lock
 
 PLACEHOLDER: Final = "[argument]"
-"""What stands for an argument's value in what a rule says."""
+"""What stands for an argument's value in a rule's text."""
 
 _LITERAL: Final = re.compile(r'"((?:[^"\\\n]|\\.)*)"|`([^`]*)`')
 _WORD: Final = re.compile(r"\w[^\s\"'`,;()\[\]{}<>]*\w|\w", re.UNICODE)
@@ -36,7 +36,7 @@ _MAX_BUNDLES: Final = 8
 
 
 class _Own(NamedTuple):
-    """What the rules of a bundle say by themselves."""
+    """The texts that stand in the rules of a bundle themselves."""
 
     texts: frozenset[str]  # whole texts
     words: frozenset[str]  # their words
@@ -54,7 +54,7 @@ def own_texts(bundle: Bundle | None) -> frozenset[str]:
 def without_arguments(
     bundle: Bundle | None, arguments: Iterable[Mapping[str, Any]], fixed: Container[str] = ()
 ) -> Callable[[str], str]:
-    """Return what takes a call's arguments out of what a rule says.
+    """Return what takes a call's arguments out of a rule's text.
 
     Args:
         bundle: the policy, whose own words stay; the stock bundle's where it is not known, as with

@@ -1,10 +1,10 @@
 """Shadow mode of single rule packages: what they would block is recorded, what the others decide is
 done.
 
-Only the policy knows how its rules combine, so nothing is subtracted from a finished decision.
+Only the policy itself defines how its rules combine, so nothing is subtracted from a finished decision.
 Instead the bundle is rewritten: in the named packages the rules ``deny`` and ``ask`` get other
 names and empty sets take their place. The rewritten bundle decides; the original one, asked as
-well, tells what would have been decided.
+well, answers what would have been decided.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The policy contract as types: the input document, an engine, its answer, and the verdict made of it.
 
 The TypedDicts are the source of ``policies/schemas/input.json``. Keys are always present; "not
-known" is ``None``, an empty string or an empty list, so that a rule can tell it from a typing
+known" is ``None``, an empty string or an empty list, so that a rule can distinguish it from a typing
 error.
 """
 
@@ -45,7 +45,7 @@ class ToolInput(Mapped):
     ownership: str  # managed, mcp, custom
     read_only: bool  # it changes nothing
     destructive: bool  # it destroys something
-    open_world: bool  # it touches what nobody here controls
+    open_world: bool  # it reaches what nobody here controls
     concurrency_safe: bool  # it may run beside others
     requires_user_interaction: bool  # a person takes part while it runs
     inferred: list[str]  # names of facts that nobody stated
@@ -147,20 +147,20 @@ class PolicyInput(TypedDict):
     time: str  # RFC 3339 in UTC: the decision's time
     invocation: InvocationInput  # the call
     tool: ToolInput  # the tool
-    permission_profile: PermissionProfileInput  # what the tool's author says that it touches
+    permission_profile: PermissionProfileInput  # what the tool uses, as its author declares
     input: dict[str, Any]  # the arguments that are decided, as JSON
     facts: Facts  # what the arguments mean
     actor: ActorInput  # who calls
     session: SessionInput  # in which session
     # an answered request that belongs to this call; null where there is none
     approval: ApprovalInput | None
-    hooks: list[HookHint]  # what hooks say
+    hooks: list[HookHint]  # what hooks returned
     evaluation: EvaluationInput | None  # an evaluator's verdict; null where there is none
     resources: dict[str, Any]  # the application's state that the call is about, by name
 
 
 class EngineAnswer(NamedTuple):
-    """What an engine said, not yet believed."""
+    """An engine's answer, not yet checked."""
 
     value: Any  # the entry point's value as plain JSON data
     revision: str  # revision of the bundle that answered
@@ -174,7 +174,7 @@ class EngineCapabilities:
     # names of the Rego builtins that give OPA's answers on it; ``None`` when that is not known
     builtins: frozenset[str] | None = None
     remote: bool = False  # evaluation leaves the process
-    tracing: bool = False  # can tell which rules fired, with file and line
+    tracing: bool = False  # can report which rules fired, with file and line
     coverage: bool = False  # can report rule coverage
     # its deadline counts the CPU time of the evaluation, and an answer of its is not thrown away
     # because the machine was busy
@@ -210,7 +210,7 @@ class PolicyEngine(Protocol):
             entry_point: full path of the rule, for example ``data.agenttool.permission.decision``.
             document: the input.
             timeout: seconds that the whole evaluation may take: of wall-clock time, or of CPU time
-                where the capabilities say so.
+                where the capabilities have it.
 
         Raises:
             PolicyEvaluationError: the evaluation failed, or the entry point is undefined for this
@@ -248,7 +248,7 @@ class Verdict:
     redact_result: tuple[str, ...] = ()  # JSON pointers, ``detected`` or ``*``
     max_inline_chars: int | None = None  # limit from the policy
     persistence: str | None = None  # strategy from the policy
-    # roles of which whoever answers this ask needs one; empty: any authenticated answerer
+    # roles of which the person who answers this ask needs one; empty: any authenticated answerer
     approver_roles: tuple[str, ...] = ()
     expires_at: str | None = None  # RFC 3339 time until which the decision holds
     engine: str = ""  # engine name
@@ -263,7 +263,7 @@ class Verdict:
 
 
 def expired(verdict: Verdict) -> bool:
-    """Tell whether the time until which a decision holds is over."""
+    """Return whether the time until which a decision holds is over."""
     return verdict.expires_at is not None and datetime.fromisoformat(
         verdict.expires_at
     ) <= datetime.now(UTC)

@@ -1,1 +1,1 @@
-"""What the policy would say of a tool, found by asking it."""
+"""What the policy would decide about a tool, found by asking it."""

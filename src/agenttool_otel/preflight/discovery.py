@@ -40,13 +40,13 @@ def search(
         kind, found = QueryType.SELECT, []
         for name in _selected(asked):
             entry = surface.find(name)
-            missing += [name] if entry is None else []
-            found += [] if entry is None else [(entry, 1.0, "its name")]
+            if entry is None:
+                missing.append(name)
+            else:
+                found.append((entry, 1.0, "its name"))
     else:
-        kind, found = (
-            QueryType.KEYWORD,
-            _ranked(shelf, surface, asked, max(1, min(limit, _MAX_LIMIT))),
-        )
+        kind = QueryType.KEYWORD
+        found = _ranked(shelf, surface, asked, max(1, min(limit, _MAX_LIMIT)))
     matches = [_match(surface, *entry) for entry in found]
     pending = shelf.catalog.pending_providers
     result = ToolSearchResult(
@@ -59,7 +59,7 @@ def search(
         next_action=_next_action(matches, pending),
     )
     for entry, _, _ in found:
-        _tell(shelf, surface, Event.DEFERRED_DISCOVERED, entry)
+        _report(shelf, surface, Event.DEFERRED_DISCOVERED, entry)
     return result
 
 
@@ -90,13 +90,13 @@ def _load(
         if not surface.can_load(entry):
             continue
         shelf.catalog.load(entry.tool_id)
-        if surface.visibility.hidden(entry) is None:  # what was only declared is known better now
+        if surface.visibility.hidden(entry) is None:  # its loader may have declared more
             loaded.append(entry)
     if in_session:  # also what a limit has room for now: what is asked for stays
         shelf.runtime.sessions.of(surface.context).load(entry.tool_id for entry in loaded)
     for entry in loaded:
         if not surface.holds(entry.tool_id):
-            _tell(shelf, surface, Event.DEFERRED_LOADED, entry)
+            _report(shelf, surface, Event.DEFERRED_LOADED, entry)
     return loaded
 
 
@@ -134,8 +134,12 @@ def search_and_load(
 
 
 def _selected(asked: str) -> Sequence[str]:
-    names = (name.strip() for name in asked.removeprefix(_SELECT).split(","))
-    return list(dict.fromkeys(name for name in names if name))[:_MAX_SELECTED]
+    """Return the names of ``select:read_file, write_file``."""
+    names: dict[str, None] = {}
+    for name in asked.removeprefix(_SELECT).split(","):
+        names[name.strip()] = None
+    names.pop("", None)
+    return list(names)[:_MAX_SELECTED]
 
 
 def _ranked(
@@ -145,25 +149,41 @@ def _ranked(
     size = limit * 4
     while True:
         ranked = shelf.catalog.rank(query, size)
-        seen: list[tuple[Entry, float]] = []
-        for entry, score in ranked:
-            # on every surface, so nobody has to find it
-            is_shown = entry.interface().get("always_load")
-            if len(seen) < limit and not is_shown and surface.shows(entry):
-                seen.append((entry, score))
-        if len(seen) >= limit or len(ranked) < size or size >= _MAX_LOOKED_AT:
+        found = _visible(surface, ranked, limit)
+        if len(found) >= limit or len(ranked) < size or size >= _MAX_LOOKED_AT:
             break
         size = min(size * 4, _MAX_LOOKED_AT)
     words = set(words_of(query))
-    found = [(entry, score, _why(entry, words)) for entry, score in seen]
-    return sorted(
-        found, key=lambda one: one[0].interface().get("lifecycle") == Lifecycle.DEPRECATED
-    )
+    matches: list[tuple[Entry, float, str]] = []
+    deprecated: list[tuple[Entry, float, str]] = []
+    for entry, score in found:
+        match = (entry, score, _why(entry, words))
+        if entry.interface().get("lifecycle") == Lifecycle.DEPRECATED:
+            deprecated.append(match)
+        else:
+            matches.append(match)
+    return matches + deprecated
+
+
+def _visible(
+    surface: Surface, ranked: Iterable[tuple[Entry, float]], limit: int
+) -> list[tuple[Entry, float]]:
+    found: list[tuple[Entry, float]] = []
+    for entry, score in ranked:
+        if len(found) == limit:
+            break
+        # a tool on every surface need not be found
+        if not entry.interface().get("always_load") and surface.shows(entry):
+            found.append((entry, score))
+    return found
 
 
 def _why(entry: Entry, words: set[str]) -> str:
-    shared = [word for word in dict.fromkeys(words_of(text_of(entry.document()))) if word in words]
-    return f"has {', '.join(shared[:8])}" if shared else "has words like these"
+    text = text_of(entry.document())
+    shared = [word for word in dict.fromkeys(words_of(text)) if word in words]
+    if not shared:
+        return "has words like these"
+    return f"has {', '.join(shared[:8])}"
 
 
 def _match(surface: Surface, entry: Entry, score: float, reason: str) -> JsonObject:
@@ -186,7 +206,7 @@ def _next_action(matches: Sequence[JsonObject], pending: Sequence[str]) -> NextA
     return NextAction.RETRY_LATER if pending else NextAction.REFINE_QUERY
 
 
-def _tell(shelf: Surfaces, surface: Surface, name: str, entry: Entry) -> None:
+def _report(shelf: Surfaces, surface: Surface, name: str, entry: Entry) -> None:
     attributes = {Attr.TOOL_ID: entry.tool_id, Attr.SURFACE_ID: surface.surface_id}
     events = shelf.runtime.telemetry.events
     events.emit(trace.get_current_span(), name, attributes, tool_id=entry.tool_id)

@@ -20,6 +20,7 @@ _WRITING: Final = ("destroys", "pays", "sends", "writes")
 _VERBS: Final = frozenset().union(*(_WORDS[effect] for effect in (*_WRITING, "reads", "runs")))
 _CONNECTIVES: Final = frozenset({"and", "or", "then", "to"})
 _PASSIVE: Final = "ed"
+_LETTERS: Final = re.compile(r"[a-z]+")
 _HUMPS: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _SENTENCE: Final = re.compile(r"(.*?)(?:[.!?](?=\s|$)|\n\s*\n|$)", re.S)
 _ABBREVIATED: Final = re.compile(r"\b(e\.g|i\.e|etc|vs|incl)\.", re.I)
@@ -36,7 +37,7 @@ class Guess(NamedTuple):
 
 
 def undeclared(spec: ToolSpec) -> bool:
-    """Tell whether nobody said if a tool only reads."""
+    """Return whether it is not stated whether a tool only reads."""
     return "read_only" in spec.interface.inferred
 
 
@@ -44,28 +45,29 @@ class _Words:
     """The words of a tool's name and of the first sentence of its description."""
 
     def __init__(self, name: str, description: str) -> None:
-        words = re.findall(r"[a-z]+", _HUMPS.sub(" ", name).lower())
+        words = _LETTERS.findall(_HUMPS.sub(" ", name).lower())
         self._name = dict(_verbs_of_name(words))
         sentence = _SENTENCE.match(_ABBREVIATED.sub(r"\1", description.strip()))
-        text = sentence[1] if sentence else ""
+        text = "" if sentence is None else sentence[1]
         self._sentence = dict(verbs_in(text))
-        self._about = {stem_of(word) for word in (*words, *re.findall(r"[a-z]+", text.lower()))}
+        words += _LETTERS.findall(text.lower())
+        self._about = {stem_of(word) for word in words}
 
     def shows(self, effect: str) -> str:
         """Return the word that shows an effect, for a reader; an empty text where there is none."""
         known = _WORDS[effect]
         for stem, word in self._name.items():
             if stem in known:
-                return f"the name says {word}"
+                return f"the name has {word}"
         if effect == "runs" and not self.is_about("code"):
             return ""
         for stem, word in self._sentence.items():
             if stem in known:
-                return f"the description says {word}"
+                return f"the description has {word}"
         return ""
 
     def shows_payment(self) -> str:
-        """Return what says that it moves money, or an empty text: "refund", "send money", "place an
+        """Return what indicates that it moves money, or an empty text: "refund", "send money", "place an
         order".
         """
         pays = self.shows("pays")
@@ -90,25 +92,31 @@ class _Words:
 
 
 def _verbs_of_name(words: list[str]) -> Iterator[tuple[str, str]]:
-    """Return the verbs of a tool's name, by stem.
+    """Yield the verbs of a tool's name, each with its stem first.
 
-    A word that is a noun as often (``email``, ``order``) is one where nothing else is
+    A word that is a noun as often (``email``, ``order``) is a verb where nothing else is
     (``email_person``, but not ``search_emails`` or ``order_status``), or behind a connective
     (``find_and_update``).
     """
     for at, word in enumerate(words):
         stem = stem_of(word)
-        if stem not in _VERBS or (word.endswith(_PASSIVE) and at):
+        if stem not in _VERBS:
             continue
-        if not is_noun(stem) or stem in _WORDS["reads"]:
+        if at > 0 and word.endswith(_PASSIVE):
+            continue  # "orders_created"
+        before = words[at - 1] if at > 0 else ""
+        # "email_person"; "order_list" lists orders
+        is_first_verb = at == 0 and not any(map(_is_plain_verb, words[1:]))
+        if _is_plain_verb(word) or is_first_verb or before in _CONNECTIVES:
             yield stem, word
-        elif at == 0:
-            # "email_person"; "order_list" lists orders
-            others = {stem_of(other) for other in words[1:]} & _VERBS
-            if not any(not is_noun(other) or other in _WORDS["reads"] for other in others):
-                yield stem, word
-        elif words[at - 1] in _CONNECTIVES:
-            yield stem, word
+
+
+def _is_plain_verb(word: str) -> bool:
+    """Return whether a word is a verb and no noun, or a verb of reading such as ``list``."""
+    stem = stem_of(word)
+    if stem not in _VERBS:
+        return False
+    return stem in _WORDS["reads"] or not is_noun(stem)
 
 
 class _Evidence(NamedTuple):
@@ -168,7 +176,7 @@ def guesses(spec: ToolSpec) -> Iterator[Guess]:
     yield from _safety(evidence)
     yield _access(evidence)
     if evidence.may_change:
-        why = evidence.changes or "nothing says that it only reads"
+        why = evidence.changes or "nothing shows that it only reads"
         yield Guess("write_effects", [_write_effect(evidence)], why, loosens=False)
     yield Guess(
         "open_world",
@@ -189,10 +197,10 @@ def _safety(evidence: _Evidence) -> Iterator[Guess]:
         yield Guess("destructive", "classifier:command_destructive", why, loosens=True)
         return
     if evidence.may_change:
-        why = evidence.changes or "nothing says that it only reads"
+        why = evidence.changes or "nothing shows that it only reads"
         yield Guess("read_only", False, why, loosens=True)
     else:
-        why = f"{evidence.reads}, and nothing that it changes something"
+        why = f"{evidence.reads}, and nothing shows a change"
         yield Guess("read_only", True, why, loosens=True)
     if evidence.destroys:
         yield Guess("destructive", True, evidence.destroys, loosens=False)
@@ -219,7 +227,7 @@ def _kinds_of_arguments(evidence: _Evidence) -> Iterator[Guess]:
 
 
 def _access(evidence: _Evidence) -> Guess:
-    """Guess what a tool touches; where a policy knows it, names of arguments tell it less."""
+    """Guess what a tool touches; where a policy states it, names of arguments count less."""
     kinds = evidence.kinds
     access = []
     if evidence.runs:
@@ -254,15 +262,20 @@ def skeleton(found: Mapping[str, ToolSpec]) -> str:
     """
     lines = [
         "# Guesses, each to be checked against what the tool does. What could ask less is a comment:",
-        "# take the first # of its line away once you know that it is so.",
+        "# take the first # of its line away once you have checked that it is so.",
         "facts = {",
     ]
     for name, spec in found.items():
-        # a line break would end the comment
-        text = " ".join(f"{spec.tool_id}: {spec.declaration.description}".split())
-        lines.append(f"    {name!r}: {{  # {''.join(filter(str.isprintable, text))[:_MAX_TEXT]}")
+        lines.append(f"    {name!r}: {{  # {_comment(spec)}")
         for guess in guesses(spec):
             mark = "# " if guess.loosens else ""
             lines.append(f"        {mark}{guess.keyword!r}: {guess.value!r},  # guess: {guess.why}")
         lines.append("    },")
-    return "\n".join((*lines, "}"))
+    lines.append("}")
+    return "\n".join(lines)
+
+
+def _comment(spec: ToolSpec) -> str:
+    # a line break would end the comment
+    text = " ".join(f"{spec.tool_id}: {spec.declaration.description}".split())
+    return "".join(filter(str.isprintable, text))[:_MAX_TEXT]

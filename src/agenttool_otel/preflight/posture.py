@@ -10,7 +10,7 @@ beside deciding.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -62,9 +62,9 @@ class ToolPosture(Record):
         evaluator_gated: whether an evaluator's verdict changes the decision.
         evaluator_blocked: whether it is the evaluator's verdict, or its absence, that stops a plain
           call now.
-        read_only: whether the tool says that it changes nothing.
-        destructive: whether the tool says that it destroys something.
-        write_effects: what it says that it changes.
+        read_only: whether the tool declares that it changes nothing.
+        destructive: whether the tool declares that it destroys something.
+        write_effects: what it declares that it changes.
         counters: what the session has spent on it.
         next_step: one sentence of what to do.
     """
@@ -133,7 +133,7 @@ def describe(runtime: Runtime) -> Posture:
         runtime: the Governor.
     """
     context = runtime.effective(current_context())
-    tools = [_tool_posture(runtime, tool, context) for tool in described_tools(runtime)]
+    tools = [tool_posture(runtime, tool, context) for tool in described_tools(runtime)]
     pending, unreadable = _pending(runtime, context)
     counters = runtime.sessions.of(context).counters("")
     counters.pop("tool_calls", None)
@@ -163,38 +163,6 @@ def describe(runtime: Runtime) -> Posture:
     return posture
 
 
-def check_tool(runtime: Runtime, name: str, arguments: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Tell what would become of one call, as JSON data for a model.
-
-    Args:
-        runtime: the Governor.
-        name: id, name or alias of the tool.
-        arguments: the planned JSON arguments; plain ones are tried where none are given.
-    """
-    if (tool := runtime.find(name)) is None:
-        return {
-            "tool": name[:200],
-            "behavior": Behavior.DENY.value,
-            "requires_confirmation": False,
-            "reason": "no tool of that name is governed here",
-            "next_step": "call permissions_describe for the names of the tools",
-        }
-    context = runtime.effective(current_context())
-    stands = _tool_posture(runtime, tool, context)
-    given = arguments if arguments is not None else _plain(runtime, tool, context)
-    told = _preflight(runtime, tool, given, context).to_json_object()
-    told.pop("decision")
-    return {
-        **told,
-        "tool": tool.spec.name,
-        "arguments_given": arguments is not None,
-        "permission_policy": stands.permission_policy,
-        "evaluator_gated": stands.evaluator_gated,
-        "evaluator_blocked": stands.evaluator_blocked,
-        "counters": stands.counters,
-    }
-
-
 def planned_input(
     runtime: Runtime, name: str, arguments: Mapping[str, Any] | None
 ) -> dict[str, Any] | None:
@@ -212,7 +180,7 @@ def planned_input(
     call = _checked(
         runtime,
         tool,
-        arguments if arguments is not None else _plain(runtime, tool, context),
+        arguments if arguments is not None else harmless_arguments(runtime, tool, context),
         context,
     )
     if call.decision.verdict is None:
@@ -220,34 +188,6 @@ def planned_input(
     document: dict[str, Any] = {**policy_input(call, runtime.sessions.of(context))}
     document["invocation"]["attempt"] = 1  # it is decided by now
     return without_secrets(runtime, document)
-
-
-def permission_functions(
-    runtime: Runtime,
-) -> tuple[Callable[..., dict[str, Any]], Callable[..., dict[str, Any]]]:
-    """Make the functions behind ``permissions_check`` and ``permissions_describe``, not governed yet.
-
-    Args:
-        runtime: the Governor.
-    """
-
-    def permissions_check(tool: str, arguments: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Tell whether a tool call would be allowed, asked about or denied, and what to call
-        instead. Runs nothing.
-
-        Args:
-            tool: name of the tool that you plan to call.
-            arguments: the arguments that you plan to call it with.
-        """
-        return check_tool(runtime, tool, arguments)
-
-    def permissions_describe() -> dict[str, Any]:
-        """Tell what waits for an approval, which tools are always asked about or blocked, and what
-        to do next.
-        """
-        return without_secrets(runtime, describe(runtime).to_json_object())
-
-    return permissions_check, permissions_describe
 
 
 def without_secrets(runtime: Runtime, document: dict[str, Any]) -> dict[str, Any]:
@@ -278,7 +218,16 @@ def described_tools(runtime: Runtime) -> list[GovernedTool]:
     return [found[tool_id] for tool_id in sorted(found)]
 
 
-def _plain(runtime: Runtime, tool: GovernedTool, context: AgentContext) -> dict[str, Any]:
+def harmless_arguments(
+    runtime: Runtime, tool: GovernedTool, context: AgentContext
+) -> dict[str, Any]:
+    """Return the most harmless arguments that a tool's schema lets pass.
+
+    Args:
+        runtime: the Governor; its allowed hosts are what a URL may name.
+        tool: the tool.
+        context: the context of the call; its roots are where a path may lead.
+    """
     return plain_arguments(tool.spec, roots=context.roots, hosts=runtime.settings.allowed_hosts)
 
 
@@ -290,15 +239,30 @@ def _checked(
     return run(call, runtime.pipeline.preflight(call, tool.json_target(preflight=True)))
 
 
-def _preflight(
+def preflight_call(
     runtime: Runtime, tool: GovernedTool, arguments: Mapping[str, Any], context: AgentContext
 ) -> Preflight:
+    """Return what would be decided of a call, and what to do next; runs nothing.
+
+    Args:
+        runtime: the Governor.
+        tool: the tool.
+        arguments: the planned JSON arguments.
+        context: the context of the call.
+    """
     return preflight_of(_checked(runtime, tool, arguments, context))
 
 
-def _tool_posture(runtime: Runtime, tool: GovernedTool, context: AgentContext) -> ToolPosture:
-    spec, plain = tool.spec, _plain(runtime, tool, context)
-    now = _preflight(runtime, tool, plain, context)
+def tool_posture(runtime: Runtime, tool: GovernedTool, context: AgentContext) -> ToolPosture:
+    """Return how one tool stands with the policy in force.
+
+    Args:
+        runtime: the Governor.
+        tool: the tool.
+        context: the context in force.
+    """
+    spec, plain = tool.spec, harmless_arguments(runtime, tool, context)
+    now = preflight_call(runtime, tool, plain, context)
     known = now.decision is not None or spec.unknown
     lifecycle = (
         now.decision is None
@@ -306,9 +270,9 @@ def _tool_posture(runtime: Runtime, tool: GovernedTool, context: AgentContext) -
         and now.error.error_class.value in _UNAVAILABLE
     )
     behavior = now.behavior.value if known or lifecycle else "unknown"
-    without = _preflight(runtime, tool, plain, replace(context, evaluation=None)).behavior
+    without = preflight_call(runtime, tool, plain, replace(context, evaluation=None)).behavior
     judged = [
-        _preflight(runtime, tool, plain, replace(context, evaluation=verdict)).behavior
+        preflight_call(runtime, tool, plain, replace(context, evaluation=verdict)).behavior
         for verdict in (*_PASSING, *((context.evaluation,) if context.evaluation else ()))
     ]
     best = min(judged, key=_STRICTNESS.__getitem__)
@@ -317,7 +281,7 @@ def _tool_posture(runtime: Runtime, tool: GovernedTool, context: AgentContext) -
     policy = _POLICIES.get(behavior, "blocked")
     if (
         policy == "always_allow"
-        and not _preflight(runtime, tool, bold_arguments(spec), context).allowed
+        and not preflight_call(runtime, tool, bold_arguments(spec), context).allowed
     ):
         policy = "depends"
     return ToolPosture(
@@ -327,11 +291,7 @@ def _tool_posture(runtime: Runtime, tool: GovernedTool, context: AgentContext) -
         behavior=behavior,
         permission_policy=policy,
         rule=(now.decision.reason.rule_ref or "") if now.decision else "",
-        reason=now.decision.reason.message
-        if now.decision
-        else now.error.message
-        if now.error
-        else "",
+        reason=now.reason,
         evaluator_gated=gated,
         evaluator_blocked=blocked_by_evaluator,
         read_only=spec.safety.read_only is True,
@@ -365,7 +325,9 @@ def _pending(runtime: Runtime, context: AgentContext) -> tuple[list[JsonObject],
             found = runtime.approvals.store.list(
                 ApprovalStatus.PENDING, limit=_PAGE, offset=page * _PAGE
             )
-            mine += [one for one in found if (one.tenant, one.session_id, one.actor_id) == whose]
+            for request in found:
+                if (request.tenant, request.session_id, request.actor_id) == whose:
+                    mine.append(request)
             if len(mine) >= _MAX_PENDING or len(found) < _PAGE:
                 break
     except ApprovalError:
@@ -373,6 +335,7 @@ def _pending(runtime: Runtime, context: AgentContext) -> tuple[list[JsonObject],
     return [
         {
             "request_id": request.request_id,
+            "event_id": request.event_id,
             "invocation_id": request.invocation_id,
             "tool": request.tool_name,
             "arguments": request.arguments_preview,
@@ -391,10 +354,8 @@ def _next_step(posture: Posture) -> str:
     if posture.pending:
         return f"wait for the answer to {posture.pending[0]['request_id']}, and go on with what is not asked about"
     if any(tool.evaluator_blocked for tool in posture.tools):
-        said = (posture.evaluation or {}).get("next_step")
-        return (
-            str(said)
-            if said
-            else "get a passing verdict of the evaluator before you call what waits for it"
-        )
+        step = (posture.evaluation or {}).get("next_step")
+        if step:
+            return str(step)
+        return "get a passing verdict of the evaluator before you call what waits for it"
     return "call permissions_check with the planned arguments before a call that may be asked about"

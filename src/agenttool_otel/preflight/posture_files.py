@@ -9,8 +9,19 @@ from typing import Any, Final
 import orjson
 
 from agenttool_otel.call.runtime import Runtime
-from agenttool_otel.preflight.host_posture import permissions_document
-from agenttool_otel.preflight.posture import Posture, describe, described_tools, without_secrets
+from agenttool_otel.preflight.host_posture import (
+    host_fields,
+    permissions_document,
+    posture_document,
+)
+from agenttool_otel.preflight.posture import (
+    Posture,
+    ToolPosture,
+    describe,
+    described_tools,
+    without_secrets,
+)
+from agenttool_otel.records.base import JsonObject
 from agenttool_otel.values.files import replace_file
 
 
@@ -21,18 +32,20 @@ def managed_tools(runtime: Runtime, posture: Posture) -> list[dict[str, Any]]:
     standing = {tool.tool_id: tool for tool in posture.tools}
     found = []
     for tool in described_tools(runtime):
-        if (stands := standing.get(tool.spec.tool_id)) is None:
+        stands = standing.get(tool.spec.tool_id)
+        if stands is None:
             continue  # declared since
         interface = tool.spec.interface
+        output_schema = None
+        if tool.spec.output_check is not None:
+            output_schema = tool.spec.output_check.schema
         found.append(
             {
                 "name": stands.name,
                 "toolId": stands.tool_id,
                 "description": tool.spec.declaration.description,
                 "inputSchema": dict(tool.spec.check.schema),
-                "outputSchema": tool.spec.output_check.schema
-                if tool.spec.output_check is not None
-                else None,
+                "outputSchema": output_schema,
                 "ownership": stands.ownership,
                 "permissionPolicy": stands.permission_policy,
                 "effects": stands.write_effects,
@@ -44,34 +57,46 @@ def managed_tools(runtime: Runtime, posture: Posture) -> list[dict[str, Any]]:
     return found
 
 
-def posture_markdown(posture: Posture) -> str:
-    """Write a posture as Markdown; nothing in it can end its cell or start markup of its own."""
+def posture_markdown(posture: Posture, fields: Mapping[str, Any]) -> str:
+    """Write a posture as Markdown; nothing in it can end its cell or start markup of its own.
+
+    Args:
+        posture: the posture.
+        fields: its ``host_fields``.
+    """
     engines = ", ".join(
         f"{entry['name']} {entry['revision']}" for entry in posture.policy.get("engines", ())
     )
+    policy_mode = str(posture.policy.get("mode", ""))
+    actor = posture.actor or "nobody in particular"
+    session = posture.session_id or "-"
     lines = [
         "# Permission posture",
         "",
-        f"Described at {posture.described_at.isoformat()} for {_cell(posture.actor or 'nobody in particular')}, "
-        f"session {_cell(posture.session_id or '-')}, mode {_cell(posture.mode)}.",
-        f"Policy: {_cell(engines or 'none')}, {_cell(str(posture.policy.get('mode', '')))}.",
+        f"Described at {posture.described_at.isoformat()} for {_cell(actor)}, "
+        f"session {_cell(session)}, mode {_cell(posture.mode)}.",
+        f"Policy: {_cell(engines or 'none')}, {_cell(policy_mode)}.",
         "",
         f"**Next step:** {_cell(posture.next_step)}",
         "",
         "## Pending confirmations",
         "",
     ]
-    lines += [
-        f"- {_cell(entry['tool'])} {_code(entry['arguments'])}: {_cell(entry['reason'])} "
-        f"(request {_cell(entry['request_id'])})"
-        + "".join(
-            f"; instead: {_cell(str(a.get('tool')))} {_code(a.get('arguments'))}"
-            for a in entry["alternatives"]
-        )
-        for entry in posture.pending
-    ] or ["The approval store can't be read." if posture.pending_unreadable else "None."]
-    if posture.evaluation is not None:
-        lines += ["", "## Evaluator", "", _code(posture.evaluation)]
+    if posture.pending:
+        lines += [_pending_line(entry) for entry in posture.pending]
+    elif posture.pending_unreadable:
+        lines.append("The approval store can't be read.")
+    else:
+        lines.append("None.")
+    custom = [
+        entry for entry in fields.get("requiresAction", ()) if entry["kind"] == "custom_tool_result"
+    ]
+    if custom:
+        lines += ["", "## Calls that wait for a result", ""]
+        lines += [_custom_line(entry) for entry in custom]
+    for name, title in _SECTIONS.items():
+        if name in fields:
+            lines += ["", f"## {title}", "", _code(fields[name])]
     lines += [
         "",
         "## Tools",
@@ -79,11 +104,49 @@ def posture_markdown(posture: Posture) -> str:
         "| Tool | Policy | Evaluator | Rule | Reason |",
         "|---|---|---|---|---|",
     ]
-    for tool in posture.tools:
-        gate = "blocks" if tool.evaluator_blocked else "gated" if tool.evaluator_gated else "-"
-        cells = (tool.name, tool.permission_policy, gate, tool.rule or "-", tool.reason or "-")
-        lines.append("| " + " | ".join(_cell(cell) for cell in cells) + " |")
-    return "\n".join([*lines, ""])
+    lines += [_tool_row(tool) for tool in posture.tools]
+    lines.append("")
+    return "\n".join(lines)
+
+
+_SECTIONS: Final = {
+    "outcomeEvaluation": "Evaluator",
+    "nextOutcomeStep": "Next step for the evaluator",
+    "contextPressure": "Context pressure",
+    "shellMutationPosture": "Shell",
+    "nextShellStep": "Next step for the shell",
+    "shellReadFirstAlternatives": "Look first",
+}
+"""Which fields stand in sections of their own, with their titles."""
+
+
+def _custom_line(entry: JsonObject) -> str:
+    tool = _cell(entry["toolName"])
+    arguments = _code(entry["arguments"])
+    invocation = _cell(entry["invocationId"])
+    return f"- {tool} {arguments} (invocation {invocation})"
+
+
+def _pending_line(entry: JsonObject) -> str:
+    tool = _cell(entry["tool"])
+    arguments = _code(entry["arguments"])
+    reason = _cell(entry["reason"])
+    request = _cell(entry["request_id"])
+    line = f"- {tool} {arguments}: {reason} (request {request})"
+    for safer in entry["alternatives"]:
+        name = _cell(str(safer.get("tool")))
+        line += f"; instead: {name} {_code(safer.get('arguments'))}"
+    return line
+
+
+def _tool_row(tool: ToolPosture) -> str:
+    gate = "-"
+    if tool.evaluator_blocked:
+        gate = "blocks"
+    elif tool.evaluator_gated:
+        gate = "gated"
+    cells = (tool.name, tool.permission_policy, gate, tool.rule or "-", tool.reason or "-")
+    return "| " + " | ".join(map(_cell, cells)) + " |"
 
 
 def write_posture(runtime: Runtime, folder: str | Path) -> list[Path]:
@@ -94,13 +157,13 @@ def write_posture(runtime: Runtime, folder: str | Path) -> list[Path]:
     place.mkdir(parents=True, exist_ok=True)
     described = describe(runtime)
     posture = Posture.from_json_object(without_secrets(runtime, described.to_json_object()))
+    fields = without_secrets(runtime, host_fields(runtime, described))
     tools = without_secrets(runtime, {"tools": managed_tools(runtime, described)})
-    permissions = without_secrets(runtime, permissions_document(runtime, described))
     return [
-        replace_file(place / "permission-posture.json", _json(posture.to_json_object())),
-        replace_file(place / "permission-posture.md", posture_markdown(posture).encode()),
+        replace_file(place / "permission-posture.json", _json(posture_document(posture, fields))),
+        replace_file(place / "permission-posture.md", posture_markdown(posture, fields).encode()),
         replace_file(place / "managed-tools.json", _json(tools)),
-        replace_file(place / "permissions.json", _json(permissions)),
+        replace_file(place / "permissions.json", _json(permissions_document(posture, fields))),
     ]
 
 

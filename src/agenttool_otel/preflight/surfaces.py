@@ -1,7 +1,7 @@
 """Surfaces: which tools of the catalog a model is given, may find, or may not have, and why.
 
 A surface is the same, by id and as an object, while nothing changes that it is made of. Tools whose
-schemas wait are looked at when somebody asks about them: a policy answers for thousands of tools in
+schemas wait are looked at when a caller asks about them: a policy answers for thousands of tools in
 a second, not in a request.
 """
 
@@ -17,7 +17,7 @@ from opentelemetry import trace
 from agenttool_otel.call.phases.permission import tool_input
 from agenttool_otel.call.runtime import Runtime
 from agenttool_otel.catalog import Catalog, Entry
-from agenttool_otel.catalog.filters import EXCLUDED, Conditions, Hidden
+from agenttool_otel.catalog.filters import EXCLUDED, Conditions, Hidden, not_loaded
 from agenttool_otel.context.context import AgentContext, current_context
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.names import (
@@ -49,7 +49,9 @@ class Visibility:
     """What one context may see under one policy, each tool looked at once."""
 
     def __init__(self, runtime: Runtime, conditions: Conditions, context: AgentContext) -> None:
-        self._runtime, self._conditions, self._context = runtime, conditions, context
+        self._runtime = runtime
+        self._conditions = conditions
+        self._context = context
         self._known: dict[str, tuple[object, Hidden | None]] = {}
 
     def hidden(self, entry: Entry) -> Hidden | None:
@@ -115,22 +117,36 @@ class Surface:
         self, shelf: Surfaces, request: Request, context: AgentContext, visibility: Visibility
     ) -> None:
         self.shelf = shelf
-        self.request, self.context, self.visibility = request, context, visibility
+        self.request = request
+        self.context = context
+        self.visibility = visibility
         self.created_at = utc_now()
         self.loaded_ids = shelf.runtime.sessions.of(context).loaded | request.loaded
-        entries = [entry for entry in shelf.catalog if self._is_among(entry)]
-        asked = [
-            entry for entry in entries if not entry.is_deferred or entry.tool_id in self.loaded_ids
-        ]
-        hidden = [(entry, visibility.hidden(entry)) for entry in asked]
-        self._hidden = [found for _, found in hidden if found is not None]
-        shown = [entry for entry, found in hidden if found is None and self.can_load(entry)]
-        kept = [entry for entry in shown if _always(entry) or entry.tool_id in self.loaded_ids]
-        first = {entry.tool_id for entry in kept}
-        rest = [entry for entry in shown if entry.tool_id not in first]
-        room = None if request.limit is None else max(0, request.limit - len(kept))
-        self._loaded = {entry.tool_id: entry for entry in (*kept, *rest[:room])}
-        self.waiting_count = len(entries) - len(self._loaded) - len(self._hidden)
+        self._hidden: list[Hidden] = []
+        kept: list[Entry] = []  # loaded in any case
+        rest: list[Entry] = []  # loaded as far as the limit goes
+        count = 0
+        for entry in shelf.catalog:
+            if not self._is_among(entry):
+                continue
+            count += 1
+            is_loaded = entry.tool_id in self.loaded_ids
+            if entry.is_deferred and not is_loaded:
+                continue
+            hidden = visibility.hidden(entry)
+            if hidden is not None:
+                self._hidden.append(hidden)
+            elif not self.can_load(entry):
+                continue
+            elif is_loaded or _always(entry):
+                kept.append(entry)
+            else:
+                rest.append(entry)
+        if request.limit is not None:
+            room = max(0, request.limit - len(kept))
+            rest = rest[:room]
+        self._loaded = {entry.tool_id: entry for entry in (*kept, *rest)}
+        self.waiting_count = count - len(self._loaded) - len(self._hidden)
         self.surface_id = f"surface_{digest(self._inputs())[-32:]}"
 
     # --- what is on it ----------------------------------------------------------------------------
@@ -157,8 +173,12 @@ class Surface:
 
     @cached_property
     def _all_hidden(self) -> list[Hidden]:
-        waiting = (self.visibility.hidden(entry) for entry in self._waiting())
-        return [*self._hidden, *(found for found in waiting if found is not None)]
+        found = list(self._hidden)
+        for entry in self._waiting():
+            hidden = self.visibility.hidden(entry)
+            if hidden is not None:
+                found.append(hidden)
+        return found
 
     @cached_property
     def _visible(self) -> list[Entry]:
@@ -197,10 +217,12 @@ class Surface:
             name: what it is called.
         """
         entry = self.shelf.catalog.resolve(name)
-        return entry if entry is not None and self.shows(entry) else None
+        if entry is None or not self.shows(entry):
+            return None
+        return entry
 
     def shows(self, entry: Entry) -> bool:
-        """Tell whether a tool may be seen.
+        """Return whether a tool may be seen.
 
         Args:
             entry: the tool.
@@ -208,7 +230,7 @@ class Surface:
         return self._is_among(entry) and self.visibility.hidden(entry) is None
 
     def holds(self, tool_id: str) -> bool:
-        """Tell whether a tool's schema is given to a model.
+        """Return whether a tool's schema is given to a model.
 
         Args:
             tool_id: the tool.
@@ -226,14 +248,12 @@ class Surface:
         entry = self.shelf.catalog.get(tool_id)
         if entry is None or not now._is_among(entry):
             return ErrorClass.UNKNOWN_TOOL, "no tool of that name is on the surface"
-        if (hidden := now.visibility.hidden(entry)) is not None:
-            return (
-                ErrorClass.BLOCKED_TOOL,
-                f"the tool is not on the surface: {hidden.reason.value}, {hidden.detail}",
-            )
+        hidden = now.visibility.hidden(entry)
+        if hidden is not None:
+            message = f"the tool is not on the surface: {hidden.reason.value}, {hidden.detail}"
+            return hidden.error_class, message
         if not now.holds(tool_id):
-            message = f"the tool's schema is not loaded: find it with a tool search for select:{entry.name} first"
-            return ErrorClass.SCHEMA_NOT_LOADED, message
+            return ErrorClass.SCHEMA_NOT_LOADED, not_loaded(entry.name)
         return None
 
     def refresh(self, context: AgentContext | None = None) -> Surface:
@@ -265,30 +285,36 @@ class Surface:
         Args:
             most: how many waiting tools are put before the policy to be listed; of more none is.
         """
-        few = self.waiting_count <= most
-        hidden = self._all_hidden if few else self._hidden
+        deferred: list[DeferredToolRef] = []
+        hidden = self._hidden
+        if self.waiting_count <= most:
+            deferred = list(self.deferred)
+            hidden = self._all_hidden
+        request = self.request
         context = self.context
+        owner = shown_id(context.actor) or "this context"
+        session: list[str] = []
+        if context.session_id:
+            session.append(f"session:{shown_id(context.session_id)}")
+        engines = self.shelf.runtime.decider.engines
         return ToolSurface(
             surface_id=self.surface_id,
-            scope=self.request.scope,
+            scope=request.scope,
             created_at=self.created_at,
             producer=f"{EVENT_SOURCE}@{package_version()}",
-            tool_refs=[*self._loaded, *(ref.tool_id for ref in (self.deferred if few else ()))],
+            tool_refs=[*self._loaded, *(ref.tool_id for ref in deferred)],
             loaded_tools=list(self._loaded),
-            deferred_tools=[ref.to_json_object() for ref in (self.deferred if few else ())],
-            blocked_tools=[_told(found) for found in hidden if found.reason not in EXCLUDED],
-            excluded_tools=[_told(found) for found in hidden if found.reason in EXCLUDED],
-            selection_policy={"limit": self.request.limit, "search": True, "outside": "refused"},
-            default_tool_choice=self.request.tool_choice,
-            capability_requirements=list(self.request.conditions.requires),
-            model_capabilities=dict(self.request.conditions.model or {}) or None,
+            deferred_tools=[ref.to_json_object() for ref in deferred],
+            blocked_tools=[_listed(tool) for tool in hidden if tool.reason not in EXCLUDED],
+            excluded_tools=[_listed(tool) for tool in hidden if tool.reason in EXCLUDED],
+            selection_policy={"limit": request.limit, "search": True, "outside": "refused"},
+            default_tool_choice=request.tool_choice,
+            capability_requirements=list(request.conditions.requires),
+            model_capabilities=dict(request.conditions.model or {}) or None,
             role_constraints={"roles": list(context.roles), "agents": list(context.agents)},
-            surface_reason=f"the tools that {shown_id(context.actor) or 'this context'} may see in mode {context.mode}",
-            policy_refs=[
-                f"policy:{engine.name}@{engine.revision}"
-                for engine in self.shelf.runtime.decider.engines
-            ],
-            runtime_refs=[f"session:{shown_id(context.session_id)}"] if context.session_id else [],
+            surface_reason=f"the tools that {owner} may see in mode {context.mode}",
+            policy_refs=[f"policy:{engine.name}@{engine.revision}" for engine in engines],
+            runtime_refs=session,
         )
 
     def openai_tools(self, *, defer_loading: bool = False) -> list[JsonObject]:
@@ -311,7 +337,9 @@ class Surface:
 
     def mcp_tools(self) -> list[JsonObject]:
         """Return the tools as the answer to MCP's ``tools/list`` has them."""
-        return mcp_tools(self.loaded)
+        return mcp_tools(
+            (each.declaration(), each.stated_facts()) for each in self._loaded.values()
+        )
 
     def _handed_over(self) -> list[ToolDeclaration]:
         handed = [entry for entry in self._visible if self.can_load(entry)]
@@ -319,7 +347,7 @@ class Surface:
         return [entry.declaration() for entry in handed]
 
     def can_load(self, entry: Entry) -> bool:
-        """Tell whether nothing keeps a tool's provider from giving it.
+        """Return whether nothing keeps a tool's provider from giving it.
 
         Args:
             entry: the tool.
@@ -369,7 +397,8 @@ class Surfaces:
     """
 
     def __init__(self, runtime: Runtime, catalog: Catalog) -> None:
-        self.runtime, self.catalog = runtime, catalog
+        self.runtime = runtime
+        self.catalog = catalog
         self._surfaces: LRUCache[Any, Surface] = LRUCache(_KEPT)
         self._visibilities: LRUCache[Any, Visibility] = LRUCache(_KEPT)
         self._conditions: LRUCache[Any, Conditions] = LRUCache(_KEPT)
@@ -415,7 +444,7 @@ class Surfaces:
         with self._lock:
             self._visibilities.setdefault(sees, visibility)
             self._surfaces.setdefault((asked, self.catalog.version, sees), made)
-        self._tell(made, replaces)
+        self._report(made, replaces)
         return made
 
     def conditions(self, conditions: Conditions) -> Conditions:
@@ -439,8 +468,9 @@ class Surfaces:
         there is none.
         """
         surface = current_context().surface_in_force
-        mine = isinstance(surface, Surface) and surface.shelf is self
-        return self.get(surface.request if mine else self.default, None)  # type: ignore[union-attr]
+        if isinstance(surface, Surface) and surface.shelf is self:
+            return self.get(surface.request, None)
+        return self.get(self.default, None)
 
     def of(self, names: Iterable[Any] | None) -> frozenset[str] | None:
         """Return the ids of tools given by name or as objects.
@@ -453,21 +483,24 @@ class Surfaces:
         """
         if names is None:
             return None
-        found = set()
-        for name in names:
-            handle = getattr(name, "tool", None) or getattr(type(name), "agenttool", name)
-            told = (
-                name
-                if isinstance(name, str)
-                else getattr(getattr(handle, "spec", None), "tool_id", "")
-            )
-            find = self.catalog.resolve if isinstance(name, str) else self.catalog.get
-            if (entry := find(told)) is None:
-                raise ConfigurationError(f"the catalog has no tool {told or type(name).__name__!r}")
-            found.add(entry.tool_id)
-        return frozenset(found)
+        return frozenset(self._named(name).tool_id for name in names)
 
-    def _tell(self, made: Surface, replaces: Surface | None) -> None:
+    def _named(self, name: Any) -> Entry:
+        if isinstance(name, str):
+            text = name
+            entry = self.catalog.resolve(name)
+        else:
+            # a governed function has its handle itself, a framework's tool in its class
+            handle = getattr(name, "tool", None) or getattr(type(name), "agenttool", name)
+            spec = getattr(handle, "spec", None)
+            text = getattr(spec, "tool_id", "")
+            entry = self.catalog.get(text)
+        if entry is None:
+            shown = text or type(name).__name__
+            raise ConfigurationError(f"the catalog has no tool {shown!r}")
+        return entry
+
+    def _report(self, made: Surface, replaces: Surface | None) -> None:
         if replaces is not None and replaces.surface_id == made.surface_id:
             return
         name = Event.SURFACE_CREATED if replaces is None else Event.SURFACE_UPDATED
@@ -495,5 +528,5 @@ def _digest(entry: Entry) -> str:
     return tool.spec.digest if tool is not None else digest(entry.document())
 
 
-def _told(found: Hidden) -> JsonObject:
-    return {"tool_id": found.tool_id, "reason": found.reason.value, "detail": found.detail}
+def _listed(tool: Hidden) -> JsonObject:
+    return {"tool_id": tool.tool_id, "reason": tool.reason.value, "detail": tool.detail}

@@ -1,4 +1,4 @@
-"""Readers: text in, fact out. They know no agents, tools or calls, and can be used alone.
+"""Readers: text in, fact out. They depend on no agents, tools or calls, and can be used alone.
 
     >>> from agenttool_otel.readers import shell_fact
     >>> shell_fact("ls -l src | wc -l")["read_only"]

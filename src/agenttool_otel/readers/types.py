@@ -1,9 +1,9 @@
 """The shapes of what the readers return.
 
-A fact says what a text means; it never decides. A fact that could not be established says so
-(``certain``, ``parsed``, ``valid``), and whoever decides should treat that as the dangerous case.
-``argument`` is the JSON pointer that the caller gave for the text, and ``inferred`` tells that
-nobody stated what kind of text it is.
+A fact states what a text means; it never decides. A fact that could not be established states that
+(``certain``, ``parsed``, ``valid``), and a decision should treat that as the dangerous case.
+``argument`` is the JSON pointer that the caller gave for the text, and ``inferred`` that no
+declaration names the kind of text.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class PathFact(TypedDict):
     identity: str | None
     # False when the text means different files to different readers, or could not be resolved
     certain: bool
-    inferred: bool  # nobody declared the argument as a path
+    inferred: bool  # no declaration of the argument as a path
 
 
 class ResolvedAddress(TypedDict):
@@ -84,7 +84,7 @@ class UrlFact(TypedDict):
     # the host, or a parent domain written as ".example.org", is among the allowed hosts
     allowed_host: bool
     certain: bool  # False when programs may read it differently
-    inferred: bool  # nobody declared the argument as a URL
+    inferred: bool  # no declaration of the argument as a URL
 
 
 class ShellRedirect(TypedDict):
@@ -96,7 +96,7 @@ class ShellRedirect(TypedDict):
 
 
 class ShellPlace(TypedDict):
-    """One place that a command touches."""
+    """One place that a command uses."""
 
     # as the line names it, or as a glob's match; "." where a command takes the current directory by
     # itself
@@ -131,8 +131,8 @@ class ShellCommand(TypedDict):
     category: str
     # where it runs, behind every cd of the line; None when that may be one of several
     directory: str | None
-    places: list[ShellPlace]  # the places that it touches
-    complete: bool  # whether these are all places that it touches
+    places: list[ShellPlace]  # the places that it uses
+    complete: bool  # whether these are all places that it uses
     # words that no reviewed table accounts for, which may write, load code or send: options, values
     # of options, inline code, and "-" for code that it reads from its input
     unreviewed: list[str]
@@ -153,9 +153,9 @@ class ShellFact(TypedDict):
     executes: bool  # runs another program or code that it was given
     destructive: bool  # deletes, overwrites or kills
     runs_download: bool  # runs what it fetches from the network
-    complete: bool  # whether the commands' places are all that the line touches
+    complete: bool  # whether the commands' places are all that the line uses
     commands: list[ShellCommand]  # the line's simple commands
-    inferred: bool  # nobody declared the argument as a command
+    inferred: bool  # no declaration of the argument as a command
 
 
 class SqlFact(TypedDict):
@@ -173,7 +173,7 @@ class SqlFact(TypedDict):
     tables_written: list[str]  # tables that it changes
     unbounded_write: bool  # UPDATE or DELETE without WHERE
     comments: bool  # has comments, which can hide text from a person
-    inferred: bool  # nobody declared the argument as SQL
+    inferred: bool  # no declaration of the argument as SQL
 
 
 def unestablished(kind: str, argument: str, *, inferred: bool, **members: Any) -> Any:
@@ -228,7 +228,7 @@ class Surroundings:
     # process
     resolve_dns: bool = False
     # whether paths may be looked up. When not, no path fact is certain
-    touch_file_system: bool = True
+    read_file_system: bool = True
     # where the roots really are, when that was found out already
     real_roots: tuple[str, ...] | None = None
     resolver: Resolver | None = None  # replaces the system's resolver

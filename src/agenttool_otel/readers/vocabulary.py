@@ -13,7 +13,7 @@ class PathAccess(StrEnum):
     WRITE = "write"
     """It is made, changed or deleted."""
     UNKNOWN = "unknown"
-    """Nobody stated it."""
+    """It is not stated."""
 
 
 class PathClass(StrEnum):

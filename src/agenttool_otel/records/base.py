@@ -35,6 +35,15 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+def utc_of(nanoseconds: int) -> datetime:
+    """Return a point in time in UTC.
+
+    Args:
+        nanoseconds: since 1970, as of ``time.time_ns``.
+    """
+    return datetime.fromtimestamp(nanoseconds / 1e9, UTC)
+
+
 def _to_utc(value: datetime) -> datetime:
     return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 

@@ -51,7 +51,7 @@ class OutputContract(Part):
         persistence_policy_ref: rule for preview, persist, redact and never-persist.
         rendering_boundary: which representation is for the model, the interface and the transcript.
         redaction_rules: JSON pointers or names in the result that are redacted.
-        fallback_summary: what to say when the payload can't be shown.
+        fallback_summary: text for where the payload can't be shown.
     """
 
     structured_schema: JsonObject | None = None

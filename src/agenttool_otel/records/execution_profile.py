@@ -26,7 +26,7 @@ class ExecutionProfile(Record):
         supports_artifacts: creates durable deliverables.
         supports_context_modifiers: changes shared context.
         supports_persistence: its results may be persisted.
-        supports_credential_delegation: runs with somebody else's credentials.
+        supports_credential_delegation: runs with another's credentials.
         supports_offline: works without a network.
         sandboxed: runs in a sandbox.
         sandbox_profile: name of that sandbox.

@@ -82,6 +82,10 @@ class CliMapping(ExternalMapping):
     exit_code: int | None = None
     signal: str | None = None
     sandbox_ref: str | None = None
+    timeout_ms: int | None = None
+    stdout_ref: str | None = None
+    stderr_ref: str | None = None
+    background_task_id: str | None = None
 
 
 class BrowserMapping(ExternalMapping):
@@ -96,7 +100,7 @@ class BrowserMapping(ExternalMapping):
 
 
 class TelemetryMapping(ExternalMapping):
-    """A request in somebody else's telemetry."""
+    """A request in another instrumentation's telemetry."""
 
     source: str = "telemetry"
     trace_id: str | None = None
@@ -106,3 +110,4 @@ class TelemetryMapping(ExternalMapping):
     request_id: str | None = None
     duration_ms: int | None = None
     result_size_bytes: int | None = None
+    decision_source: str | None = None

@@ -18,13 +18,15 @@ class HookRecord(Record):
         tool_id: the tool.
         matcher: what it matches on.
         outputs: the outputs it made, by kind, without content.
-        permission_result: its permission hint.
+        permission_result: its permission hint, with its ``message``.
         updated_input: replacement input; present only when captured and redacted.
         additional_context: context it added.
-        stop: the stop it asked for.
+        stop: the stop it asked for: its ``reason``, and its ``effect``: ``blocked`` the call, or
+          ``passed_on`` beside the result of a tool that ran.
         updated_output: replacement output; present only when captured and redacted.
         failure: what went wrong, and what that does to the call: ``error_type``, ``timed_out``,
-          ``effect``.
+          ``effect``: what it was registered with, or ``canceled`` where the call was canceled
+          while it ran.
         started_at: when it started.
         ended_at: when it ended.
     """

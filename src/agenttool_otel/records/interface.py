@@ -23,7 +23,7 @@ class ToolInterface(Record):
         output_schema: structured output.
         strict: arguments outside the schema are refused.
         schema_visibility: who sees the schema.
-        is_enabled: availability, or a reference that tells it.
+        is_enabled: availability, or a reference to it.
         is_read_only: ``True``, ``False`` or a classifier's name (``classifier:...``); unknown is
           ``False``.
         is_concurrency_safe: the same for running beside others; unknown is ``False``.
@@ -60,7 +60,7 @@ class ToolInterface(Record):
         abort_semantics: ``cancel`` where a running call can be cancelled, else ``wait``.
         progress_schema: schema of its progress.
         context_modifier_policy: what becomes of changes of context that it returns.
-        empty_result_policy: how an empty result is told from a missing one.
+        empty_result_policy: how an empty result differs from a missing one.
         redaction_policy_refs: what redacts its arguments and results.
         ui_summary: hint for people of what it does.
         activity_description: what is shown while it runs.

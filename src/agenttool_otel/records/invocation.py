@@ -60,7 +60,7 @@ class InvocationRecord(Record):
         telemetry_refs: trace and span ids.
         artifact_refs: deliverables.
         approval_request_ref: the approval request, if one was made.
-        scheduler: what a scheduler has to know of the call, and its state in a queue.
+        scheduler: what a scheduler needs of the call, and its state in a queue.
         cancellation: the request to stop it: asked, acknowledged and its outcome.
         external_mappings: native ids of this very call.
         scheduler_policy_ref: the batch's policy.

@@ -7,7 +7,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from agenttool_otel.names import MutationSource
-from agenttool_otel.records.base import Record, Timestamp, id_field, utc_now
+from agenttool_otel.records.base import JsonObject, Record, Timestamp, id_field, utc_now
 
 
 class InputMutation(Record):
@@ -22,6 +22,7 @@ class InputMutation(Record):
         to_input_ref: digest reference of the input after.
         changed_fields: JSON pointers that were added, removed or replaced.
         reason: why.
+        fields: of changed fields that no model sees, their pointer, visibility and author.
         created_at: when.
     """
 
@@ -33,4 +34,5 @@ class InputMutation(Record):
     to_input_ref: str | None = None
     changed_fields: list[str] = Field(default_factory=list)
     reason: str | None = None
+    fields: list[JsonObject] | None = None
     created_at: Timestamp = Field(default_factory=utc_now)

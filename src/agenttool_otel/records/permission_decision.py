@@ -77,7 +77,7 @@ class PermissionDecision(Record):
         pending_classifier_check: state of an automated classifier.
         blocked_path: the path that the denial is about, if one.
         content_blocks: blocks to show with the decision.
-        accept_feedback: what an approver said when accepting.
+        accept_feedback: an approver's words when accepting.
         alternatives: safer tool calls, ``{"tool", "arguments", "reason"}``.
         obligations: what must be done to input and result.
         decided_at: when.

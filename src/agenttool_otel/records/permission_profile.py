@@ -16,14 +16,14 @@ class PermissionProfile(Record):
     Attributes:
         permission_profile_id: id.
         risk_level: ``low``, ``medium``, ``high`` or ``critical``; ``medium`` where nobody said.
-        access_kinds: what it touches (AccessKind).
+        access_kinds: what it accesses (AccessKind).
         write_effects: what it changes (WriteEffect).
         network_scope: for example ``none``, ``loopback``, ``internal``, ``internet``.
         tenant_scope: for example ``single`` or ``cross``.
         credential_refs: names of the credentials it uses, never the credentials.
         sandbox_profile: sandbox it runs in.
         approval_required: a person has to agree to each call.
-        approval_reason: what to tell that person.
+        approval_reason: the reason shown to that person.
         permission_channel: where the question is asked.
         prompt_avoidable: whether the prompt may be left out in non-interactive mode.
         rule_matching_fields: argument names that rules match on.

@@ -26,7 +26,11 @@ class ToolProgress(Record):
         bytes_read: bytes read so far.
         bytes_written: bytes written so far.
         line_count: lines so far.
-        task_id: background task.
+        stdout_bytes: bytes of standard output so far.
+        stderr_bytes: bytes of standard error so far.
+        timeout_ms: milliseconds after which the process is stopped.
+        exit_code: exit code of the process, once it has one.
+        task_id: background task, redacted.
         partial_result_refs: results so far.
         artifact_refs: deliverables so far.
         timestamp: when.
@@ -45,6 +49,10 @@ class ToolProgress(Record):
     bytes_read: int | None = None
     bytes_written: int | None = None
     line_count: int | None = None
+    stdout_bytes: int | None = None
+    stderr_bytes: int | None = None
+    timeout_ms: int | None = None
+    exit_code: int | None = None
     task_id: str | None = None
     partial_result_refs: list[str] = Field(default_factory=list)
     artifact_refs: list[JsonObject] = Field(default_factory=list)

@@ -42,7 +42,7 @@ class ToolResult(Record):
         summary: short text of what happened.
         redaction_state: what redaction did.
         error: structured error, when there is one.
-        permission: the decision, as JSON, for a caller who wants to know why.
+        permission: the decision with its reason, as JSON.
         persistence: the tool_result_persistence record, where a decision was taken.
         schema_errors: where the output does not fit the output schema: places and keywords, never
           values.
@@ -50,12 +50,12 @@ class ToolResult(Record):
             ``source_ref``, ``changed_fields``.
         trust: whether others may have written what came back (``level``), and why (``reason``).
         additional_context: what hooks add for the model.
-        hook_messages: what hooks say to people.
+        hook_messages: hooks' messages to people.
         stop: the stop that a hook asked for.
         external_mappings: native ids of this very call.
         abort_reason: why the call was stopped.
         context_modifier: whether a change of shared context was made, and why not.
-        requires_action: what somebody has to do before the call ends: to answer, or to give a
+        requires_action: what has to be done before the call ends: to answer, or to give a
           custom tool's result.
         created_at: when.
     """

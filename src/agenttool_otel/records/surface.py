@@ -33,7 +33,7 @@ class DeferredToolRef(Record):
         loading_state: how far it is loaded.
         reason: why it is deferred.
         pending_provider_or_server: who is still connecting.
-        selection_ref: what to say to select it.
+        selection_ref: the words that select it.
         native_ref: native ids.
     """
 
@@ -100,7 +100,7 @@ class ToolSearchResult(Record):
         query_type: ``select`` by name, or ``keyword``.
         matches: ``tool_id``, ``name``, ``score``, ``reason`` and ``ref`` (a deferred_tool_ref) of
           each, best first.
-        total_deferred_tools: how many tools could be found here; not told where counting them would
+        total_deferred_tools: how many tools could be found here; not given where counting them would
           take too long.
         pending_providers: who is still connecting.
         missing_names: selected names that no tool has which may be shown.

@@ -8,7 +8,7 @@ from agenttool_otel.names import ErrorClass, Recoverability
 
 
 class ErrorSpec(NamedTuple):
-    """What the standard's retry guidance says of one error class ("Errors and Retries").
+    """The standard's retry guidance on one error class ("Errors and Retries").
 
     Attributes:
         error_class: the class that the row describes.

@@ -1,6 +1,6 @@
 """Taking secrets and personal data out of values before they leave the process.
 
-It knows no agents, tools or calls, and can be used alone:
+It has nothing to do with agents, tools or calls, and can be used alone:
 
     >>> from agenttool_otel.redaction import Redactor
     >>> Redactor().redact({"password": "correct horse"}).value

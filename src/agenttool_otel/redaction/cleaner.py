@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from agenttool_otel.redaction.keys import normal_name
-from agenttool_otel.redaction.pointers import NO_TARGETS, targets
-from agenttool_otel.redaction.split_secrets import columns, lists_of
+from agenttool_otel.redaction.pointers import targets
+from agenttool_otel.redaction.split_secrets import Column, columns, lists_of
 from agenttool_otel.redaction.state import RedactionState
 from agenttool_otel.redaction.structure import KeyRules, secret_paths
 from agenttool_otel.redaction.text import TextRedactor
-from agenttool_otel.redaction.types import Redacted, Redaction, RedactionSettings
+from agenttool_otel.redaction.types import Path, Redacted, Redaction, RedactionSettings
 from agenttool_otel.redaction.walker import Walk, strings_of
 from agenttool_otel.redaction.work import MOST_WORK, bounded
 
@@ -39,20 +39,24 @@ class Cleaner:
         budget = self._settings.byte_budget if budget_bytes is None else max(0, budget_bytes)
         try:
             with bounded(MOST_WORK):
+                # most arguments and results
                 if not pointers and self._clean(value, budget):
                     return Redacted(value, _NOTHING, RedactionState.NONE)
-                wanted = targets(pointers) if pointers else NO_TARGETS
-                walk = Walk(self.text, self._settings, self._names, wanted, pointer_kind, budget)
+                walk = Walk(
+                    self.text,
+                    self._settings,
+                    self._names,
+                    targets(pointers),
+                    pointer_kind,
+                    budget,
+                )
                 new = walk.run(value)
-            redactions = walk.redactions
-            state = (
-                RedactionState.FAILED
-                if walk.failed
-                else RedactionState.REDACTED
-                if redactions
-                else RedactionState.NONE
-            )
-            return Redacted(new, redactions, state)
+            state = RedactionState.NONE
+            if walk.failed:
+                state = RedactionState.FAILED
+            elif walk.redactions:
+                state = RedactionState.REDACTED
+            return Redacted(new, walk.redactions, state)
         except Exception as error:
             return self._dropped(type(error).__name__)
 
@@ -67,13 +71,10 @@ class Cleaner:
         if self.text.suspicious_together(strings):
             return False
         size = sum(map(len, strings)) + len(strings)
-        if (
-            budget is not None
-            and size * 4 > budget
-            and sum(len(s.encode("utf-8", "surrogatepass")) for s in strings) > budget
-        ):
+        if budget is not None and _may_exceed(strings, size, budget):
             return False
         if size <= _JOIN_LIMIT:
+            # {"path": "a.txt", "limit": "20"}: one search for all
             return not strings or not self.text.suspicious("\t".join(strings))
         return not any(self.text.suspicious(text) for text in strings)
 
@@ -82,20 +83,48 @@ class Cleaner:
     ) -> dict[tuple[str | int, ...], tuple[str, str, int]]:
         rules: dict[tuple[str | int, ...], tuple[str, str, int]] = {}
         if self._settings.key_names:
-            found = secret_paths(parsed, self._names)
-            rules = {
-                path: (verdict.kind, verdict.rule, verdict.start) for path, verdict in found.items()
-            }
+            for path, verdict in secret_paths(parsed, self._names).items():
+                rules[path] = (verdict.kind, verdict.rule, verdict.start)
         for path, items in lists_of(parsed):
             for column in columns(items):
-                for part in self.text.split_secrets(column.pieces):
-                    piece = column.pieces[part.place].encode("utf-8", "surrogatepass")
-                    start = len(piece[: part.start].decode("utf-8", "surrogatepass"))
-                    rules.setdefault(
-                        (*path, *column.steps[part.place]), (part.kind, part.rule, start)
-                    )
+                self._add_split_secrets(rules, path, column)
         return rules
+
+    def _add_split_secrets(
+        self,
+        rules: dict[tuple[str | int, ...], tuple[str, str, int]],
+        path: Path,
+        column: Column,
+    ) -> None:
+        """Add the parts of secrets that are split over the strings of a list.
+
+        Args:
+            rules: takes them.
+            path: how to reach the list.
+            column: the strings.
+        """
+        for part in self.text.split_secrets(column.pieces):
+            piece = column.pieces[part.place]
+            raw = piece.encode("utf-8", "surrogatepass")
+            # from bytes to characters: "clé: ghp_"
+            before = raw[: part.start].decode("utf-8", "surrogatepass")
+            place = (*path, *column.steps[part.place])
+            rules.setdefault(place, (part.kind, part.rule, len(before)))
 
     def _dropped(self, reason: str) -> Redacted:
         placeholder = self.text.placeholders.make("failed", b"")
         return Redacted(placeholder, (Redaction("failed", "", reason, 1),), RedactionState.FAILED)
+
+
+def _may_exceed(strings: Sequence[str], size: int, budget: int) -> bool:
+    """Whether the UTF-8 form of strings is larger than a budget.
+
+    Args:
+        strings: the strings.
+        size: their characters, at least.
+        budget: the budget in bytes.
+    """
+    # a character has at most four bytes
+    if size * 4 <= budget:
+        return False
+    return sum(len(text.encode("utf-8", "surrogatepass")) for text in strings) > budget

@@ -16,7 +16,7 @@ def encoded_forms(value: str) -> set[str]:
 
     These are the inner parts of a Python and of a JSON string literal, percent-encoding, base64
     and its URL-safe form without padding, hexadecimal digits and, of a value of several lines,
-    each line that is long enough to be told from others.
+    each line that is long enough to stand for the value alone.
 
     Args:
         value: the text; lone surrogates are encoded as they are.

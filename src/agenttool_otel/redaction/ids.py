@@ -3,7 +3,7 @@
 They are the host's own, and meant to be seen; but a host may use a session cookie's token as the
 session's id, or put a key into an actor's name. So each is looked at for the shapes of tokens, and
 what is found is replaced by its kind and a keyed digest: the same id reads the same in spans,
-records and logs, and nobody can tell what it was. Names, e-mail addresses and numbers stay.
+records and logs, and what it was can't be seen. Names, e-mail addresses and numbers stay.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a key's name says about its value.
+"""The class of a value by its key's name.
 
 ``{"password": "hunter2"}`` and ``PIN: 4921`` hold secrets that no value rule can see. Names are
 split into words (``nextPageToken``: next, page, token), and the head word decides together with the
@@ -20,7 +20,7 @@ from agenttool_otel.redaction.words import words
 
 
 class KeyClass(Enum):
-    """How strongly a name speaks for a secret."""
+    """How strong a sign of a secret a name is."""
 
     NONE = "none"
     """Not at all."""
@@ -47,7 +47,7 @@ class KeyClass(Enum):
 
 
 PERSONAL_NUMBER: Final = "personal_number"
-"""Kind of values whose key says that they are the number of a card, an account or a person."""
+"""Kind of values whose key names the number of a card, an account or a person."""
 _SPLIT: Final = re.compile(
     r"[\W_]+|(?<=[a-z])(?=[A-Z])|(?<=[a-z]\d)(?=[A-Z])|(?<=[A-Z0-9])(?=[A-Z][a-z])"
 )
@@ -106,7 +106,7 @@ _LABEL_VALUES: Final = (_PASSWORD | words("shown")) - {
 _LONG_LABELS: Final = tuple(word for word in _LABEL_VALUES if len(word) > 5)
 _LINKS: Final = frozenset(["for", "of", "to", "from", "in", "by", "with", "on", "at", "is"])
 SERVICES: Final = words("services")
-"""Services that hand out keys: ``zendesk_token`` and ``SONAR.LOGIN`` speak for a credential in
+"""Services that hand out keys: ``zendesk_token`` and ``SONAR.LOGIN`` name a credential in
 whatever form.
 """
 _COMPACT: Final = tuple(sorted(words("compact_passwords"))), tuple(sorted(words("compact_tokens")))
@@ -132,13 +132,11 @@ def _words(name: str) -> list[str]:
 
 
 def classify(name: str) -> KeyClass:
-    """What a key's name says about its value."""
+    """The class of a key's value, by the key's name."""
     # the bound comes before the cache, so that long keys of foreign data can't fill the memory
-    return (
-        KeyClass.NONE
-        if not 2 <= len(name) <= 128 or "=" in name or "\n" in name
-        else _classify(name)
-    )
+    if not 2 <= len(name) <= 128 or "=" in name or "\n" in name:
+        return KeyClass.NONE
+    return _classify(name)
 
 
 @lru_cache(maxsize=8192)
@@ -160,8 +158,10 @@ def _classify(name: str) -> KeyClass:
         words.pop()
     words[-1] = words[-1].rstrip("0123456789") or words[-1]
     compact = "".join(words)
-    found = _head(words, compact)
-    return KeyClass.SERVICE if found in (KeyClass.NONE, KeyClass.WEAK) and service else found
+    found = _class_of_head(words, compact)
+    if service and found in (KeyClass.NONE, KeyClass.WEAK):
+        return KeyClass.SERVICE
+    return found
 
 
 def is_service(name: str) -> bool:
@@ -188,60 +188,102 @@ def _services(words: list[str], compact: str) -> bool:
     return compact in SERVICES
 
 
-def _head(words: list[str], compact: str) -> KeyClass:
+def _class_of_head(words: list[str], compact: str) -> KeyClass:
+    """The class of a name by its last words: ``db_password``, ``github_access_token``.
+
+    Args:
+        words: the words of the name, at least one, without what may stand at its end.
+        compact: all of them together.
+    """
     head = words[-1]
     before = words[-2] if len(words) > 1 else ""
     pair = before + head
     if compact in _PHRASES or pair in _PHRASES:
         return KeyClass.PHRASE
-    if compact in _CODES or pair in _CODES or head in _CODES - {"tan"}:
+    if _is_code(head, pair, compact):
         return KeyClass.CODE
-    if (
-        head in _PASSWORD
-        or pair in _PASSWORD
-        or compact in _PASSWORD
-        or head.endswith(_PASSWORD_AT_END)
-    ):
-        others = _PASS_NOT if head == "pass" else _COUNTED if head.endswith("s") else ()
-        if before in others or not _LABELS.isdisjoint(words):
-            return KeyClass.NONE
-        return KeyClass.PASSWORD
-    if (
-        compact in _PERSONAL
-        or pair in _PERSONAL
-        or (head in _PERSONAL and head not in ("pan", "dni", "creditcard"))
-    ):
+    if _is_password(head, pair, compact):
+        return KeyClass.NONE if _is_other_pass(words) else KeyClass.PASSWORD
+    if _is_personal(head, pair, compact):
         return KeyClass.PERSONAL
-    if any(word in _NEGATIONS for word in words[:-1]):
+    # non_secret_token
+    if not _NEGATIONS.isdisjoint(words[:-1]):
         return KeyClass.NONE
     if head in ("token", "tokens"):
-        if any(word in _NOT_TOKENS for word in words[:-1]):
-            return KeyClass.NONE
-        return KeyClass.TOKEN if head == "token" else KeyClass.WEAK
+        return _class_of_token(words)
     if head in _SECRET or head in _TOKEN or pair in _TOKEN:
         return KeyClass.TOKEN
     if head in ("key", "keys", "seed"):
-        if before in _KEY_NOT:
-            return KeyClass.NONE
-        return (
-            KeyClass.NONE
-            if before not in _KEY_BEFORE
-            else KeyClass.WEAK
-            if head == "seed"
-            else KeyClass.TOKEN
-        )
-    if pair == "secretid":
+        return _class_of_key(head, before)
+    if pair == "secretid" or head in _WEAK:
         return KeyClass.WEAK
-    if head in _WEAK:
+    return _class_of_joined_words(words)
+
+
+def _is_code(head: str, pair: str, compact: str) -> bool:
+    if compact in _CODES or pair in _CODES:
+        return True
+    # in a longer name "tan" is a colour or a tangent
+    return head in _CODES and head != "tan"
+
+
+def _is_password(head: str, pair: str, compact: str) -> bool:
+    if head in _PASSWORD or pair in _PASSWORD or compact in _PASSWORD:
+        return True
+    return head.endswith(_PASSWORD_AT_END)
+
+
+def _is_other_pass(words: list[str]) -> bool:
+    """``render_pass``, ``failed_passwords``: no password by what stands before."""
+    head = words[-1]
+    before = words[-2] if len(words) > 1 else ""
+    if head == "pass" and before in _PASS_NOT:
+        return True
+    # "pass" ends with an s, but is no plural
+    if head != "pass" and head.endswith("s") and before in _COUNTED:
+        return True
+    return not _LABELS.isdisjoint(words)
+
+
+def _is_personal(head: str, pair: str, compact: str) -> bool:
+    if compact in _PERSONAL or pair in _PERSONAL:
+        return True
+    # as the last word of a longer name these are too often something else
+    return head in _PERSONAL and head not in ("pan", "dni", "creditcard")
+
+
+def _class_of_token(words: list[str]) -> KeyClass:
+    # next_page_token, max_tokens
+    if any(word in _NOT_TOKENS for word in words[:-1]):
+        return KeyClass.NONE
+    if words[-1] == "token":
+        return KeyClass.TOKEN
+    return KeyClass.WEAK
+
+
+def _class_of_key(head: str, before: str) -> KeyClass:
+    # primary_key, random_seed
+    if before in _KEY_NOT or before not in _KEY_BEFORE:
+        return KeyClass.NONE
+    if head == "seed":
         return KeyClass.WEAK
-    if len(words) == 1 and len(compact) > 5 and compact.endswith(_COMPACT[0] + _COMPACT[1]):
-        stem = next(
-            compact.removesuffix(end) for ends in _COMPACT for end in ends if compact.endswith(end)
-        )
-        if any(stem.endswith(word) for word in _NOT_TOKENS if len(word) > 3):
-            return KeyClass.NONE
-        return KeyClass.PASSWORD if compact.endswith(_COMPACT[0]) else KeyClass.TOKEN
-    return KeyClass.NONE
+    return KeyClass.TOKEN
+
+
+def _class_of_joined_words(words: list[str]) -> KeyClass:
+    """The class of words that are written together: ``dbpassword``, ``authtoken``."""
+    passwords, tokens = _COMPACT
+    word = words[0]
+    if len(words) > 1 or len(word) <= 5 or not word.endswith(passwords + tokens):
+        return KeyClass.NONE
+    end = next(end for end in passwords + tokens if word.endswith(end))
+    stem = word.removesuffix(end)
+    # pagetoken
+    if any(stem.endswith(other) for other in _NOT_TOKENS if len(other) > 3):
+        return KeyClass.NONE
+    if word.endswith(passwords):
+        return KeyClass.PASSWORD
+    return KeyClass.TOKEN
 
 
 def fits_class(found: KeyClass, value: bytes, *, service: bool) -> bool:

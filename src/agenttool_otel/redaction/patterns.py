@@ -16,10 +16,7 @@ from functools import lru_cache
 from typing import Any, Final, Protocol, cast
 
 from agenttool_otel.redaction.work import spend
-from agenttool_otel.values.tables import load_table
 
-LONG_PATTERNS: Final[dict[str, dict[str, str]]] = load_table(__package__, "patterns.toml")
-"""Regular expressions that are longer than a line, by the module that uses them."""
 MATCH: Final = 10
 """Units of work of a match."""
 

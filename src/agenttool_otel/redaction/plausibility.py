@@ -1,9 +1,9 @@
 """What looks like a secret and is none: placeholders, examples, variables, code, words, versions.
 
 Scanners that lack this drown in false positives; scanners that overdo it leak. So there are two
-levels: ``is_template`` holds for any rule (nothing secret is there), ``plausible_token`` says
-whether a value could be a machine-made credential and is asked only where nothing but a weak key
-name speaks for it.
+levels: ``is_template`` holds for any rule (nothing secret is there), ``plausible_token``
+is whether a value could be a machine-made credential, and is asked only if nothing but a weak key
+name points to one.
 """
 
 from __future__ import annotations
@@ -14,24 +14,35 @@ from collections import Counter
 from functools import lru_cache
 from typing import Final
 
-from agenttool_otel.redaction.patterns import LONG_PATTERNS
+from agenttool_otel.redaction.templates import REFERENCE, TEMPLATE
 from agenttool_otel.redaction.words import byte_words, reads_like_words, words
 from agenttool_otel.redaction.work import spend
 
-_LONG_PATTERNS: Final = LONG_PATTERNS["plausibility"]
-_TEMPLATE = re.compile(_LONG_PATTERNS["template"].encode(), re.VERBOSE | re.DOTALL)
-# where a secret is kept, as secret managers and configuration tools write it
-_REFERENCE = re.compile(_LONG_PATTERNS["reference"].encode())
 _GRAMMAR: Final = words("grammar")
 # "eyJhbGciOi...": what an example or a log shows of a credential
 _ELIDED = re.compile(rb"[A-Za-z0-9_\-.]{0,16}(?:\.\.\.|\xe2\x80\xa6)")
-_CODE = re.compile(_LONG_PATTERNS["code"].encode())
+FROM_ENVIRONMENT: Final = r"os\.environ|process\.env|getenv|System\.getenv|env\."
+"""``os.environ["DB_PASSWORD"]``"""
+FROM_OBJECTS: Final = r"self\.|this\.|config\.|settings\.|secrets\."
+"""``config.password``"""
+FROM_STORES: Final = r"vault:|ssm:|secretsmanager:|op://|ref\+|!Ref|!Sub|valueFrom"
+"""``op://vault/db``, ``!Ref DbPassword``"""
+_READ_FROM = f"(?:{FROM_ENVIRONMENT}|{FROM_OBJECTS}|{FROM_STORES}).*"
+# Get-Secret of PowerShell
+_CMDLET = r"(?:Get|Read|New|ConvertTo|ConvertFrom|Import|Select|Unprotect)-[A-Z]\w+"
+_CODE = re.compile(rf"(?:[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+|{_READ_FROM}|{_CMDLET})".encode())
 _UPPER_WORDS = re.compile(rb"[A-Z]{2,}(?:[_-][A-Z]{2,})+")
 _FILLER = re.compile(rb"[xX]{8,}|\*{4,}|\#{4,}|\.{4,}|X{5,}-X{4,}|x{5,}-x{4,}")
 _SAME = re.compile(rb"(.)\1{9,}", re.DOTALL)
 _VERSION = re.compile(rb"(?:^|[-_@:v/^~=])v?\d+\.\d+(?:\.\d+)*(?:[-_.+][A-Za-z0-9.]+)?$")
 _WORDS: Final = byte_words("stand_ins")
-_HINT = re.compile(_LONG_PATTERNS["hint"].encode())
+REQUESTS: Final = rb"your[_-]|[_-]here|<your|change[_-]?me|replace_?me|insert_|put_your"
+"""``your_api_key``, ``changeme``"""
+NOT_REAL: Final = rb"placeholder|dummy|todo|redacted|my-bot-token|not-a-real|notareal"
+"""``not-a-real-key``"""
+IN_ONE_WORD: Final = rb"tokenhere|stringhere|keyhere"
+"""``YOURTOKENHERE``"""
+_HINT = re.compile(REQUESTS + rb"|" + NOT_REAL + rb"|" + IN_ONE_WORD)
 _TOKEN_CHARS = re.compile(rb"[A-Za-z0-9_\-.=+/~%|]+")
 _SEPARATORS = re.compile(rb"[-_./=|~+]+")
 _PRINTED = re.compile(rb"[\x21-\x7e]+")
@@ -52,7 +63,10 @@ _UUID = re.compile(rb"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 def entropy(value: bytes) -> float:
     """Shannon entropy in bits per byte."""
     size = len(value)
-    return 0.0 if not size else math.log2(size) - sum(map(_bits, Counter(value).values())) / size
+    if not size:
+        return 0.0
+    counted = sum(map(_bits, Counter(value).values()))
+    return math.log2(size) - counted / size
 
 
 @lru_cache(maxsize=1024)
@@ -91,17 +105,22 @@ def is_template(value: bytes) -> bool:
     only stands in.
     """
     if len(value) > 256:
-        return value[:2] == b"Ag" and _TEMPLATE.fullmatch(value[:256]) is not None  # sealed
-    return (
-        _TEMPLATE.fullmatch(value) is not None
-        or value.lower().rstrip(b",;.") in _WORDS
-        or (value[-1:] in (b".", b"\xa6") and _ELIDED.fullmatch(value) is not None)
-        or ((b":" in value[:64] or value[:1] == b"@") and _REFERENCE.match(value) is not None)
-    )
+        # a sealed secret of Kubernetes is longer than what is looked at
+        return value[:2] == b"Ag" and TEMPLATE.fullmatch(value[:256]) is not None
+    if TEMPLATE.fullmatch(value) is not None:
+        return True
+    if value.lower().rstrip(b",;.") in _WORDS:
+        return True
+    # \xa6 is the last byte of an ellipsis
+    if value[-1:] in (b".", b"\xa6") and _ELIDED.fullmatch(value) is not None:
+        return True
+    if b":" in value[:64] or value[:1] == b"@":
+        return REFERENCE.match(value) is not None
+    return False
 
 
 def is_stand_in(value: bytes) -> bool:
-    """Whether it says itself that it only stands in (``YOUR_API_KEY_HERE``)."""
+    """Whether a value names itself as a stand-in (``YOUR_API_KEY_HERE``)."""
     return _template_word(value[:256])
 
 
@@ -129,17 +148,18 @@ def _has_symbols(value: bytes) -> bool:
     """Whether it could be a generated secret with any printed characters: no address, no path, no
     expression.
     """
-    return (
-        (len(value) >= 12 or FOUR_KINDS.fullmatch(value) is not None)
-        and _PRINTED.fullmatch(value) is not None
-        and has_digit(value)
-        and not (is_template(value) or _template_word(value) or is_filler(value) or is_path(value))
-        and (
-            _SYMBOLS_OF_TEXT.search(value) is None
-            or (len(value) >= 32 and len(set(_SIGNS.findall(value))) >= 4)
-        )
-        and entropy(value) >= 3.0
-    )
+    if len(value) < 12 and FOUR_KINDS.fullmatch(value) is None:
+        return False
+    if _PRINTED.fullmatch(value) is None or not has_digit(value):
+        return False
+    if is_template(value) or _template_word(value) or is_filler(value) or is_path(value):
+        return False
+    if _SYMBOLS_OF_TEXT.search(value) is not None:
+        # hosts and calls have a few signs, a long generated secret has many
+        signs = set(_SIGNS.findall(value))
+        if len(value) < 32 or len(signs) < 4:
+            return False
+    return entropy(value) >= 3.0
 
 
 def has_digit(value: bytes) -> bool:
@@ -163,7 +183,10 @@ def is_word_like(value: bytes) -> bool:
     parts = [part for part in _SEPARATORS.split(value) if part]
     if len(parts) < 2:
         return False
-    plain = sum(len(p) for p in parts if _is_word(p) or (p.isdigit() and len(p) <= 8))
+    plain = 0
+    for part in parts:
+        if _is_word(part) or (part.isdigit() and len(part) <= 8):
+            plain += len(part)
     return plain * 3 >= sum(map(len, parts)) * 2
 
 
@@ -188,26 +211,35 @@ def plausible_token(
     value: bytes, *, least: int = 10, named: bool = False, quoted: bool = False
 ) -> bool:
     """Whether a value could be a machine-made credential."""
-    head, _, secret = value.rpartition(b":")  # base64:..., id:secret
-    value = value if b":" in head or head.isdigit() else secret
+    head, _, secret = value.rpartition(b":")
+    # base64:c2VjcmV0 and id:secret hold it behind the colon, 12:34 is no such pair
+    if b":" not in head and not head.isdigit():
+        value = secret
     if len(value) < least:
         return False
     spend(_JUDGED)
     if _TOKEN_CHARS.fullmatch(value) is None:
         return quoted and _has_symbols(value)
-    if not has_digit(value):
-        long = named and len(value) >= 20 and value.islower() and value.isalpha()
-        if not long and reads_like_words(value):
-            return False
-    if (
-        value.endswith((b"EXAMPLE", b"EXAMPLEKEY"))
-        or is_template(value)
-        or _template_word(value)
-        or is_filler(value)
-        or is_word_like(value)
-    ):
+    if not has_digit(value) and _is_made_of_words(value, named=named):
+        return False
+    if _is_no_secret(value) or is_word_like(value):
         return False
     if value.isdigit() and not named:
         return len(value) >= 12 and entropy(value) >= 2.2
-    bits = entropy(value)
-    return bits >= (2.0 if len(value) < 16 else 2.4)
+    least_entropy = 2.0 if len(value) < 16 else 2.4
+    return entropy(value) >= least_entropy
+
+
+def _is_made_of_words(value: bytes, *, named: bool) -> bool:
+    """Whether a value without digits reads like words, and no service's name stands for a token."""
+    # ZENDESK_TOKEN=qwmzrtplkhgfdsaxcvbn
+    if named and len(value) >= 20 and value.islower() and value.isalpha():
+        return False
+    return reads_like_words(value)
+
+
+def _is_no_secret(value: bytes) -> bool:
+    # wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY
+    if value.endswith((b"EXAMPLE", b"EXAMPLEKEY")):
+        return True
+    return is_template(value) or _template_word(value) or is_filler(value)

@@ -32,32 +32,41 @@ _LEAST_LITERAL_BYTES: Final = 4
 _SHAPES: Final = (
     "://",
     "@",
+    # telephone numbers, cards, most national ids
     r"\d{3}[ .-]?\d{2,4}[ .-]?\d{2,4}",
+    # tokens, and whatever is encoded in base64 or hexadecimal digits
     "[a-z0-9_+-]{20,}",
     "%[0-9a-f]{2}",
+    # {"note": "gh\u0070_..."}
     r"\\u00",
     "cookie",
     "authorization",
+    # mysql -phunter2, ["-u", "bob:hunter2"]
     r"(?:^|[\s\"'`(\[,])-[pPaswWkKAXuUlt]",
     "--(?:user|proxy-user|src-creds|dest-creds|creds|auth)",
     "seed",
     "mnemonic",
     "phrase",
     r"[?&;][a-z][\w.-]*=",
+    # 1. legal 2. winner 3. thank ...: a recovery phrase of 12 words
     r"(?:[a-z]{3,8}[\s,;|\d.):]{1,8}){11}",
     "-----",
     r"\(\d{3}\)",
     "[sr]k_(?:test|live|prod)",
     r"private[\w \"'-]*[:=]",
+    # an IBAN: DE89 3704
     r"[a-z]{2}\d{2} ?[a-z0-9]{4}",
+    # Aadhaar, national insurance number, henkilötunnus, DNI
     r"[2-9]\d{3} \d{4}",
     r"[a-z]{2} \d\d \d\d \d\d [a-d]",
     r"\d{6}[-+a]\d{3}",
     r"[xyz]?\d{7}-?[a-z]",
     r"\|[\w-]{20}",
+    # a token may go on behind a break, real or escaped
     r"\\n[a-z0-9]",
     r"[\r\n]",
     r"eyj[\w-]*\.",
+    # "\x67\x68\x70\x5f", "&#103;hp_", UTF-16 that was read as ASCII
     r"(?:\\x[0-9a-f]{2}){4}",
     r"&#?\w{2,4};",
     r"\x00",
@@ -112,6 +121,8 @@ def prefilter(extra: tuple[str, ...] = (), words: tuple[str, ...] = ()) -> Match
         *extra,
     ]
     for name in ALL_DETECTORS:
-        if name != "encoded":  # any base64 is among the shapes
-            parts.extend(built_in(name).shapes)
+        # any base64 is among the shapes
+        if name == "encoded":
+            continue
+        parts.extend(built_in(name).shapes)
     return compile_pattern("(?i)" + "|".join(parts))

@@ -41,7 +41,7 @@ class Redactor:
         self._settings = settings or RedactionSettings()
         self._loaded: Cleaner | None = None
         if self._settings != RedactionSettings(pii=self._settings.pii):
-            self._cleaner()  # what is not valid is told at once
+            self._cleaner()  # raises now if a setting is not valid
 
     def _cleaner(self) -> Cleaner:
         """The detectors, whose tables are read when they are first needed."""
@@ -113,30 +113,31 @@ class LogRedaction(logging.Handler):
     """
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Replace what a record says, and how its exception reads, by what may be shown."""
+        """Replace a record's message, and the text of its exception, by what may be shown."""
         try:
             redactor = default_redactor()
-            record.msg, record.args = redactor.redact_text(record.getMessage()).value, None
+            message = record.getMessage()
+            record.msg = redactor.redact_text(message).value
+            record.args = None
             if record.exc_info:
-                record.exc_text = redactor.redact_text(
-                    _FORMATTER.formatException(record.exc_info)
-                ).value
+                # an exception's text may quote the argument that it was raised for
+                traceback = _FORMATTER.formatException(record.exc_info)
+                record.exc_text = redactor.redact_text(traceback).value
                 record.exc_info = None
         except Exception as error:
-            record.msg, record.args, record.exc_info = (
-                f"[log line withheld: {type(error).__name__}]",
-                None,
-                None,
-            )
-        if (
-            logging.lastResort is not None
-            and not _is_heard(record)
-            and record.levelno >= logging.lastResort.level
-        ):
-            logging.lastResort.handle(record)  # as where there is no handler at all
+            # log.info("%d", "hunter2"): what can't be formatted can't be redacted
+            record.msg = f"[log line withheld: {type(error).__name__}]"
+            record.args = None
+            record.exc_info = None
+        # a program without a handler: this one must not keep warnings from stderr
+        last_resort = logging.lastResort
+        if last_resort is None or _has_other_handler(record):
+            return
+        if record.levelno >= last_resort.level:
+            last_resort.handle(record)
 
 
-def _is_heard(record: logging.LogRecord) -> bool:
+def _has_other_handler(record: logging.LogRecord) -> bool:
     """Whether any other handler gets the record."""
     logger: logging.Logger | None = logging.getLogger(record.name)
     while logger is not None:

@@ -3,8 +3,8 @@ streamed text.
 
 A tool that returns a file as a list of lines, or a stream as a list of deltas, returns no item in
 which a whole secret stands. So what a list holds one after the other is read as one text too. Only
-what tells by itself where it begins counts there, private keys and distinctive tokens: other items
-that happen to follow each other say nothing together.
+private keys and distinctive tokens count there, whose beginning has a form of its own: other items
+that happen to follow each other mean nothing together.
 """
 
 from __future__ import annotations
@@ -49,20 +49,28 @@ def columns(items: Sequence[Any]) -> list[Column]:
     """The strings of a list, and those that stand at the same place of its items."""
     found: dict[Path, Column] = {}
     for index, item in enumerate(items):
-        for path, text in islice(_within(item), _MOST_PLACES):
-            if type(text) is str:
-                column = found.setdefault(path, Column([], []))
-                column.steps.append((index, *path))
-                column.pieces.append(text)
+        places = islice(_within(item), _MOST_PLACES)
+        for path, text in places:
+            if type(text) is not str:
+                continue
+            # [{"delta": {"text": "ghp_"}}, {"delta": {"text": "CoIF7u"}}]: "delta", "text"
+            column = found.setdefault(path, Column([], []))
+            column.steps.append((index, *path))
+            column.pieces.append(text)
     return [column for column in found.values() if len(column.pieces) >= 2]
 
 
 def _within(item: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
     """An item and what stands in it, each with its place."""
     yield path, item
-    if type(item) in (dict, list) and len(item) <= _MOST_MEMBERS and len(path) < _DEEPEST:
-        for step, child in item.items() if type(item) is dict else enumerate(item):
-            yield from _within(child, (*path, step))
+    kind = type(item)
+    if kind not in (dict, list):
+        return
+    if len(item) > _MOST_MEMBERS or len(path) >= _DEEPEST:
+        return
+    children = item.items() if kind is dict else enumerate(item)
+    for step, child in children:
+        yield from _within(child, (*path, step))
 
 
 class Segment(NamedTuple):
@@ -84,26 +92,27 @@ def edges(pieces: Sequence[bytes]) -> list[Segment]:
     """What of each string could be part of a token that is split: up to, and from, the white space
     in it.
 
-    Where white space or the middle of a string was left out, a segment of one space tells so.
+    A segment of one space stands for white space, or the middle of a string, that was left out.
     """
     found: list[Segment] = []
     for index, piece in enumerate(pieces):
-        if (
-            len(piece) <= _TOKEN_BYTES
-            and len(parts := piece.split(None, 1)) == 1
-            and parts[0] == piece
-        ):
+        size = len(piece)
+        # "ghp_CoIF7u" is one word
+        if size <= _TOKEN_BYTES and piece.split(None, 1) == [piece]:
             found.append(Segment(index, 0, piece))
             continue
-        head, tail = (
-            piece[:_TOKEN_BYTES].split(None, 1)[:1],
-            piece[-_TOKEN_BYTES:].rsplit(None, 1)[-1:],
-        )
-        if head and piece.startswith(head[0]):
-            found.append(Segment(index, 0, head[0]))
-        found.append(Segment(index, len(piece), b" "))
-        if tail and piece.endswith(tail[0]):
-            found.append(Segment(index, len(piece) - len(tail[0]), tail[0]))
+        # "F7uUx and then": what went on from the string before
+        beginning = piece[:_TOKEN_BYTES]
+        words = beginning.split(None, 1)
+        if words and piece.startswith(words[0]):
+            found.append(Segment(index, 0, words[0]))
+        found.append(Segment(index, size, b" "))
+        # "the key is ghp_CoI": what may go on in the next string
+        ending = piece[-_TOKEN_BYTES:]
+        words = ending.rsplit(None, 1)
+        if words and piece.endswith(words[-1]):
+            start = size - len(words[-1])
+            found.append(Segment(index, start, words[-1]))
     return found
 
 
@@ -116,26 +125,58 @@ def parts_found(
     data = separator.join(segment.data for segment in segments)
     ends = list(accumulate(len(segment.data) + len(separator) for segment in segments))
     for span in find(data):
-        first, last = bisect_right(ends, span.start), bisect_right(ends, span.end - 1)
-        # a key that nothing closes goes on as long as the strings look like its lines
+        first = bisect_right(ends, span.start)
+        last = bisect_right(ends, span.end - 1)
         if span.rule == UNTERMINATED:
-            ended = (
-                at for at in range(first + 1, last + 1) if not _KEY_LINE.search(segments[at].data)
-            )
-            last = next(ended, last + 1) - 1
-        if segments[first].place == segments[last].place:
+            last = _last_key_line(segments, first, last)
+        covered = segments[first : last + 1]
+        # a string that holds all of it is read by itself
+        if covered[0].place == covered[-1].place:
             continue
-        secret = data[span.start : min(span.end, ends[last])]
+        if span.kind != PRIVATE_KEY and _complete(covered[0], covered[1:], find):
+            continue
+        secret_end = min(span.end, ends[last])
+        secret = data[span.start : secret_end]
         parts: list[Part] = []
-        for place, begin, text in segments[first : last + 1]:
-            at = ends[first + len(parts)] - len(text) - len(separator)
-            start, end = max(0, span.start - at), min(len(text), span.end - at)
-            parts.append(Part(place, begin + start, begin + end, span.kind, span.rule, secret))
-        parts = [part for part in parts if part.start < part.end]
-        if span.kind == PRIVATE_KEY or not _complete(
-            segments[first], segments[first + 1 : last + 1], find
-        ):
-            yield parts
+        for segment, behind in zip(covered, ends[first:], strict=False):
+            # first byte of the segment in all of them put together
+            at = behind - len(segment.data) - len(separator)
+            part = _part_of(segment, at, span, secret)
+            if part is not None:
+                parts.append(part)
+        yield parts
+
+
+def _part_of(segment: Segment, at: int, span: Span, secret: bytes) -> Part | None:
+    """The part of a find that lies within a segment.
+
+    Args:
+        segment: the segment.
+        at: its first byte in all segments put together.
+        span: the find, in all of them put together.
+        secret: the bytes of the find.
+    """
+    start = max(0, span.start - at)
+    end = min(len(segment.data), span.end - at)
+    if start >= end:
+        return None
+    return Part(
+        place=segment.place,
+        start=segment.start + start,
+        end=segment.start + end,
+        kind=span.kind,
+        rule=span.rule,
+        secret=secret,
+    )
+
+
+def _last_key_line(segments: Sequence[Segment], first: int, last: int) -> int:
+    """The last of the strings that look like lines of a key that nothing closes."""
+    # "-----BEGIN PRIVATE KEY-----", "MIIEvQ...", "and so on"
+    for at in range(first + 1, last + 1):
+        if not _KEY_LINE.search(segments[at].data):
+            return at - 1
+    return last
 
 
 def _complete(
@@ -144,10 +185,15 @@ def _complete(
     """Whether the first string has a whole token at its end, so that what follows is rather a thing
     of its own.
     """
-    if not any(span.end == len(first.data) for span in find(first.data)):
+    size = len(first.data)
+    spans = find(first.data)
+    if not any(span.end == size for span in spans):
         return False
+    # ["ghp_... (36 characters)", "main"]: a branch follows the token
     rest = next((segment.data for segment in following if segment.data), b"")
-    return len(rest) < _LEAST_REST_BYTES or reads_like_words(rest)
+    if len(rest) < _LEAST_REST_BYTES:
+        return True
+    return reads_like_words(rest)
 
 
 def lists_of(root: Any) -> Iterator[tuple[Path, list[Any]]]:
@@ -160,6 +206,8 @@ def lists_of(root: Any) -> Iterator[tuple[Path, list[Any]]]:
             children: Iterable[tuple[str | int, Any]] = enumerate(value)
         else:
             children = value.items()
-        todo.extend(
-            ((*path, step), child) for step, child in children if type(child) in (dict, list)
-        )
+        for step, child in children:
+            if type(child) not in (dict, list):
+                continue
+            below = (*path, step)
+            todo.append((below, child))

@@ -1,13 +1,13 @@
 """Key-name rules on decoded structure: mappings, header pairs, name/value pairs, argument lists.
 
-Pure functions that look at one container and say which of its items go; ``walker`` and ``text`` do
+Pure functions that look at one container and return which of its items go; ``walker`` and ``text`` do
 the replacing.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from agenttool_otel.redaction.detectors.flags import argument_spans
@@ -56,10 +56,10 @@ VALUE_KEYS: Final = (
     "stringvalue",
     "string_value",
 )
-TELLING_KEYS: Final = frozenset(
+DESCRIBING_KEYS: Final = frozenset(
     (*VALUE_KEYS, "kty", "kind", "selector", "locator", "xpath", "css", "element", "target")
 )
-"""Keys of mappings that can say more about a member than its own key does."""
+"""Keys of mappings by which one member may describe another: ``{"name": "pin", "value": 4921}``."""
 _TYPES: Final = (
     "string",
     "number",
@@ -101,7 +101,7 @@ class Verdict(NamedTuple):
     """What happens to one value because of its name."""
 
     kind: str  # what it is
-    rule: str  # which rule says so
+    rule: str  # which rule removes it
     whole: bool = False  # every scalar beneath a container goes; otherwise only a scalar goes
     start: int = 0  # characters of a string that stay in front (a header's scheme)
 
@@ -111,7 +111,7 @@ class KeyRules(NamedTuple):
 
     extra: frozenset[str]  # the user's own key names, normalised
     pii: bool  # whether names of personal numbers count
-    # a text without the placeholders in it. A name with one says what was removed from it and
+    # a text without the placeholders in it. A name with one means what was removed from it and
     # nothing about the value beside it, and a value is no secret for its placeholders: else a
     # second pass removes what the first one kept
     without: Callable[[str], str]
@@ -131,8 +131,8 @@ def judge(name: str, value: Any, *, extra: bool = False, pii: bool = True) -> Ve
     found = KeyClass.PASSWORD if extra else classify(name)
     if found is KeyClass.NONE:
         return None
-    kind = type(value)
     verdict = Verdict(kind_of_key(found), "key:" + found.value)
+    kind = type(value)
     if kind is str:
         start = _string(found, name, value, pii)
         return None if start < 0 else verdict._replace(start=start)
@@ -141,23 +141,33 @@ def judge(name: str, value: Any, *, extra: bool = False, pii: bool = True) -> Ve
     if kind is float:
         return verdict if found is KeyClass.PASSWORD else None
     if kind is dict:
-        goes = found in _WHOLE or (
-            found is KeyClass.TOKEN and name.rstrip("_-").lower().endswith("s")
-        )
-        return verdict._replace(whole=True) if goes and not _describes(value) else None
-    if kind in (list, tuple) and not (
-        value and not extra and all(_is_told(part, found) for part in value)
-    ):
-        pair = (
-            name.lower() == "auth" and len(value) == 2 and all(type(part) is str for part in value)
-        )
-        if (
-            pair
-            or found in _WHOLE_LISTS
-            or (found in (KeyClass.WEAK, KeyClass.SERVICE) and _are_tokens(value))
-        ):
-            return verdict._replace(whole=True)
-    return None
+        goes = _is_secret_mapping(found, name, value)
+    elif kind in (list, tuple):
+        goes = _is_secret_list(found, name, value, extra=extra)
+    else:
+        return None
+    return verdict._replace(whole=True) if goes else None
+
+
+def _is_secret_mapping(found: KeyClass, name: str, value: Mapping[Any, Any]) -> bool:
+    """Whether all that a mapping holds is secret: ``tokens: {"prod": "..."}``."""
+    many = found is KeyClass.TOKEN and name.rstrip("_-").lower().endswith("s")
+    if found not in _WHOLE and not many:
+        return False
+    return not _describes(value)
+
+
+def _is_secret_list(found: KeyClass, name: str, value: Sequence[Any], *, extra: bool) -> bool:
+    """Whether all that a list holds is secret."""
+    # errors: {"password": ["is too short"]}
+    if value and not extra and all(_is_message_or_listing(part, found) for part in value):
+        return False
+    if found in _WHOLE_LISTS:
+        return True
+    # auth: ["bob", "hunter2"]
+    if name.lower() == "auth" and len(value) == 2 and all(type(part) is str for part in value):
+        return True
+    return found in (KeyClass.WEAK, KeyClass.SERVICE) and _are_tokens(value)
 
 
 def _are_tokens(items: Sequence[Any]) -> bool:
@@ -168,7 +178,7 @@ def _are_tokens(items: Sequence[Any]) -> bool:
     )
 
 
-def _is_told(item: Any, found: KeyClass) -> bool:
+def _is_message_or_listing(item: Any, found: KeyClass) -> bool:
     """Whether an item is a message about a field of a form, or one line of a listing of what
     secrets there are.
     """
@@ -178,11 +188,11 @@ def _is_told(item: Any, found: KeyClass) -> bool:
             for key, value in item.items()
             if type(key) is str and type(value) is str
         ]
-        told = (
+        harmless = (
             key in _LISTING or is_template(value.encode("utf-8", "surrogatepass"))
             for key, value in texts
         )
-        return len(texts) == len(item) and all(told)
+        return len(texts) == len(item) and all(harmless)
     return type(item) is str and is_sentence(item)
 
 
@@ -256,8 +266,8 @@ def _number(found: KeyClass, name: str, value: int, pii: bool, extra: bool) -> b
     return found is KeyClass.PERSONAL and pii and value >= 10**6
 
 
-def tells(mapping: Mapping[Any, Any]) -> bool:
-    """Whether a mapping says more about a member than the member's own key does."""
+def describes_members(mapping: Mapping[Any, Any]) -> bool:
+    """Whether a member of a mapping describes another one, apart from that one's own key."""
     return (
         paired_name(mapping) is not None
         or "kty" in mapping
@@ -347,25 +357,48 @@ def member_verdicts(mapping: Mapping[Any, Any], rules: KeyRules) -> dict[str, Ve
     """Members of a mapping that go because of their own key, or of the name beside them."""
     found: dict[str, Verdict] = {}
     for key, value in mapping.items():
-        if type(key) is str and (verdict := rules.judge(key, value)) is not None:
+        if type(key) is not str:
+            continue
+        verdict = rules.judge(key, value)
+        if verdict is not None:
             found[key] = verdict
-    if type(mapping.get("kty")) is str:  # RFC 7518, 6: a JSON Web Key
+    found.update(_of_known_forms(mapping))
+    for key in _fields(mapping):
+        found[key] = Verdict("password", "browser:field")
+    found.update(_of_pair(mapping, rules))
+    return found
+
+
+def _of_known_forms(mapping: Mapping[Any, Any]) -> dict[str, Verdict]:
+    """Members that a standard or a tool keeps secrets in."""
+    found: dict[str, Verdict] = {}
+    # RFC 7518, 6: a JSON Web Key
+    if type(mapping.get("kty")) is str:
         for key in _PRIVATE_OF_JWK & mapping.keys():
             if type(mapping[key]) is str and len(mapping[key]) >= 16:
                 found[key] = Verdict("private_key", "jwk")
-    if mapping.get("kind") == "Secret":  # a Kubernetes manifest
+    # a Kubernetes manifest
+    if mapping.get("kind") == "Secret":
         for key in _DATA_OF_SECRET:
             if type(mapping.get(key)) is dict:
                 found[key] = Verdict("credential", "kubernetes:secret", whole=True)
-    if mapping.get("sensitive") is True and "value" in mapping:  # an output of Terraform
+    # an output of Terraform
+    if mapping.get("sensitive") is True and "value" in mapping:
         found["value"] = Verdict("credential", "terraform:sensitive", whole=True)
-    for key in _fields(mapping):
-        found[key] = Verdict("password", "browser:field")
-    if (paired := paired_name(mapping)) is not None:
-        name, keys = paired
-        for key in keys:
-            if (verdict := rules.judge(name, mapping[key])) is not None:
-                found[key] = verdict
+    return found
+
+
+def _of_pair(mapping: Mapping[Any, Any], rules: KeyRules) -> dict[str, Verdict]:
+    """The value in ``{"name": "Authorization", "value": "..."}``."""
+    paired = paired_name(mapping)
+    if paired is None:
+        return {}
+    name, keys = paired
+    found: dict[str, Verdict] = {}
+    for key in keys:
+        verdict = rules.judge(name, mapping[key])
+        if verdict is not None:
+            found[key] = verdict
     return found
 
 
@@ -375,23 +408,33 @@ def secret_paths(root: Any, rules: KeyRules) -> dict[Path, Verdict]:
     todo: list[tuple[Path, Any, Verdict | None]] = [((), root, None)]
     while todo:
         path, value, forced = todo.pop()
-        if type(value) is dict:
-            members = {} if forced else member_verdicts(value, rules)
-            children: list[tuple[str | int, Any, Verdict | None]] = [
-                (k, v, forced or members.get(k)) for k, v in value.items()
-            ]
-        else:
-            items = {} if forced else list_verdicts(value, rules)
-            children = [(i, v, forced or items.get(i)) for i, v in enumerate(value)]
-        for step, child, verdict in children:
+        for step, child, verdict in _children(value, forced, rules):
             if type(child) in (dict, list):
-                todo.append(
-                    (
-                        (*path, step),
-                        child,
-                        verdict if verdict is not None and verdict.whole else None,
-                    )
-                )
+                below = verdict if verdict is not None and verdict.whole else None
+                todo.append(((*path, step), child, below))
             elif verdict is not None and child is not None and type(child) is not bool:
                 found[(*path, step)] = verdict
     return found
+
+
+def _children(
+    value: Any, forced: Verdict | None, rules: KeyRules
+) -> Iterator[tuple[str | int, Any, Verdict | None]]:
+    """The members of a mapping or the items of a list, each with what happens to it.
+
+    Args:
+        value: the mapping or list.
+        forced: what happens to all of them.
+        rules: how key names are read.
+    """
+    verdicts: Mapping[Any, Verdict] = {}
+    if type(value) is dict:
+        if forced is None:
+            verdicts = member_verdicts(value, rules)
+        children: Iterable[tuple[str | int, Any]] = value.items()
+    else:
+        if forced is None:
+            verdicts = list_verdicts(value, rules)
+        children = enumerate(value)
+    for step, child in children:
+        yield step, child, forced or verdicts.get(step)

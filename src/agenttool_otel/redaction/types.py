@@ -1,4 +1,4 @@
-"""The words that redaction speaks: what was found, what was done, and how it is configured."""
+"""The types of redaction: what was found, what was done, and how it is configured."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ EVERYTHING: Final = ("", "*", "/", "/*", "$")
 
 
 DETECTED: Final = "detected"
-"""What a policy names where detectors look inside of a whole result, which keeps its structure."""
+"""What a policy names to let detectors look inside of a whole result, which keeps its structure."""
 
 
 def names_everything(pointers: Iterable[str]) -> bool:
@@ -62,7 +62,7 @@ class Detector(Protocol):
 
     @property
     def name(self) -> str:
-        """Short name; it is what ``Redaction.rule`` says when the detector failed."""
+        """Short name; it is what ``Redaction.rule`` holds when the detector failed."""
 
     def find(self, data: bytes, lowered: bytes) -> Iterable[Span]:
         """Find secrets.
@@ -162,20 +162,17 @@ class RedactionSettings:
         unknown = [name for name in self.detectors if name not in ALL_DETECTORS]
         if unknown:
             raise ValueError(f"unknown detectors {unknown}; known are {list(ALL_DETECTORS)}")
-        if (
-            "{kind}" not in self.placeholder
-            or len(self.placeholder.replace("{kind}", "").strip()) < 2
-        ):
+        # "{kind}" alone would be a word as any other: a second pass could not recognise it
+        around = self.placeholder.replace("{kind}", "").strip()
+        if "{kind}" not in self.placeholder or len(around) < 2:
             raise ValueError(
                 "placeholder must contain {kind} and at least two characters around it"
             )
+        # a short key is found by trying all of them
         if self.pseudonym_key is not None and len(self.pseudonym_key) < 16:
             raise ValueError("pseudonym_key must have at least 16 bytes")
-        if (
-            (self.byte_budget is not None and self.byte_budget < 0)
-            or self.max_depth < 1
-            or self.max_nodes < 1
-        ):
+        is_negative = self.byte_budget is not None and self.byte_budget < 0
+        if is_negative or self.max_depth < 1 or self.max_nodes < 1:
             raise ValueError(
                 "byte_budget must not be negative, max_depth and max_nodes must be at least 1"
             )

@@ -1,9 +1,9 @@
 """Word lists, and whether letters read like words or like a machine's random choice.
 
 A credential without a digit (``kqvhznwxjrtp``) has the shape of a word, and a word that stands
-where a credential could (``token = required``) is none. What tells them apart is which letters
+where a credential could (``token = required``) is none. What separates them is which letters
 follow which: in words few of the 676 pairs are frequent, in random letters all are alike. A mixed
-case that is not that of ``camelCase`` speaks for chance, too.
+case that is not that of ``camelCase`` is a sign of chance, too.
 """
 
 from __future__ import annotations
@@ -63,7 +63,9 @@ def reads_like_words(value: bytes) -> bool:
     score = 0
     for run in runs:
         lower = run.lower()
+        # "th" is frequent, "qx" is not
         score += sum(map(table.__getitem__, pairwise(lower)))
+        # kQvHzN: a capital in each third place is chance, dbPassword is not
         if not (run.islower() or run.isupper()):
             score -= max(0, _WORD_LETTERS * len(_CASED_WORDS.findall(run)) - len(run))
     return score >= 0

@@ -35,7 +35,8 @@ class Purse:
 
     def __init__(self) -> None:
         self._chars = 0
-        self.left: float = MOST_WORK * 5 / 4  # the places between two pieces are looked at twice
+        # the places between two pieces are looked at twice
+        self.left: float = MOST_WORK * 5 / 4
 
     def grow(self, chars: int) -> None:
         """Take note of a piece: what is longer than a megabyte may cost as much again for each
@@ -69,10 +70,12 @@ def bounded(units: float) -> Iterator[None]:
     purse = _WORK.purse
     if purse is not None:
         units = max(0, min(units, purse.left))
-    before, _WORK.left = _WORK.left, units
+    before = _WORK.left
+    _WORK.left = units
     try:
         yield
     finally:
+        # what has raised TooMuchWork has left less than nothing
         if purse is not None:
             purse.left -= units - max(0, _WORK.left)
         _WORK.left = before
@@ -88,7 +91,8 @@ def paid_from(purse: Purse) -> Iterator[None]:
     """Let everything that is redacted within be paid from one purse; what it can't pay is
     withheld.
     """
-    before, _WORK.purse = _WORK.purse, purse
+    before = _WORK.purse
+    _WORK.purse = purse
     try:
         yield
     finally:

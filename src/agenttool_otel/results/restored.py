@@ -79,11 +79,15 @@ def _members(
     if not len(pairs) == len(before) == len(after):
         raise ValueError("not the same members")
     found: dict[Any, Any] = {}
-    rows = zip(pairs, before.items(), after.items(), strict=True)
-    for (key, item), (old_name, was), (new_name, now) in rows:
-        # a key that held a secret has another name now
-        name = key if new_name == old_name else new_name
-        found[name] = _copy(item, was, now)
+    old_members = iter(before.items())
+    new_members = iter(after.items())
+    for key, item in pairs:
+        old_name, was = next(old_members)
+        new_name, now = next(new_members)
+        # {"AKIA...": 1}: a key that held a secret has another name now
+        if new_name != old_name:
+            key = new_name
+        found[key] = _copy(item, was, now)
     return found
 
 
@@ -158,7 +162,8 @@ def _column(table: dict[str, Any], name: str) -> list[Any]:
 
 def _same_beside(name: str, before: dict[str, Any], after: dict[str, Any]) -> bool:
     """Return whether two forms differ in one member at most."""
-    return all(before[other] == after[other] for other in before if other != name)
+    others = before.keys() - {name}
+    return all(before[other] == after[other] for other in others)
 
 
 def _series(series: Any, before: dict[str, Any], after: dict[str, Any]) -> Any:
@@ -174,16 +179,23 @@ def _series(series: Any, before: dict[str, Any], after: dict[str, Any]) -> Any:
         now = list(now.values())
     cells = _mixed(series.tolist(), was, now)
     pandas = sys.modules["pandas"]
-    return pandas.Series(cells, index=series.index, name=series.name, dtype=object)
+    return pandas.Series(
+        cells,
+        index=series.index,
+        name=series.name,
+        dtype=object,
+    )
 
 
 def _ndarray(array: Any, before: dict[str, Any], after: dict[str, Any]) -> Any:
-    if array.ndim != 1 or array.dtype.names is not None:
-        return after
-    if not _same_beside("data", before, after):
+    is_flat = array.ndim == 1 and array.dtype.names is None
+    if not is_flat or not _same_beside("data", before, after):
         return after
     cells = _mixed(array.tolist(), before["data"], after["data"])
-    kind = str if array.dtype.kind == "U" else object
+    # texts stay texts; a number may have become a placeholder
+    kind: type = object
+    if array.dtype.kind == "U":
+        kind = str
     numpy = sys.modules["numpy"]
     return numpy.array(cells, dtype=kind)
 
@@ -201,8 +213,10 @@ def _index(index: Any, level: int, was: list[Any], now: list[Any]) -> Any:
 
 
 def _mixed(cells: list[Any], was: list[Any], now: list[Any]) -> list[Any]:
-    rows = zip(cells, was, now, strict=True)
-    return [_copy(cell, old, new) for cell, old, new in rows]
+    mixed: list[Any] = []
+    for cell, old, new in zip(cells, was, now, strict=True):
+        mixed.append(_copy(cell, old, new))
+    return mixed
 
 
 _LIBRARIES: dict[str, _MakeFromData] = {

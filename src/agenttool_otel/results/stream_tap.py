@@ -54,19 +54,23 @@ class StreamTap:
 
     def take(self, item: Any) -> list[Any]:
         """Take what the body yielded, and return what the consumer gets now; never raises."""
-        return self._shown([item] if self.cleaner is None else self.cleaner.feed(item))
+        if self.cleaner is None:
+            return self._shown([item])
+        return self._shown(self.cleaner.feed(item))
 
     def rest(self) -> list[Any]:
         """End a stream that ran to its end, and return what the consumer still gets; may wait for a
         store.
         """
-        ready = [] if self.cleaner is None else self._shown(self.cleaner.finish())
+        ready: list[Any] = []
+        if self.cleaner is not None:
+            ready = self._shown(self.cleaner.finish())
         outcome = self.finish()
         if self._withheld:
-            where = ""
+            place = ""
             if outcome is not None and outcome.ref:
-                where = f" Full output saved to {outcome.ref.uri}."
-            ready.append(f"[{self._withheld} items withheld by the policy.{where}]")
+                place = f" Full output saved to {outcome.ref.uri}."
+            ready.append(f"[{self._withheld} items withheld by the policy.{place}]")
         return ready
 
     def finish(self) -> StreamOutcome | None:
@@ -82,29 +86,45 @@ class StreamTap:
 
     def clean(self, value: Any) -> Any:
         """Redact the body's return value, which a consumer may look at too."""
-        return value if self.cleaner is None or value is None else self.cleaner.one(value)
+        if self.cleaner is None or value is None:
+            return value
+        return self.cleaner.redact(value)
 
     def _shown(self, items: list[Any]) -> list[Any]:
         for item in items:
             if self.items == 0:
                 self.on_first_item()
-            size = None if self.collector is None else self.collector.add(item)
+            size = None
+            if self.collector is not None:
+                size = self.collector.add(item)
+            elif self.on_item is not None:
+                size = measure(item).bytes
             if self.on_item is not None:
-                self.on_item(self.items, measure(item).bytes if self.collector is None else size)
+                self.on_item(self.items, size)
             self.items += 1
-        return items if self.left is None else [self._limited(item) for item in items]
+        if self.left is None:
+            return items
+        return [self._limited(item) for item in items]
 
     def _limited(self, item: Any) -> Any:
         cost = len(item) if type(item) is str else measure(item).bytes
-        if cost is not None and not is_measured(item, cost):
-            cost = None
-        if self.left is not None and cost is not None and cost <= self.left and not self._withheld:
-            self.left -= cost
+        if cost is not None and self._has_room(item, cost):
+            self.left = (self.left or 0) - cost
             return item
         self._withheld += 1
+        # of its own type: "".join and b"".join of the items go on to work
         if type(item) is bytes:
             return b""
-        return "" if type(item) is str and self._withheld > 1 else _LIMITED_TEXT
+        if type(item) is str and self._withheld > 1:
+            return ""
+        return _LIMITED_TEXT
+
+    def _has_room(self, item: Any, cost: int) -> bool:
+        # after the first item that was withheld, none comes: the end of a text without its middle
+        # would mislead
+        if self._withheld or not is_measured(item, cost):
+            return False
+        return self.left is not None and cost <= self.left
 
 
 def guard(tap: StreamTap, body: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
@@ -204,4 +224,6 @@ def collected(
 
 def _gathered(tap: StreamTap, items: list[Any]) -> Any:
     outcome = tap.finish()
-    return outcome.preview if tap.spilled and outcome is not None else items
+    if tap.spilled and outcome is not None:
+        return outcome.preview
+    return items

@@ -35,10 +35,11 @@ _BLOCK_CHARS: Final = 1 << 17
 _CONTEXT_CHARS: Final = 1 << 13
 _MAX_HELD_CHARS: Final = _BLOCK_CHARS * 4
 _MAX_CUTS: Final = 12
+_CUT_MARKS: Final = ("\n", "}", ";", ",", " ", "")
 _SMALL_VALUE_CHARS: Final = 32  # as which each of the small values of a large result counts
 _MAX_HELD_ITEM_CHARS: Final = 1 << 20
 _SPLIT_STEPS: Final = (0, 1, -1, 2, -2, 4, -4, 8, -8, 16, -16, 32, -32, 64, -64, 128, -128)
-_HARMLESS_CHARS: Final = 6  # a shorter text holds no secret that a detector could know
+_HARMLESS_CHARS: Final = 6  # a shorter text holds no secret that a detector could find
 
 
 class RedactionFailed(PersistenceError):
@@ -87,40 +88,36 @@ class CleanText:
         for start in range(0, len(piece), _BLOCK_CHARS):
             self._held += piece[start : start + _BLOCK_CHARS]
             while len(self._held) >= _BLOCK_CHARS + _CONTEXT_CHARS:
-                if (cut := self._find_cut()) is None:
+                cut = self._find_cut()
+                if cut is None:
                     break
-                ready, self._held = self._held[:cut], self._held[cut:]
+                ready = self._held[:cut]
+                self._held = self._held[cut:]
                 yield self._apply(ready)
 
     def finish(self) -> Iterator[str]:
         """Yield what is left."""
-        if self._held:
-            ready, self._held = self._held, ""
+        ready = self._held
+        self._held = ""
+        if ready:
             yield self._apply(ready)
 
     def _find_cut(self) -> int | None:
+        """Return where the text held may be cut; ``None`` where more has to be held first."""
         held = self._held
-        end = len(held) - _CONTEXT_CHARS
         if self._purse.left <= 0:
             # nothing is looked at any more, so nothing that could be a secret is passed on
             return len(held)
         tried: set[int] = set()
-        for mark in ("\n", "}", ";", ",", " ", ""):
-            position = end
-            for _ in range(_MAX_CUTS):
-                position = (
-                    held.rfind(mark, _CONTEXT_CHARS, position)
-                    if mark
-                    else position - _CONTEXT_CHARS // 3
-                )
-                if position <= _CONTEXT_CHARS:
-                    break
-                cut = position + len(mark)
+        for mark in _CUT_MARKS:
+            for cut in _cuts_behind(held, mark):
                 if cut not in tried and self._is_clean(cut):
                     return cut
                 tried.add(cut)
         # One secret as long as all that: hold more, up to a bound, then take it whole.
-        return None if len(held) < _MAX_HELD_CHARS else len(held)
+        if len(held) < _MAX_HELD_CHARS:
+            return None
+        return len(held)
 
     def _is_clean(self, cut: int) -> bool:
         left = self._held[max(0, cut - _CONTEXT_CHARS) : cut]
@@ -138,6 +135,20 @@ class CleanText:
         if type(cleaned) is not str:
             raise RedactionFailed("redaction failed: no text")
         return cleaned
+
+
+def _cuts_behind(held: str, mark: str) -> Iterator[int]:
+    """Yield places behind a mark where a text might be cut, from its end on."""
+    position = len(held) - _CONTEXT_CHARS
+    for _ in range(_MAX_CUTS):
+        if mark:
+            position = held.rfind(mark, _CONTEXT_CHARS, position)
+        else:
+            # a megabyte of base64 in one line has none of the marks
+            position -= _CONTEXT_CHARS // 3
+        if position <= _CONTEXT_CHARS:
+            return
+        yield position + len(mark)
 
 
 @dataclass(slots=True)
@@ -177,40 +188,60 @@ class ItemCleaner:
     def feed(self, item: Any) -> list[Any]:
         """Take an item and return those that are ready; never raises."""
         if type(item) not in (str, bytes) or self._apart:
-            return [*self.finish(), self.one(item)]
-        before = self.finish() if (type(item) is bytes) != (self._utf8 is not None) else []
-        if type(item) is bytes:
+            return [*self.finish(), self.redact(item)]
+        ready: list[Any] = []
+        is_bytes = type(item) is bytes
+        holds_bytes = self._utf8 is not None
+        if is_bytes != holds_bytes:
+            ready = self.finish()
+        text = item
+        if is_bytes:
             if self._utf8 is None:
                 self._utf8 = codecs.getincrementaldecoder("utf-8")()
-            pending = self._utf8.getstate()[0]
+            pending, _ = self._utf8.getstate()
             try:
                 text = self._utf8.decode(item)
             except UnicodeDecodeError:
+                # a PNG after some texts: it stands alone, with the bytes that its text ended in
                 self._utf8.reset()
-                return [*before, *self.finish(), self.one(pending + item)]
-        else:
-            text = item
+                ready += self.finish()
+                ready.append(self.redact(pending + item))
+                return ready
         self._held.append(text)
         self._chars += len(text)
-        return [*before, *(self._ready() if self._chars >= 2 * LOOKAHEAD_CHARS else [])]
+        if self._chars >= 2 * LOOKAHEAD_CHARS:
+            ready += self._ready()
+        return ready
 
     def finish(self) -> list[Any]:
         """Return what is still held back."""
-        held, self._held, self._chars = self._held, [], 0
-        ready = self._given(self._split(held)) if held else []
-        pending = self._utf8.getstate()[0] if self._utf8 is not None else b""
+        held = self._held
+        self._held = []
+        self._chars = 0
+        ready: list[Any] = []
+        if held:
+            ready = self._as_given(self._split(held))
+        if self._utf8 is None:
+            return ready
+        pending, _ = self._utf8.getstate()
         self._utf8 = None
-        return [*ready, self.one(pending)] if pending else ready
+        # the stream ended within a character
+        if pending:
+            ready.append(self.redact(pending))
+        return ready
 
-    def _given(self, items: list[Any]) -> list[Any]:
-        """Texts as the consumer expects them: as bytes where they came as bytes."""
+    def _as_given(self, items: list[Any]) -> list[Any]:
+        """Return texts as the consumer expects them: as bytes where they came as bytes."""
         if self._utf8 is None:
             return items
-        return [
-            item.encode("utf-8", "surrogatepass") if type(item) is str else item for item in items
-        ]
+        encoded: list[Any] = []
+        for item in items:
+            if type(item) is str:
+                item = item.encode("utf-8", "surrogatepass")
+            encoded.append(item)
+        return encoded
 
-    def one(self, item: Any) -> Any:
+    def redact(self, item: Any) -> Any:
         """Redact a value that stands alone."""
         try:
             return self._clean(item)
@@ -220,7 +251,9 @@ class ItemCleaner:
 
     def _ready(self) -> list[Any]:
         """Return the items before a clean cut that leaves enough text behind it."""
-        held, following, last = self._held, 0, len(self._held)
+        held = self._held
+        last = len(held)
+        following = 0
         while last > 0 and following < LOOKAHEAD_CHARS:
             last -= 1
             following += len(held[last])
@@ -229,21 +262,26 @@ class ItemCleaner:
             if self._is_clean(held, cut):
                 self._held = held[cut:]
                 self._chars = sum(map(len, self._held))
-                return self._given(self._split(held[:cut]))
+                return self._as_given(self._split(held[:cut]))
         if not cuts or self._chars <= _MAX_HELD_ITEM_CHARS:
             return []
-        self._held, self._chars, self.failed = [], 0, True
-        return self._given([WITHHELD_ITEM])
+        self._held = []
+        self._chars = 0
+        self.failed = True
+        return self._as_given([WITHHELD_ITEM])
 
     def _split(self, items: list[str]) -> list[Any]:
         """Redact items whose outer borders are clean, apart wherever that is safe."""
         text = "".join(items)
-        cleaned = self.one(text)
+        cleaned = self.redact(text)
         if len(items) == 1:
             return [cleaned]
         if cleaned == text:
             # An item alone may look like a secret that it does not look like among the others.
-            return [item if len(item) < _HARMLESS_CHARS else self.one(item) for item in items]
+            apart: list[Any] = []
+            for item in items:
+                apart.append(item if len(item) < _HARMLESS_CHARS else self.redact(item))
+            return apart
         middle = len(items) // 2
         for step in _SPLIT_STEPS:
             cut = middle + step
@@ -252,22 +290,37 @@ class ItemCleaner:
         return [cleaned]
 
     def _is_clean(self, items: list[str], cut: int) -> bool:
-        """Tell whether no secret lies across the border before an item."""
-        left, right = "", ""
-        for text in reversed(items[:cut]):
-            left = text[-LOOKAHEAD_CHARS:] + left
-            if len(left) >= LOOKAHEAD_CHARS:
-                break
-        for text in items[cut:]:
-            right += text[:LOOKAHEAD_CHARS]
-            if len(right) >= LOOKAHEAD_CHARS:
-                break
-        left, right = left[-LOOKAHEAD_CHARS:], right[:LOOKAHEAD_CHARS]
-        both = (self.one(left), self.one(right), self.one(left + right))
-        return all(type(part) is str for part in both) and bool(both[0] + both[1] == both[2])
+        """Return whether no secret lies across the border before an item."""
+        left = _end_of(items[:cut])
+        right = _start_of(items[cut:])
+        clean_left = self.redact(left)
+        clean_right = self.redact(right)
+        together = self.redact(left + right)
+        for part in (clean_left, clean_right, together):
+            if type(part) is not str:
+                return False
+        return bool(clean_left + clean_right == together)
 
 
-def _as_it_is(data: Any) -> Any:
+def _end_of(items: list[str]) -> str:
+    text = ""
+    for item in reversed(items):
+        text = item[-LOOKAHEAD_CHARS:] + text
+        if len(text) >= LOOKAHEAD_CHARS:
+            break
+    return text[-LOOKAHEAD_CHARS:]
+
+
+def _start_of(items: list[str]) -> str:
+    text = ""
+    for item in items:
+        text += item[:LOOKAHEAD_CHARS]
+        if len(text) >= LOOKAHEAD_CHARS:
+            break
+    return text[:LOOKAHEAD_CHARS]
+
+
+def _unchanged(data: Any) -> Any:
     return data
 
 
@@ -282,7 +335,7 @@ class Reading(NamedTuple):
     whole: bool = True  # whether that is all of the value; if not, only the data may be passed on
     # makes what a caller expects of cleaned data: bytes where they were bytes, a copy of the value
     # with other parts
-    restore: Callable[[Any], Any] = _as_it_is
+    restore: Callable[[Any], Any] = _unchanged
 
 
 def read(value: Any, *, libraries: bool = True) -> Reading | None:
@@ -302,10 +355,17 @@ def read(value: Any, *, libraries: bool = True) -> Reading | None:
             return Reading(bytes(value).decode("utf-8"), restore=_encoded)
         except UnicodeDecodeError:
             return None  # an image, an archive: a text redactor sees nothing in it
-    known = library_type(value) if libraries else None
-    if known is IMAGE:
+    known = None
+    if libraries:
+        known = library_type(value)
+        if known is IMAGE:
+            return None
+        data, whole = read_json(value)
+    else:
+        data, whole = to_whole_json(value)
+    if whole:
+        return Reading(data, True, partial(restored, value, data))
+    # an iterator, an open file: its data is a tag with its class
+    if known is None and kind is not Kind.TEXT and kind not in CONTAINERS:
         return None
-    data, whole = read_json(value) if libraries else to_whole_json(value)
-    if not whole and known is None and kind is not Kind.TEXT and kind not in CONTAINERS:
-        return None
-    return Reading(data, whole, partial(restored, value, data) if whole else _as_it_is)
+    return Reading(data, False)

@@ -14,6 +14,7 @@ from agenttool_otel.telemetry.tallies import Counts, tally_for
 
 # the bucket boundaries that OpenTelemetry advises for gen_ai.execute_tool.duration, in seconds
 _SECONDS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
+# the embedded engine decides in microseconds, below the first of those boundaries
 _DECISION_SECONDS = (
     0.00005,
     0.0001,
@@ -29,6 +30,7 @@ _DECISION_SECONDS = (
     0.5,
     1.0,
 )
+# people answer within seconds, or within a week
 _WAIT_SECONDS = (1, 5, 15, 60, 300, 900, 3600, 14_400, 86_400, 604_800)
 _BYTES = (64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576, 16_777_216, 268_435_456)
 

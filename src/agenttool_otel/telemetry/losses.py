@@ -1,4 +1,4 @@
-"""What happens to a telemetry failure: it is counted, told once, and never reaches the tool."""
+"""What happens to a telemetry failure: it is counted, logged once, and never reaches the tool."""
 
 from __future__ import annotations
 
@@ -22,20 +22,21 @@ class Losses:
         self._counts: dict[tuple[str, str], int] = {}
         self._lock = new_lock()
 
-    def note(self, where: str, error: BaseException, count: int = 1) -> None:
+    def note(self, operation: str, error: BaseException, count: int = 1) -> None:
         """Record a loss, of one thing or of several at once."""
+        # Ctrl-C while an exporter runs in the caller's thread is meant for the program
         if isinstance(error, KeyboardInterrupt):
             raise error
-        key = (where, short_name(error))
+        key = (operation, short_name(error))
         with self._lock:
             before = self._counts.get(key, 0)
             self._counts[key] = before + count
         if self.on_loss is not None:
             # a loss of the loss counter itself is no further loss
             with contextlib.suppress(Exception):
-                self.on_loss(where, count)
+                self.on_loss(operation, count)
         if before == 0:
-            _logger.warning("telemetry lost in %s: %s (told once, counted on)", *key)
+            _logger.warning("telemetry lost in %s: %s (logged once, counted on)", *key)
 
     @property
     def total(self) -> int:

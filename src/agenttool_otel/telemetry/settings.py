@@ -20,7 +20,7 @@ EventsMode = Literal["span", "log", "both"]
 """Whether events are span events, OpenTelemetry log records, or both."""
 
 Detail = Literal["lean", "full"]
-"""Whether a span's events leave out what the span itself says, or repeat it."""
+"""Whether a span's events leave out what the span itself has, or repeat it."""
 
 SpanMode = Literal["auto", "child", "enrich"]
 """Whether a call makes a span of its own or enriches the current tool span; ``auto``: that of this
@@ -44,7 +44,7 @@ class TelemetrySettings:
         logger_provider: provider of log events; the global one where not given.
         capture: whether redacted arguments and results are recorded, and where.
         events: kind of events.
-        detail: whether the events of a span leave out what the span says (``lean``), or repeat it
+        detail: whether the events of a span leave out what the span has (``lean``), or repeat it
             (``full``); log records, sinks and subscribers, which have no span beside them, always
             get all of it.
         verbose: also record the standard's event classes that every call has (planned, selected,

@@ -18,11 +18,11 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 try:
@@ -49,8 +49,24 @@ EVENT_OBJECT: Final = "tool_event"
 DEFAULT_QUEUE: Final = 10_000
 DEFAULT_BACKUPS: Final = 5
 _BATCH_ENTRIES: Final = 256
+_LINE_BYTES: Final = 160  # what a line has beside its record
 _logger = logging.getLogger("agenttool_otel.telemetry")
 _EXIT_LIMIT_S: Final = 2.0
+
+
+class _Entry(NamedTuple):
+    """A record on its way to a line."""
+
+    kind: str  # empty where only the tool that it names is to be declared
+    record: JsonObject
+    lost_before: int  # entries between the one before it and this one that were lost
+
+
+class Declaration(NamedTuple):
+    """A tool's own records: its declaration, interface and profiles."""
+
+    digest: str  # of what is declared
+    build: Build
 
 
 class Sink:
@@ -58,7 +74,7 @@ class Sink:
 
     What reaches ``write`` are lines: ``producer`` (this sink in this process), ``sequence`` (1, 2,
     3 ... of that producer; a gap means loss), ``time``, ``object`` (the standard's name of the
-    record's kind) and ``record``.
+    record's kind) and ``record``. A tool's own records come before the first line that names it.
 
     Args:
         queue: most entries that wait; what comes while it is full is lost.
@@ -71,6 +87,7 @@ class Sink:
         if queue < 1:
             raise ConfigurationError("the queue of a sink needs room for at least one entry")
         self._size = queue
+        self._tools: dict[str, Declaration] = {}
         self._watchers: weakref.WeakSet[Losses] = weakref.WeakSet()
         self._closed = False
         self.lost = 0
@@ -88,10 +105,23 @@ class Sink:
         self._thread: threading.Thread | None = None
         self._producer = new_id("producer")
         self._sequence = 0
+        self._lost_before = 0
+        # digests of the tools that what was written so far declares, by id
+        self._declared: dict[str, str] = {}
 
     def watched_by(self, losses: Losses) -> None:
         """Let losses be counted there, too."""
         self._watchers.add(losses)
+
+    def declare(self, tool_id: str, declaration: Declaration) -> None:
+        """Keep how to declare a tool, for the first record that names it.
+
+        Args:
+            tool_id: the tool.
+            declaration: its records; they are written again where they change, and at the beginning
+              of another file.
+        """
+        self._tools[tool_id] = declaration
 
     def put(self, build: Build) -> None:
         """Take what makes some records; returns at once and never raises."""
@@ -102,6 +132,8 @@ class Sink:
                     self._start()
                 self._changed.notify()
                 return
+            # full: a number takes the place of what is lost here, so that the gap in the sequence
+            # is where the loss was
             if self._queue and isinstance(self._queue[-1], int):
                 self._queue[-1] += 1
             else:
@@ -109,7 +141,8 @@ class Sink:
         self._note(BufferError("queue"), 1)
 
     def flush(self, timeout_s: float = _EXIT_LIMIT_S) -> bool:
-        """Wait until everything is written, and tell whether it is."""
+        """Wait until everything is written, and return whether it is."""
+        # a callback that flushes its own sink would wait for itself
         if threading.current_thread() is self._thread:
             return False
         with self._changed:
@@ -149,41 +182,96 @@ class Sink:
                     self._queue.popleft() for _ in range(min(len(self._queue), _BATCH_ENTRIES))
                 ]
                 self._busy = True
-            lines = self._lines(batch)
+            entries = self.entries_of(batch)
             try:
-                self.write(lines)
+                self.deliver(entries)
             except _LinesLost as lost:
                 self._note(lost.cause, lost.count)
             except BaseException as error:  # a callback may raise anything
-                self._note(error, len(lines))
+                self._note(error, len(entries))
         with suppress(Exception):
             self.release()
 
-    def _lines(self, batch: list[Build | int]) -> list[JsonObject]:
+    def deliver(self, entries: list[_Entry]) -> None:
+        """Number entries and write them; called in the sink's own thread."""
+        self.write(self.lines_of(entries))
+
+    def lines_of(self, entries: list[_Entry]) -> list[JsonObject]:
+        """Return entries as numbered lines, with the records of each tool before the first line
+        that names it.
+        """
         lines: list[JsonObject] = []
-        for entry in batch:
-            if isinstance(entry, int):
-                self._sequence += entry
-                continue
-            try:
-                with _building:
-                    made = list(entry())
-            except BaseException as error:
-                self._sequence += 1
-                self._note(error, 1)
-                continue
-            now = rfc3339(time.time_ns())
-            for kind, record in made:
-                self._sequence += 1
-                line = {"producer": self._producer, "sequence": self._sequence, "time": now}
-                lines.append({**line, "object": kind, "record": record})
+        now = rfc3339(time.time_ns())
+        for entry in self._with_declarations(entries):
+            self._sequence += entry.lost_before + 1
+            line = {"producer": self._producer, "sequence": self._sequence, "time": now}
+            lines.append({**line, "object": entry.kind, "record": entry.record})
         return lines
+
+    def deliver_to(self, file: _AppendedFile, entries: list[_Entry]) -> None:
+        """Number entries and write them to a file, and declare every tool again where they begin
+        another one.
+        """
+        with file.locked(entries) as is_another:
+            if is_another:
+                self._declared.clear()
+            self.write(self.lines_of(entries))
+
+    def entries_of(self, batch: list[Build | int]) -> list[_Entry]:
+        """Build records, in the sink's own thread; a number stands for so many that were lost."""
+        entries: list[_Entry] = []
+        lost = self._lost_before
+        for build in batch:
+            if isinstance(build, int):
+                lost += build
+                continue
+            made = self._built(build)
+            if made is None:
+                lost += 1
+                continue
+            for kind, record in made:
+                entries.append(_Entry(kind, record, lost))
+                lost = 0
+        self._lost_before = lost
+        return entries
+
+    def _built(self, build: Build) -> list[tuple[str, JsonObject]] | None:
+        try:
+            with _building:
+                return list(build())
+        except BaseException as error:
+            self._note(error, 1)
+            return None
+
+    def _with_declarations(self, entries: list[_Entry]) -> Iterator[_Entry]:
+        lost = 0
+        for entry in entries:
+            lost += entry.lost_before
+            for kind, record in self._due_declaration(entry.record.get("tool_id")):
+                yield _Entry(kind, record, lost)
+                lost = 0
+            if entry.kind:
+                yield entry._replace(lost_before=lost)
+                lost = 0
+        # for the first entry of the next batch
+        self._lost_before += lost
+
+    def _due_declaration(self, tool_id: Any) -> list[tuple[str, JsonObject]]:
+        """Return the records of a tool that what was written so far does not declare."""
+        declaration = self._tools.get(tool_id) if isinstance(tool_id, str) else None
+        if declaration is None or self._declared.get(tool_id) == declaration.digest:
+            return []
+        self._declared[tool_id] = declaration.digest
+        return self._built(declaration.build) or []
 
     def _note(self, error: BaseException, count: int) -> None:
         self.lost += count
-        told = error if isinstance(error, Exception) else RuntimeError(type(error).__name__)
+        loss = error
+        if not isinstance(error, Exception):
+            # a callback's KeyboardInterrupt: ``note`` would raise it in the sink's own thread
+            loss = RuntimeError(type(error).__name__)
         for losses in list(self._watchers):
-            losses.note("sink", told, count)
+            losses.note("sink", loss, count)
 
 
 class CallbackSink(Sink):
@@ -236,9 +324,13 @@ class JsonlSink(Sink):
         self._file = _AppendedFile(path, max_bytes, backups)
         super().__init__(queue=queue)
 
+    def deliver(self, entries: list[_Entry]) -> None:
+        """Append the entries at once, behind a new file's declarations where they begin one."""
+        self.deliver_to(self._file, entries)
+
     def write(self, lines: list[JsonObject]) -> None:
-        """Append the lines at once."""
-        self._file.append([json.dumps(line, separators=(",", ":")).encode() for line in lines])
+        """Append the lines; the file is locked."""
+        self._file.append([_encoded(line) for line in lines])
 
     def release(self) -> None:
         """Close the file."""
@@ -293,8 +385,15 @@ class CloudEventsSink(Sink):
         self._timeout_s = timeout_s
         super().__init__(queue=queue)
 
+    def deliver(self, entries: list[_Entry]) -> None:
+        """Send or append the entries."""
+        if self._file is None:
+            super().deliver(entries)
+        else:
+            self.deliver_to(self._file, entries)
+
     def write(self, lines: list[JsonObject]) -> None:
-        """Send or append the events."""
+        """Send or append the events; a file is locked."""
         messages = [
             self._structured(self._event(_cloud_attributes(line), line["record"])) for line in lines
         ]
@@ -330,10 +429,15 @@ def _cloud_attributes(line: JsonObject) -> dict[str, Any]:
         "time": datetime.fromisoformat(record.get("time", line["time"])),
         "datacontenttype": "application/json",
         "producer": line["producer"],
+        # CloudEvents' extension "sequence" is a text; ``sequencetype`` gives its order
         "sequence": str(line["sequence"]),
         "sequencetype": "Integer",
         **({"subject": subject} if subject else {}),
     }
+
+
+def _encoded(line: JsonObject) -> bytes:
+    return json.dumps(line, separators=(",", ":")).encode()
 
 
 class _LinesLost(Exception):
@@ -348,8 +452,8 @@ class _LinesLost(Exception):
 class _AppendedFile:
     """A file that grows by whole lines, also where several processes append to it and rotate it.
 
-    Whoever writes holds a lock on the file, and looks then whether its name still leads to it:
-    another process may have rotated it meanwhile, or somebody removed it.
+    A writer locks the file, and looks then whether its name still leads to it: another process
+    may have rotated or removed it meanwhile.
     """
 
     def __init__(self, path: str | os.PathLike[str], max_bytes: int | None, backups: int) -> None:
@@ -363,10 +467,33 @@ class _AppendedFile:
         self._descriptor: int | None = None
         self._owner = 0
         self._is_torn = False  # the last write ended before its lines did
+        self._written: tuple[int, int] | None = None  # the file of the last write
+
+    @contextmanager
+    def locked(self, entries: list[_Entry]) -> Iterator[bool]:
+        """Hold the file while entries are appended; give whether it is another one than that of the
+        last write.
+        """
+        descriptor = self._locked(self._size_of(entries))
+        try:
+            status = os.fstat(descriptor)
+            written = self._written
+            self._written = (status.st_dev, status.st_ino)
+            yield self._written != written
+        finally:
+            _unlock(descriptor)
+
+    def _size_of(self, entries: list[_Entry]) -> int:
+        """Return about how many bytes entries take as lines."""
+        if self._max_bytes is None:
+            return 0
+        return sum(len(_encoded(entry.record)) + _LINE_BYTES for entry in entries)
 
     def append(self, lines: list[bytes]) -> None:
+        """Write lines to the file that is locked."""
+        descriptor = self._open()
         data = b"".join(line + b"\n" for line in lines)
-        descriptor = self._locked(len(data))
+        # after a full disk: the torn line is ended, so that it costs no whole one behind it
         view = memoryview(b"\n" + data if self._is_torn else data)
         try:
             while view:
@@ -376,8 +503,6 @@ class _AppendedFile:
             written = data[: max(len(data) - len(view), 0)]
             self._cut(descriptor, len(written) - written.rfind(b"\n") - 1)
             raise _LinesLost(len(lines) - written.count(b"\n"), error) from error
-        finally:
-            _unlock(descriptor)
 
     def _cut(self, descriptor: int, count: int) -> None:
         """Take the torn end of a line away, or another process would write on behind it; the lock
@@ -421,6 +546,7 @@ class _AppendedFile:
                 | os.O_APPEND
                 | os.O_CREAT
                 | getattr(os, "O_CLOEXEC", 0)
+                # a link in the file's place would have the records written to a file of its choice
                 | getattr(os, "O_NOFOLLOW", 0)
             )
             self._descriptor = os.open(self._path, flags, 0o600)
@@ -466,8 +592,8 @@ def _unlock(descriptor: int) -> None:
 
 
 def open_sinks(target: str) -> tuple[Sink, ...]:
-    """Open the sink that a setting names, ``file:PATH`` or a URL; one that can't be used is told,
-    and left out.
+    """Open the sink that a setting names, ``file:PATH`` or a URL; one that can't be used is
+    logged, and left out.
     """
     if not target:
         return ()
@@ -486,11 +612,12 @@ def event_record(
     tool_id: str,
     at_ns: int,
     trace_refs: list[JsonObject],
+    event_id: str | None = None,
 ) -> JsonObject:
     """Return a tool_event as plain JSON data."""
     record: JsonObject = {
         "schema_version": SCHEMA_VERSION,
-        "event_id": new_id("evt"),
+        "event_id": event_id or new_id("evt"),
         "event_type": name,
         "source": EVENT_SOURCE,
         "time": rfc3339(at_ns),

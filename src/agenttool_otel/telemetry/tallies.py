@@ -1,8 +1,8 @@
 """Totals that are read when metrics are collected, so that a call pays next to nothing: decisions,
 and cache look-ups.
 
-An SDK makes an observable instrument once for each name and drops the callbacks of whoever asks for
-it again. So there is one callback for a provider, and Governors come and go behind it: totals never
+An SDK makes an observable instrument once for each name and drops the callbacks of later
+creations. So there is one callback for a provider, and Governors come and go behind it: totals never
 fall, and no Governor is kept alive.
 """
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
@@ -24,13 +24,21 @@ from opentelemetry.trace import (
     StatusCode,
 )
 
-from agenttool_otel.names import INSTRUMENTATION_NAME, OPERATION_EXECUTE_TOOL, Attr, GenAI, Label
+from agenttool_otel.names import (
+    INSTRUMENTATION_NAME,
+    OPERATION_EXECUTE_TOOL,
+    Attr,
+    Event,
+    GenAI,
+    Label,
+)
 from agenttool_otel.records import ToolEvent
 from agenttool_otel.telemetry.instruments import Instruments
 from agenttool_otel.telemetry.losses import Losses
 from agenttool_otel.telemetry.settings import TelemetrySettings
-from agenttool_otel.telemetry.sinks import EVENT_OBJECT, Build, event_record
+from agenttool_otel.telemetry.sinks import EVENT_OBJECT, Build, Declaration, event_record
 from agenttool_otel.telemetry.words import standard_words
+from agenttool_otel.values.ids import new_id
 from agenttool_otel.values.unicode import escape_surrogates
 
 _SIGNALS = {"counter": "metrics", "histogram": "metrics", "sink": "records"}
@@ -49,11 +57,12 @@ def package_version() -> str:
         return "0"
 
 
-def sayable(attributes: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return attributes without lone surrogates: exporters drop what UTF-8 can't say, and no
+def without_surrogates(attributes: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return attributes without lone surrogates: exporters drop what has no UTF-8, and no
     receiver learns of it.
     """
-    # on the way of every call, so what is ASCII, as most is, costs no call of a function
+    # json.loads('"\ud800"') is such a text; this is on the way of every call, so what is ASCII, as
+    # most is, costs no call of a function
     for value in attributes.values():
         items = (value,) if type(value) is str else value
         if type(items) not in (list, tuple):
@@ -72,11 +81,23 @@ def _escaped(value: Any) -> Any:
     return [escape_surrogates(item) if type(item) is str else item for item in value]
 
 
+EVERY_CALL: Final = frozenset(
+    {
+        Event.INVOCATION_PLANNED,
+        Event.INVOCATION_SELECTED,
+        Event.INVOCATION_ARGUMENTS_READY,
+        Event.INVOCATION_STARTED,
+        Event.INVOCATION_PARTIAL_RESULT,
+    }
+)
+"""Event classes that every call or item has; spans have them only where ``verbose`` asks."""
+
+
 class EventEmitter:
     """Emits events as span events, log records and envelopes for subscribers.
 
-    OpenTelemetry is retiring the span event API for log records; who calls ``emit`` does not know
-    which it is.
+    OpenTelemetry is retiring the span event API for log records; callers of ``emit`` are the
+    same for both.
     """
 
     __slots__ = (
@@ -86,9 +107,10 @@ class EventEmitter:
         "_losses",
         "_subscribers",
         "elsewhere",
+        "every_class",
         "lean",
+        "on_every_span",
         "sinks",
-        "verbose",
     )
 
     def __init__(self, settings: TelemetrySettings, losses: Losses) -> None:
@@ -99,9 +121,12 @@ class EventEmitter:
         for sink in self.sinks:
             sink.watched_by(losses)
         self._losses = losses
-        self.verbose = settings.verbose
+        # whether the classes that every call has go to spans, logs and subscribers, too
+        self.on_every_span = settings.verbose
+        # a file of records costs no span: it gets all classes of the standard
+        self.every_class = settings.verbose or bool(settings.sinks)
         self.lean = settings.detail == "lean"
-        # whether anybody gets events without their span, who has to be told everything
+        # whether events go somewhere without their span, and so have to repeat what it has
         self.elsewhere = bool(self._as_log or self._subscribers or self.sinks)
         self._logger = None
         if self._as_log:
@@ -113,7 +138,7 @@ class EventEmitter:
                 losses.note("get_logger", error)
 
     def wanted(self, span: Span) -> bool:
-        """Tell whether building an event's attributes is worth the work."""
+        """Return whether building an event's attributes is worth the work."""
         if self.elsewhere:
             return True
         try:
@@ -131,15 +156,28 @@ class EventEmitter:
         on_span: Mapping[str, Primitive] | None = None,
         invocation_id: str = "",
         tool_id: str = "",
+        event_id: str | None = None,
+        to_sinks: bool = True,
+        put: Callable[[Build], object] | None = None,
     ) -> None:
         """Emit one event, on its span with other attributes if so given; nothing that goes wrong
-        here is raised.
+        here is raised. What makes its record is given to ``put`` where that is given, and to the
+        sinks otherwise.
         """
-        attributes, on_span = sayable(attributes), None if on_span is None else sayable(on_span)
+        attributes, on_span = (
+            without_surrogates(attributes),
+            None if on_span is None else without_surrogates(on_span),
+        )
+        everywhere = (
+            self.on_every_span
+            or name not in EVERY_CALL
+            # captured arguments go where their capture was asked for
+            or GenAI.TOOL_CALL_ARGUMENTS in attributes
+        )
         try:
-            if self._as_span and span.is_recording():
+            if everywhere and self._as_span and span.is_recording():
                 span.add_event(name, attributes if on_span is None else on_span)
-            if self._logger is not None:
+            if everywhere and self._logger is not None:
                 self._logger.emit(
                     timestamp=time.time_ns(),
                     context=trace.set_span_in_context(span),
@@ -153,17 +191,40 @@ class EventEmitter:
                 )
         except BaseException as error:
             self._losses.note(name, error)
-        if self.sinks:
-            self.put(
+        if self.sinks and to_sinks:
+            (put or self.put)(
                 partial(
-                    _event, name, dict(attributes), invocation_id, tool_id, time.time_ns(), span
+                    _event,
+                    name,
+                    dict(attributes),
+                    invocation_id,
+                    tool_id,
+                    time.time_ns(),
+                    span,
+                    event_id,
                 )
             )
-        for subscriber in self._subscribers:
+        for subscriber in self._subscribers if everywhere else ():
+            self._give(subscriber, span, name, attributes, invocation_id, tool_id, event_id)
+
+    def _give(self, subscriber: Callable[[ToolEvent], object], *event: Any) -> None:
+        try:
+            subscriber(_envelope(*event))
+        except BaseException as error:  # other people's code, which may raise anything
+            self._losses.note("subscriber", error)
+
+    def declare(self, tool_id: str, declaration: Declaration) -> None:
+        """Let every sink write a tool's own records before the first one that names it.
+
+        Args:
+            tool_id: the tool.
+            declaration: what makes its records.
+        """
+        for sink in self.sinks:
             try:
-                subscriber(_envelope(span, name, attributes, invocation_id, tool_id))
-            except BaseException as error:  # other people's code, which may raise anything
-                self._losses.note("subscriber", error)
+                sink.declare(tool_id, declaration)
+            except BaseException as error:  # a sink of the user's own
+                self._losses.note("sink", error)
 
     def put(self, build: Build) -> None:
         """Give records to every sink, which builds them in its own time."""
@@ -201,14 +262,14 @@ class Telemetry:
             self.instruments = Instruments(metrics.NoOpMeter(INSTRUMENTATION_NAME))
         self.losses.on_loss = self._lost
 
-    def _lost(self, where: str, count: int) -> None:
-        self.instruments.dropped.add(count, {Label.SIGNAL: _SIGNALS.get(where, "spans")})
+    def _lost(self, operation: str, count: int) -> None:
+        self.instruments.dropped.add(count, {Label.SIGNAL: _SIGNALS.get(operation, "spans")})
 
     def start(
         self, name: str, attributes: Mapping[str, Any], *, links: tuple[Link, ...] = ()
     ) -> tuple[Span, bool]:
         """Start the span of a call under the current one; it is not made current."""
-        attributes = sayable(attributes)
+        attributes = without_surrogates(attributes)
         try:
             if self._mode != "child":
                 current = trace.get_current_span()
@@ -222,6 +283,8 @@ class Telemetry:
                 kind=SpanKind.INTERNAL,
                 attributes=attributes,
                 links=links,
+                # the message of an exception may quote arguments; ``CallSpan.record_exception``
+                # records it redacted
                 record_exception=False,
                 set_status_on_exception=False,
             )
@@ -245,7 +308,7 @@ class Telemetry:
             otel_context.detach(token)
 
     def recording(self, span: Span) -> bool:
-        """Tell whether a span keeps what it is told."""
+        """Return whether a span keeps what is set on it."""
         try:
             return span.is_recording()
         except BaseException as error:
@@ -263,7 +326,7 @@ class Telemetry:
         """Write the final facts and end the span."""
         try:
             if attributes:
-                attributes = sayable(attributes)
+                attributes = without_surrogates(attributes)
                 span.set_attributes(attributes)
                 if (error_type := attributes.get(GenAI.ERROR_TYPE)) is not None:
                     span.set_status(Status(StatusCode.ERROR, error_type))
@@ -301,14 +364,14 @@ class Telemetry:
 
 
 def records_duration(span: Span) -> bool:
-    """Tell whether the instrumentation that made a span measures the call, too: OpenTelemetry's own
+    """Return whether the instrumentation that made a span measures the call, too: OpenTelemetry's own
     for GenAI.
     """
     return getattr(getattr(span, "instrumentation_scope", None), "name", "").startswith(MEASURES)
 
 
 def _is_of(span: Span, attributes: Mapping[str, Any]) -> bool:
-    """Tell whether a span is another's of this very tool, and no governed call is on it yet."""
+    """Return whether a span is another's of this very tool, and no governed call is on it yet."""
     known = getattr(span, "attributes", None) or {}
     name = known.get(GenAI.TOOL_NAME) or getattr(span, "name", "").removeprefix(
         f"{OPERATION_EXECUTE_TOOL} "
@@ -322,13 +385,12 @@ def _is_tool_span(span: Span) -> bool:
     attributes = getattr(span, "attributes", None) or {}
     if attributes.get(GenAI.OPERATION_NAME) == OPERATION_EXECUTE_TOOL:
         return True
+    # "execute_tool read_file" of an instrumentation that sets its attributes only at the end
     return getattr(span, "name", "").startswith(f"{OPERATION_EXECUTE_TOOL} ")
 
 
 def context_of(span: Span) -> SpanContext:
-    """Return a span's context, an invalid one where the span, which may be anybody's, can't
-    tell.
-    """
+    """Return a span's context, an invalid one where the span, which may be of any class, raises."""
     try:
         return span.get_span_context()
     except Exception:
@@ -336,12 +398,20 @@ def context_of(span: Span) -> SpanContext:
 
 
 def _event(
-    name: str, attributes: dict[str, Any], invocation_id: str, tool_id: str, at_ns: int, span: Span
+    name: str,
+    attributes: dict[str, Any],
+    invocation_id: str,
+    tool_id: str,
+    at_ns: int,
+    span: Span,
+    event_id: str | None,
 ) -> list[tuple[str, dict[str, Any]]]:
     return [
         (
             EVENT_OBJECT,
-            event_record(name, attributes, invocation_id, tool_id, at_ns, trace_refs(span)),
+            event_record(
+                name, attributes, invocation_id, tool_id, at_ns, trace_refs(span), event_id
+            ),
         )
     ]
 
@@ -360,9 +430,15 @@ def trace_refs(span: Span) -> list[dict[str, Any]]:
 
 
 def _envelope(
-    span: Span, name: str, attributes: Mapping[str, Primitive], invocation_id: str, tool_id: str
+    span: Span,
+    name: str,
+    attributes: Mapping[str, Primitive],
+    invocation_id: str,
+    tool_id: str,
+    event_id: str | None,
 ) -> ToolEvent:
     return ToolEvent(
+        event_id=event_id or new_id("evt"),
         event_type=name,
         subject=tool_id or None,
         invocation_id=invocation_id or None,

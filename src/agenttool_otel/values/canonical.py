@@ -1,7 +1,7 @@
 """Canonical bytes and digests: what an approval and a decision are bound to.
 
 The form is RFC 8785 (JSON Canonicalization Scheme) through ``rfc8785``, with one addition: what
-JSON can't say is tagged, and a tag can't be imitated, because an object key of the value that
+JSON can't express is tagged, and a tag can't be imitated, because an object key of the value that
 begins with ``$`` gets one more ``$``. So not-a-number is not ``null``, two huge integers are not
 one float, bytes are not text and a lone surrogate is not its escape. JSON data without such keys
 has exactly its RFC 8785 bytes. A tuple counts as a list and an enum member as its value, as in
@@ -220,7 +220,7 @@ class _Frame:
         pairs = list(zip(self.out[::2], self.out[1::2], strict=True))
         for key, item in pairs:
             if not isinstance(key, str):
-                # {1: "a", "1": "b"}: two keys, which an object of JSON can't tell apart
+                # {1: "a", "1": "b"}: two keys, which an object of JSON can't keep apart
                 pairs.sort(key=_key_bytes)
                 return {"$map": [list(pair) for pair in pairs]}
             # a key of the value that begins as a tag does gets one more "$"

@@ -1,7 +1,7 @@
 """Any Python value as bounded JSON data, for policies, records and telemetry.
 
 ``to_json_value`` never raises, never recurses, never consumes an iterator and never runs a value's
-own ``__str__``, ``__repr__``, ``__iter__`` or serialiser. What JSON can't say becomes a tagged
+own ``__str__``, ``__repr__``, ``__iter__`` or serialiser. What JSON can't express becomes a tagged
 object:
 
 - not a number, infinities: ``{"$float": "nan" | "inf" | "-inf"}``

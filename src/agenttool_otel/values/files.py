@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def replace_file(path: Path, content: bytes, *, mode: int = 0o600) -> Path:
-    """Write a file beside its place and put it there, so that nobody ever reads half of it."""
+    """Write a file beside its place and put it there, so that half of it is never read."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:

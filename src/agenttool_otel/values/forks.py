@@ -2,7 +2,7 @@
 ever.
 
 ``os.fork`` copies memory and only the thread that called it. So every lock of this package comes
-from here, and is free in a child whoever held it in the parent. Threads and caches of a module are
+from here, and is free in a child even if the parent held it. Threads and caches of a module are
 reset by a function given to ``in_child``.
 
 Source: https://docs.python.org/3/library/os.html#os.register_at_fork
@@ -33,7 +33,7 @@ def new_rlock() -> threading.RLock:
 
 
 def new_condition(lock: threading.RLock | None = None) -> threading.Condition:
-    """Return a condition that is free, and that nobody waits for, in a forked child.
+    """Return a condition that is free, and without waiters, in a forked child.
 
     Args:
         lock: what it is a condition of; one of its own where not given.

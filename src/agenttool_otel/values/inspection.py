@@ -141,8 +141,8 @@ def class_name(cls: type) -> str:
 
 
 def error_name(error: BaseException) -> str:
-    """Return ``module.QualName`` of the nearest class of an exception that is written where its
-    name says.
+    """Return ``module.QualName`` of the nearest class of an exception that its module has under its
+    name.
 
     A class that was made at run time (``type(name, ...)``) may have anything for a name, also a
     secret.
@@ -217,7 +217,7 @@ def _classify(cls: type) -> Kind:
 
 def time_text(value: Any) -> str | float | None:
     """Return a date or time as ISO 8601 text, a time span in seconds; ``None`` where only user code
-    could tell.
+    could show.
     """
     mro = _mro(type(value))
     if timedelta in mro:
@@ -291,10 +291,10 @@ def parts_of(value: Any, kind: Kind, limit: int) -> list[Any]:
 
 
 def holds_more(value: Any, kind: Kind) -> bool:
-    """Tell whether an instance has attributes beside what its kind shows of it; never raises.
+    """Return whether an instance has attributes beside what its kind shows of it; never raises.
 
     Private attributes of pydantic models, attributes of a dataclass that are no fields, and those
-    that somebody put on an instance of a subclass of a builtin type. Slots and C structures of such
+    that were put on an instance of a subclass of a builtin type. Slots and C structures of such
     subclasses are not looked into.
     """
     if type(value) in _EXACT or kind in (

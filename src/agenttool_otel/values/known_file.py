@@ -1,7 +1,7 @@
 """A file that stays open for long is known by its name, and a name may come to lead to another file.
 
-A backup tool that puts a copy in its place, a volume that is restored, a rotation, ``rm``: whoever
-goes on with the open handle then writes where nobody reads. So whoever keeps one notes what the
+A backup tool that puts a copy in its place, a volume that is restored, a rotation, ``rm``: a
+writer that goes on with the open handle then writes what is never read. So a writer notes what the
 name led to, and looks again.
 """
 
@@ -81,7 +81,7 @@ def make_private_file(path: Path) -> None:
         path: the file; its folder is made as well.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # closing it would end the locks of whoever has it open here
+    # closing it would end the locks that this process has on it (POSIX)
     if not os.access(path, os.R_OK | os.W_OK):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
 

@@ -7,7 +7,10 @@ from importlib import import_module
 from typing import Any
 
 
-def lazy_attributes(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
+def lazy_attributes(
+    package: str,
+    homes: Mapping[str, str],
+) -> Callable[[str], Any]:
     """Return the ``__getattr__`` of a package (PEP 562).
 
     Args:
@@ -16,9 +19,10 @@ def lazy_attributes(package: str, homes: Mapping[str, str]) -> Callable[[str], A
     """
 
     def __getattr__(name: str) -> Any:
-        home = homes.get(name)
-        if home is None:
+        if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(f"{package}.{home}"), name)
+        home = f"{package}.{homes[name]}"
+        module = import_module(home)
+        return getattr(module, name)
 
     return __getattr__

@@ -4,7 +4,7 @@ number itself.
 A rule's engine holds a number as a double or as an integer. An integer stays what it is. Any other
 number is the double whose text it is: ``Decimal("12.50")`` is ``12.5``. Where there is no such
 double, it lies between two neighbouring ones, and becomes the one with more digits. So it is never
-equal to a limit that somebody wrote, and it is on the same side of it:
+equal to a limit that a rule has, and it is on the same side of it:
 ``Decimal("100.00000000000000000001") > 100`` stays true. That holds for every limit of at most 15
 significant digits; a limit of 16 or 17 may be found equal to the number next to it.
 """
@@ -82,7 +82,7 @@ def _fraction(value: Fraction) -> int | float:
 
 
 def _between(nearest: float, value: Decimal | Fraction) -> float:
-    """Return the double whose text a number is, else that of its two neighbours which nobody writes
+    """Return the double whose text a number is, else that of its two neighbours that is not written
     by hand.
     """
     if not isfinite(nearest):

@@ -86,11 +86,7 @@ def _shown(form: JsonLike, raw: JsonLike) -> JsonLike:
         if form.keys() == {"$type"}:
             return raw
         if form.keys() == {"$bytes"}:
-            return (
-                raw
-                if isinstance(raw, str) and bytes_tag(raw.encode("utf-8", "replace")) == form
-                else form
-            )
+            return raw if _are_bytes_of(form, raw) else form
         if isinstance(raw, dict):
             return {name: _shown(value, raw.get(name)) for name, value in form.items()}
     elif isinstance(form, list) and isinstance(raw, list) and len(form) == len(raw):
@@ -98,8 +94,15 @@ def _shown(form: JsonLike, raw: JsonLike) -> JsonLike:
     return form
 
 
+def _are_bytes_of(form: dict[str, JsonLike], raw: JsonLike) -> bool:
+    if not isinstance(raw, str):
+        return False
+    content = raw.encode("utf-8", "replace")
+    return bytes_tag(content) == form
+
+
 class NotUnicode(ValueError):
-    """A text that no encoding can say."""
+    """A text that no encoding has."""
 
 
 class NumberConverter(Converter):
@@ -120,9 +123,9 @@ class NumberConverter(Converter):
             return self._seconds(value)
         if kind is Kind.OPAQUE and _is_array_of_one(value):
             return self._numpy(value)
-        if class_name(type(value)).rpartition(".")[2] in _MISSING or (
-            kind is Kind.OPAQUE and _is_number(value)
-        ):
+        if _is_missing(value):
+            raise NoJsonNumber(class_name(type(value)))
+        if kind is Kind.OPAQUE and _is_number(value):
             raise NoJsonNumber(class_name(type(value)))
         return super()._leaf_unguarded(value, kind)
 
@@ -143,7 +146,7 @@ class NumberConverter(Converter):
 
     @staticmethod
     def _seconds(value: Any) -> JsonLike:
-        if class_name(type(value)).rpartition(".")[2] in _MISSING:
+        if _is_missing(value):
             raise NoJsonNumber("not a time")
         return json_number(Fraction(microseconds(value), 1_000_000))
 
@@ -153,12 +156,19 @@ class _PolicyConverter(NumberConverter):
 
     def _items(self, value: Any, kind: Kind) -> list[tuple[Any, Any]]:
         items = super()._items(value, kind)
-        names = _schema_names(type(value)) if kind in (Kind.MODEL, Kind.DATACLASS) else None
-        return [(names.get(name, name), item) for name, item in items] if names else items
+        if kind not in (Kind.MODEL, Kind.DATACLASS):
+            return items
+        names = _schema_names(type(value))
+        if not names:
+            return items
+        return [(names.get(name, name), item) for name, item in items]
 
     def _leaf_unguarded(self, value: Any, kind: Kind) -> JsonLike:
-        text = _address_text(value) if kind is Kind.OPAQUE else None
-        return super()._leaf_unguarded(value, kind) if text is None else self._text(text)
+        if kind is Kind.OPAQUE:
+            text = _address_text(value)
+            if text is not None:
+                return self._text(text)
+        return super()._leaf_unguarded(value, kind)
 
     def _plain(self, text: str) -> str:
         if not text.isascii() and has_surrogate(text):
@@ -167,14 +177,23 @@ class _PolicyConverter(NumberConverter):
 
 
 def _is_array_of_one(value: Any) -> bool:
-    """Tell whether a value is a NumPy array without dimensions, which counts like a number."""
+    """Return whether a value is a NumPy array without dimensions, which counts like a number."""
     numpy = sys.modules.get("numpy")
     array = getattr(numpy, "ndarray", None)
-    return array is not None and array in type.mro(type(value)) and array.ndim.__get__(value) == 0
+    if array is None or array not in type.mro(type(value)):
+        return False
+    dimensions = array.ndim.__get__(value)
+    return bool(dimensions == 0)
+
+
+def _is_missing(value: Any) -> bool:
+    """Return whether a value is pandas' ``NaT`` or ``NA``."""
+    name = class_name(type(value))
+    return name.rpartition(".")[2] in _MISSING
 
 
 def _is_number(value: Any) -> bool:
-    """Tell whether a class of a library calls itself a number, such as gmpy2's, mpmath's
+    """Return whether a class of a library calls itself a number, such as gmpy2's, mpmath's
     and SymPy's.
     """
     return issubclass(type(value), Number)
@@ -183,32 +202,47 @@ def _is_number(value: Any) -> bool:
 def _schema_names(cls: type) -> dict[str, str]:
     """Return the names of fields that a validation schema calls otherwise, by Python name."""
     try:
-        if (known := _names.get(cls)) is None:
-            known = _names[cls] = _read_names(cls)
+        known = _names.get(cls)
+        if known is None:
+            known = _read_names(cls)
+            _names[cls] = known
     except Exception:  # a metaclass may make its classes unhashable
         return {}
     return known
 
 
 def _read_names(cls: type) -> dict[str, str]:
-    fields = next(
-        (f for base in cls.__mro__ if type(f := base.__dict__.get("__pydantic_fields__")) is dict),
-        {},
-    )
     found: dict[str, str] = {}
-    for name, field in fields.items():
-        alias = field.validation_alias if isinstance(field, FieldInfo) else None
-        choices = alias.choices if isinstance(alias, AliasChoices) else [alias]
-        for choice in choices:  # as pydantic's JSON Schema: the first that is one name
-            first = (
-                choice.path[0]
-                if isinstance(choice, AliasPath) and len(choice.path) == 1
-                else choice
-            )
-            if isinstance(first, str):
-                found[name] = first
-                break
-    return {name: alias for name, alias in found.items() if alias != name}
+    for name, field in _pydantic_fields(cls).items():
+        if not isinstance(field, FieldInfo):
+            continue
+        alias = _schema_name(field)
+        if alias is not None and alias != name:
+            found[name] = alias
+    return found
+
+
+def _pydantic_fields(cls: type) -> dict[str, Any]:
+    for base in cls.__mro__:
+        fields = base.__dict__.get("__pydantic_fields__")
+        if type(fields) is dict:
+            return fields
+    return {}
+
+
+def _schema_name(field: FieldInfo) -> str | None:
+    """Return what pydantic's JSON Schema calls a field: the first of its aliases that is a name."""
+    alias = field.validation_alias
+    choices: list[Any] = [alias]
+    if isinstance(alias, AliasChoices):
+        choices = list(alias.choices)
+    for choice in choices:
+        # AliasPath("user", "name") is a place within, not a name
+        if isinstance(choice, AliasPath) and len(choice.path) == 1:
+            choice = choice.path[0]
+        if isinstance(choice, str):
+            return choice
+    return None
 
 
 def _address_text(value: Any) -> str | None:
@@ -220,9 +254,11 @@ def _address_text(value: Any) -> str | None:
     cls = type(value)
     if cls in _ADDRESSES:
         return str(value)
-    if any(base in _URL_BASES for base in cls.__mro__) and class_name(cls).startswith(
-        "pydantic.networks."
-    ):
-        inner = instance_dict(value).get("_url")
-        return str(inner) if type(inner) in _ADDRESSES else None
-    return None
+    if not class_name(cls).startswith("pydantic.networks."):
+        return None
+    if not any(base in _URL_BASES for base in cls.__mro__):
+        return None
+    inner = instance_dict(value).get("_url")
+    if type(inner) not in _ADDRESSES:
+        return None
+    return str(inner)

@@ -2,7 +2,7 @@
 (standard, "Input contract and mutation boundary").
 
 Everything that ``to_json_value`` shows by its content is copied, down to the bottom and with shared
-parts shared, so that nobody can change it any more. The copy is of the same class where that class
+parts shared, so that it can't be changed any more. The copy is of the same class where that class
 reads its content as its builtin base does (named tuples, counters, plain subclasses); a class that
 reads it in its own way (a ``dict`` whose ``__getitem__`` answers something else) becomes the base
 type, which is what was shown. Values that can't change stay what they are, and so do objects of

@@ -16,13 +16,20 @@ def _encoded(words: Sequence[str]) -> tuple[bytes, ...]:
     return tuple(word.encode() for word in words)
 
 
+def _pattern(pattern: str | Sequence[str]) -> re.Pattern[str]:
+    if isinstance(pattern, str):
+        return re.compile(pattern)
+    # program_variables = ['PATH', 'PS4'], either of which matches
+    return re.compile("|".join(pattern))
+
+
 # by the text of a field's annotation
 _FROM_DATA: Final[dict[str, Callable[[Any], Any]]] = {
     "frozenset[str]": frozenset,
     "tuple[str, ...]": tuple,
     "tuple[bytes, ...]": _encoded,
-    "re.Pattern[str]": re.compile,
-    "re.Pattern[str] | None": re.compile,
+    "re.Pattern[str]": _pattern,
+    "re.Pattern[str] | None": _pattern,
 }
 
 

@@ -14,7 +14,7 @@ from typing import Final
 from agenttool_otel.values.tables import load_table
 
 _IGNORABLE: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0\u180b\u180c\u180d\u180f")
-"""Letters and marks that show nothing, although their category does not tell."""
+"""Letters and marks that show nothing, although their category does not show that."""
 
 
 @cache
@@ -154,13 +154,13 @@ def has_escaped_surrogate(text: str) -> bool:
 
     A call's arguments are made JSON before they are decided on, and JSON has no lone surrogates:
     there they are written as six letters. What the tool gets is not that text, so nothing that is
-    said of it holds for the call.
+    found in it holds for the call.
     """
     return "\\" in text and _ESCAPED.search(text) is not None
 
 
 def has_surrogate(text: str) -> bool:
-    """Return whether a text has a lone surrogate, which no encoding can say."""
+    """Return whether a text has a lone surrogate, which no encoding has."""
     return not text.isascii() and _SURROGATE.search(text) is not None
 
 

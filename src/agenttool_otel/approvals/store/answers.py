@@ -151,7 +151,7 @@ def _check_answerer(
     request: ApprovalRequest, answer: ApprovalAnswer, allow_requester: bool
 ) -> None:
     if not answer.answered_by.strip():
-        raise ApprovalConflict("an answer has to say who gives it", reason=Reason.UNIDENTIFIED)
+        raise ApprovalConflict("an answer has to name who gives it", reason=Reason.UNIDENTIFIED)
     if has_unseen(answer.answered_by):
         message = "who answers is written with characters that nobody can see"
         raise ApprovalConflict(message, reason=Reason.UNIDENTIFIED)
@@ -174,8 +174,8 @@ def _check_schema(request: ApprovalRequest, edited: dict[str, Any]) -> None:
     except (ValueError, TypeError, jsonschema_rs.ReferencingError):
         raise _invalid("the tool's schema can't be read") from None
     if problem is not None:
-        where = "/".join(str(part) for part in problem.instance_path) or "the top"
-        raise _invalid(f"the edited arguments don't fit the tool's schema at {where[:120]}")
+        place = "/".join(map(str, problem.instance_path)) or "the top"
+        raise _invalid(f"the edited arguments don't fit the tool's schema at {place[:120]}")
 
 
 def _refuse_remote(uri: str) -> Any:

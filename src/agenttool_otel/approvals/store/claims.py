@@ -1,7 +1,7 @@
 """Claiming an approval: the one step after which a call may run, and what becomes of it.
 
 Consume, then execute: at most once. A crash in between leaves ``consumed`` without an outcome;
-nobody can know whether the call took effect, so ``recover`` marks it interrupted and asks again
+it can't be known whether the call took effect, so ``recover`` marks it interrupted and asks again
 instead of running it again.
 """
 
@@ -114,7 +114,7 @@ class Claims:
             unknown = (Reason.CORRUPT, "the request is in no known state")
             reason, message = _UNUSABLE.get(row.status, unknown)
             raise ApprovalConflict(message, reason=reason)
-        if _was_claimed(tx, row.request_id):  # the evidence says so, whatever the row says
+        if _was_claimed(tx, row.request_id):  # by the evidence, whatever the row holds
             raise ApprovalConflict("the approval was used already", reason=Reason.CONSUMED)
         tx.check(requests, row)
         call = open_call(self._db.sealer, row)
@@ -197,7 +197,7 @@ class Claims:
 
         A run is lost when its process has ended (same machine), or its lease is over (a process
         that can't be seen from here). A custom tool's call whose result is still awaited is not:
-        whoever has the result may be anywhere. The new request is about the arguments that were
+        the result may be held anywhere. The new request is about the arguments that were
         asked about first, because only those have a preview.
         """
         awaited = select(required.c.claim_id).where(

@@ -256,7 +256,7 @@ class Database:
         if lock:
             if evidence.last_entry(connection) != end:
                 raise ApprovalStoreError(
-                    "the approval store was changed: its log does not end where its head says"
+                    "the approval store was changed: its log does not end where its head points to"
                 )
             if head.seq > seen[0] > 0:
                 entry = _MAC_OF.first(connection, this=seen[0])
@@ -308,7 +308,7 @@ class Database:
                 if not head.key_id:  # no other process was faster
                     if head.seq or not schema.is_empty(connection):
                         raise ApprovalStoreError(
-                            "the approval store was changed: nothing says which key sealed it"
+                            "the approval store was changed: nothing names the key that sealed it"
                         )
                     none_live = evidence.NO_LIVE_ROWS * evidence.BUCKETS
                     mark = self._now(head)

@@ -77,7 +77,7 @@ def _seal(sealer: Sealer, table: Table, row: Mapping[str, Any]) -> str:
 
 
 def _is_live(table: Table, row: Mapping[str, Any]) -> bool:
-    """Tell whether a call may still come to run, or to be taken for lost, because of a row."""
+    """Return whether a call may still come to run, or to be taken for lost, because of a row."""
     if table is schema.grants:
         return row["revoked_us"] is None
     if table is schema.required:
@@ -280,7 +280,7 @@ def verify(
         check_head(sealer, head)
     except (ValueError, ApprovalStoreError):
         return ChainReport(False, 0, GENESIS, None, "the head is not as this program wrote it")
-    seals: dict[str, str] = {}  # by table and key: what the log says that the row's seal is
+    seals: dict[str, str] = {}  # by table and key: the row's seal according to the log
     before = (0, GENESIS) if from_start else _before_oldest(connection)
     report = _verify_log(connection, sealer, seals, before)
     if not report.ok:
@@ -362,7 +362,7 @@ def _verify_rows(
             if not _is_intact(sealer, table, row):
                 return f"a row was changed: {name}"
             if seals.pop(name, None) != row.seal:
-                return f"a row is not as the log says: {name}"
+                return f"a row is not as the log has it: {name}"
             if row.bucket is not None:
                 live.setdefault(row.bucket, {})[name] = row.seal
     if seals:
@@ -422,7 +422,7 @@ def _reseal_rows(
 
 
 def _reseal_log(connection: Connection, new: Sealer, seals: dict[str, str]) -> tuple[int, str]:
-    """Chain the entries anew; each goes on to tell of the same row."""
+    """Chain the entries anew; each stays about the same row."""
     end = (0, GENESIS)
     for entry in read_entries(connection):
         name, _, seal = entry.changed_row.rpartition(":")

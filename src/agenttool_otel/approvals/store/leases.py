@@ -28,7 +28,7 @@ _MIN_PAUSE_SECONDS: Final = 0.02
 
 
 class LeaseKeeper:
-    """Renews the claims that it is told of until they end."""
+    """Renews the claims that are added until they end."""
 
     def __init__(self) -> None:
         self._begin()

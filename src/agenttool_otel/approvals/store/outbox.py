@@ -57,7 +57,7 @@ class Outbox:
     def keep(
         self, what: str, store: Callable[[], object], settled: Callable[[], object] | None = None
     ) -> None:
-        """Try to store something until it is there, or the store says that it can't be.
+        """Try to store something until it is there, or the store answers that it can't be.
 
         Args:
             what: what it is, for the log.
@@ -75,7 +75,7 @@ class Outbox:
         self.changed(1)
 
     def flush(self, seconds: float) -> bool:
-        """Try for some seconds, at once and often; tell whether everything is stored."""
+        """Try for some seconds, at once and often; return whether everything is stored."""
         ends = time.monotonic() + seconds
         while self._items:
             self._try_all()

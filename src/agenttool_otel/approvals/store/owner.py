@@ -1,4 +1,4 @@
-"""Who holds a claim, and whether that process is still there (so that a crash is told from a long
+"""Who holds a claim, and whether that process is still there (so that a crash is distinguished from a long
 run).
 """
 
@@ -30,7 +30,7 @@ def _identity(pid: int) -> str:
 
 
 def is_dead(owner: str) -> bool | None:
-    """Tell whether the process that an identity names has ended."""
+    """Return whether the process that an identity names has ended."""
     try:
         data = json.loads(owner)
         host, pid, start = str(data["host"]), int(data["pid"]), data["start"]
@@ -51,7 +51,7 @@ def is_dead(owner: str) -> bool | None:
 
 
 def is_lost(row: Any, now_us: int) -> bool:
-    """Tell whether the run of a claimed request will never be ended by whoever holds the claim."""
+    """Return whether the run of a claimed request will never be ended by the holder of the claim."""
     owner = row.claim_owner or ""
     if owner == this_process():
         return row.claim_id not in HELD  # a commit whose answer never arrived

@@ -35,7 +35,7 @@ OPEN_STATES: Final = (Status.PENDING, Status.APPROVED)
 """States from which a call may still come to run."""
 
 _SAME: Final = ("request_id", "invocation_id", "tool_id", "actor_id", "supersedes")
-_TOLD: Final = {
+_EVIDENCE_FIELDS: Final = {
     "invocation": "invocation_id",
     "tool": "tool_id",
     "actor": "actor_id",
@@ -179,7 +179,7 @@ class Requests:
             Kind.CREATED,
             stored.request_id,
             expires_us=values["expires_us"],
-            **{name: getattr(stored, field) for name, field in _TOLD.items()},
+            **{name: getattr(stored, field) for name, field in _EVIDENCE_FIELDS.items()},
         )
         return stored
 
@@ -194,7 +194,7 @@ class Requests:
                 try:
                     self.close(tx, row, Status.EXPIRED, Kind.EXPIRED)
                 except ApprovalStoreError:
-                    # somebody edited it: it is neither answered nor run, and does not keep others
+                    # the row was edited: it is neither answered nor run, and does not keep others
                     # from ending
                     continue
                 expired.append(row.request_id)
@@ -216,7 +216,7 @@ class Requests:
         tx.update(requests, row, changes, kind, row.request_id, was=row.status, reason=text)
 
     def unreported_expiries(self) -> list[str]:
-        """Return the ids of expired requests whose calls' end nobody has reported, whoever marked
+        """Return the ids of expired requests whose calls' end nobody has reported, no matter which process marked
         them as expired.
         """
         self._expire_if_any_due(must=True)

@@ -3,7 +3,7 @@
 
 A row goes ``waiting -> completed`` or ``waiting -> interrupted``: one compare-and-set in one
 transaction with its evidence, so of any number of processes exactly one ends the call. Where the
-call had been approved, whoever takes it takes over the approval's claim in the same transaction,
+call had been approved, its taker takes over the approval's claim in the same transaction,
 and has to end it with ``finish``.
 """
 
@@ -94,7 +94,7 @@ class RequiredCalls:
             else:
                 tx.update(required, row, values, Kind.RESULT_REQUIRED, invocation_id, **facts)
         if claim is not None:
-            # from here on the waiting row says that the run is not lost
+            # from here on the waiting row proves that the run is not lost
             HELD.discard(claim.claim_id)
 
     def get(self, invocation_id: str) -> RequiredCall:
@@ -107,7 +107,7 @@ class RequiredCalls:
         """End the waiting of a call and return it, with the claim to finish; of several takers one
         gets it.
 
-        Its arguments are not kept any longer; the row only tells that it has ended.
+        Its arguments are not kept any longer; the row only shows that it has ended.
         """
         end = Status(status)
         if end is Status.WAITING:
@@ -130,7 +130,7 @@ class RequiredCalls:
         return replace(call, claim=claim)
 
     def _end(self, tx: Transaction, row: Any, end: Status) -> Claim | None:
-        # the evidence counts, whatever the row says
+        # the evidence counts, whatever the row holds
         if _last_entry(tx.connection, row.invocation_id) != Kind.RESULT_REQUIRED.value:
             raise InvocationConflict("the call has ended already")
         claim = None

@@ -117,8 +117,8 @@ def open_call(sealer: Sealer, row: Any) -> StoredCall:
 
 
 def claim_of(call: StoredCall, claim_id: str) -> Claim:
-    """Return the right to run an approved call, as whoever takes it holds it."""
-    # no row that is approved opens without one; stated for whoever changes that
+    """Return the right to run an approved call, as its taker holds it."""
+    # no row that is approved opens without one; stated for changes to that
     if call.answer is None:
         raise ApprovalStoreError("an approval without an answer")
     request = call.request.model_copy(update={"status": ApprovalStatus.CONSUMED})
@@ -164,7 +164,7 @@ def request_of(sealer: Sealer, row: Any) -> ApprovalRequest:
 
 
 def unreadable(row: Any, why: str) -> ApprovalRequest:
-    """Return a stand-in for a row that can't be opened, so that a list still tells that it
+    """Return a stand-in for a row that can't be opened, so that a list still shows that it
     is there.
     """
     known = {status.value for status in ApprovalStatus}

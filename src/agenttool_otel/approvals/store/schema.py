@@ -1,6 +1,6 @@
 """Tables of the approval store.
 
-Only ids, states and times are columns; whatever a call or a person said is sealed. Times are
+Only ids, states and times are columns; whatever came from a call or a person is sealed. Times are
 integers, microseconds since 1970 in UTC, because SQLite has no time type and a text comparison of
 times is a trap. ``seal`` is a MAC over a row's other columns, ``bucket`` the part of the live rows
 that it belongs to (``evidence``).
@@ -178,12 +178,12 @@ def prepare(connection: Connection) -> None:
     version = connection.execute(select(head.c.version).where(head.c.id == 1)).scalar()
     if version != VERSION:
         raise ApprovalStoreError(
-            f"the approval store has schema version {version}, this package knows {VERSION}: update agenttool-otel"
+            f"the approval store has schema version {version}, this package supports {VERSION}: update agenttool-otel"
         )
 
 
 def is_empty(connection: Connection) -> bool:
-    """Tell whether nothing was ever stored."""
+    """Return whether nothing was ever stored."""
     return not any(_count(connection, table) for table in (log, *SEALED))
 
 

@@ -74,7 +74,7 @@ def load_or_create_key_file(path: Path, key_id: str) -> bytes:
             temporary.unlink(missing_ok=True)
     successor = _successor(path)
     if successor.exists() and Sealer(_read_key(successor)).key_id == key_id:
-        os.replace(successor, path)  # whoever changed the key did not come to that
+        os.replace(successor, path)  # the process that changed the key did not come to that
     return _read_key(path)
 
 
@@ -158,9 +158,9 @@ class Sealer:
         return hmac.digest(self._mac_key, text.encode("ascii"), "sha256")
 
     @staticmethod
-    def equal(one: Any, other: Any) -> bool:
-        """Compare two MACs in constant time; a database gives back whatever somebody put there."""
-        return type(one) is type(other) and hmac.compare_digest(one, other)
+    def equal(mac: Any, other: Any) -> bool:
+        """Compare two MACs in constant time; a changed database may hold values of other types."""
+        return type(mac) is type(other) and hmac.compare_digest(mac, other)
 
 
 def _sha256(value: Any) -> str:

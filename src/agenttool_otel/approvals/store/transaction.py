@@ -1,4 +1,4 @@
-"""One write of the approval store: rows, the entries that tell of them and the head change together
+"""One write of the approval store: rows, the entries about them and the head change together
 or not at all.
 """
 
@@ -60,7 +60,7 @@ class Transaction:
         self._live: dict[int, dict[str, str]] = {}
 
     def check_clock(self) -> None:
-        """Refuse where this process's clock is far ahead: whether a time is over can't be said here.
+        """Refuse where this process's clock is far ahead: whether a time is over can't be decided here.
 
         Raises:
             ApprovalClockAhead: it is.
@@ -104,7 +104,7 @@ class Transaction:
         request_id: str,
         **facts: Any,
     ) -> None:
-        """Add a row, with the entry that tells of it."""
+        """Add a row, with the entry about it."""
         row = evidence.sealed_row(self._sealer, table, values)
         self._set_live(table, row, row["bucket"])
         _INSERT[table].run(self.connection, **row)
@@ -119,12 +119,13 @@ class Transaction:
         request_id: str,
         **facts: Any,
     ) -> None:
-        """Change a row that this transaction has read, with the entry that tells of it."""
+        """Change a row that this transaction has read, with the entry about it."""
         self.check(table, row)
         new = evidence.sealed_row(self._sealer, table, {**row._asdict(), **changes})
         self._set_live(table, new, row.bucket if new["bucket"] is None else new["bucket"])
-        where = {"this_key": evidence.key_of(table, new), "this_seal": row.seal}
-        if _UPDATE[table].run(self.connection, **new, **where).rowcount != 1:
+        key = evidence.key_of(table, new)
+        updated = _UPDATE[table].run(self.connection, **new, this_key=key, this_seal=row.seal)
+        if updated.rowcount != 1:
             raise ApprovalConflict(
                 "the request changed meanwhile", reason=ApprovalConflictReason.ALREADY_ANSWERED
             )

@@ -155,7 +155,7 @@ class ApprovalsPage:
                 "This page does not answer under that name.",
             )
         session = request.cookies.get(self.cookie, "")
-        request.state.session = session if self.sessions.knows(session) else ""
+        request.state.session = session if self.sessions.is_signed_in(session) else ""
         reads = request.method in {"GET", "HEAD"}
         if not reads and not self._is_same_origin(request):
             return self.message(
@@ -169,13 +169,11 @@ class ApprovalsPage:
         return RedirectResponse("/login", HTTPStatus.SEE_OTHER)
 
     def _is_same_origin(self, request: Request) -> bool:
-        origins, sites = (
-            request.headers.getlist("origin"),
-            request.headers.getlist("sec-fetch-site"),
-        )
-        return all(one.lower() in self._origins for one in origins) and all(
-            one == "same-origin" for one in sites
-        )
+        origins = request.headers.getlist("origin")
+        if not all(origin.lower() in self._origins for origin in origins):
+            return False
+        sites = request.headers.getlist("sec-fetch-site")
+        return all(site == "same-origin" for site in sites)
 
     def _check_form_token(self, request: Request, purpose: str, form: dict[str, str]) -> None:
         if not self.sessions.form_token_fits(request.state.session, purpose, form.get("csrf", "")):
@@ -221,7 +219,7 @@ class ApprovalsPage:
         return HTMLResponse(text.encode("utf-8", "replace"), status)
 
     def message(self, request: Request, status: int, message: str) -> Response:
-        """Return a page that says what went wrong."""
+        """Return a page with what went wrong."""
         return self._html(
             request, "message.html", status, title=HTTPStatus(status).phrase, message=message
         )
@@ -253,13 +251,12 @@ class ApprovalsPage:
         pending = self.store.list(ApprovalStatus.PENDING, limit=_PENDING_SHOWN)
         newest = self.store.list(limit=_PENDING_SHOWN + _RECENT_SHOWN)
         total = self.store.counts()[ApprovalStatus.PENDING]
+        closed = [asked for asked in newest if asked.status is not ApprovalStatus.PENDING]
         return self._html(
             request,
             "list.html",
             pending=pending,
-            recent=[one for one in newest if one.status is not ApprovalStatus.PENDING][
-                :_RECENT_SHOWN
-            ],
+            recent=closed[:_RECENT_SHOWN],
             total=total,
             done=_DONE.get(request.query_params.get("done", ""), ""),
             now=self.store.now(),
@@ -279,7 +276,9 @@ class ApprovalsPage:
         form: RefusedForm | None = None,
     ) -> Response:
         suggestions = [
-            (n, one) for n, one in enumerate(asked.suggested_updates) if acceptable(asked, one)
+            (number, update)
+            for number, update in enumerate(asked.suggested_updates)
+            if acceptable(asked, update)
         ]
         typed = form.arguments if form is not None and form.action == "edit" else ""
         return self._html(
@@ -313,7 +312,11 @@ class ApprovalsPage:
         self._open_streams += 1
         try:
             seen, quiet, ends_at = -1, 0.0, time.monotonic() + STREAM_SECONDS
-            while not self.closing and self.sessions.knows(session) and time.monotonic() < ends_at:
+            while (
+                not self.closing
+                and self.sessions.is_signed_in(session)
+                and time.monotonic() < ends_at
+            ):
                 position = await run_in_threadpool(self._position, seen)
                 if position != seen or quiet >= _STREAM_HEARTBEAT_SECONDS:
                     yield (
@@ -362,7 +365,7 @@ class ApprovalsPage:
         if action == "reject":
             reason = form.get("reason", "").strip()
             if not reason:
-                raise ApprovalConflict("say why, so that the agent can do better")
+                raise ApprovalConflict("give a reason, so that the agent can do better")
             return ApprovalAnswer(approved=False, reason=reason[:_MAX_REASON_CHARS], **who)
         if action == "edit":
             edited = parse_edit(form.get("arguments", ""))

@@ -42,11 +42,11 @@ class LingeringTransport:
         return getattr(self._transport, name)
 
     def is_closing(self) -> bool:
-        """Tell whether the answer is over."""
+        """Return whether the answer is over."""
         return self._answered or self._transport.is_closing()
 
     def close(self) -> None:
-        """Say that nothing more is sent; the connection ends with the client's side of it,
+        """Note that nothing more is sent; the connection ends with the client's side of it,
         or soon.
         """
         if not self.is_closing():
@@ -114,8 +114,12 @@ class BoundedConnection(H11Protocol):
         the oldest.
         """
         others = cast("set[BoundedConnection]", self.connections - {self})
-        held = Counter(one.address for one in others)
-        dropped = min(others, key=lambda one: (one.pending, -held[one.address], one.opened_at))
+        held = Counter(other.address for other in others)
+
+        def order(other: BoundedConnection) -> tuple[bool, int, float]:
+            return other.pending, -held[other.address], other.opened_at
+
+        dropped = min(others, key=order)
         self.connections.discard(dropped)
         dropped.transport.abort()
 

@@ -25,7 +25,7 @@ except ModuleNotFoundError as error:
 
 
 class ApprovalsServer:
-    """Serves the approvals page for whoever has the token."""
+    """Serves the approvals page for everybody who has the token."""
 
     def __init__(
         self,

@@ -50,8 +50,8 @@ class Sessions:
             self._sessions[_digest(session)] = now + SESSION_SECONDS
             return session
 
-    def knows(self, session: str) -> bool:
-        """Tell whether a session id is signed in."""
+    def is_signed_in(self, session: str) -> bool:
+        """Return whether a session id is signed in."""
         if not session:
             return False
         with self._lock:
@@ -69,7 +69,7 @@ class Sessions:
         return hmac.new(self._secret, message, hashlib.sha256).hexdigest()
 
     def form_token_fits(self, session: str, purpose: str, token: str) -> bool:
-        """Tell whether a form came from this session's own page."""
+        """Return whether a form came from this session's own page."""
         expected = self.form_token(session, purpose).encode()
         given = token.encode("utf-8", "surrogatepass")
         return hmac.compare_digest(expected, given)

@@ -3,7 +3,7 @@
 
 They wait in the memory of this process, with the very objects they were called with. Where an
 approval store is configured that outlives the process they wait there, too: then any process that
-opens it can complete or interrupt them, and the store says who was first. What the store could not
+opens it can complete or interrupt them, and the store decides who was first. What the store could not
 keep waits in memory alone and ends with the process; a claimed approval among these is then
 reported as interrupted by the approval store.
 """
@@ -154,7 +154,7 @@ class RequiredActions:
         return found
 
     def _take_stored(self, invocation_id: str, how: RequiredStatus) -> RequiredCall | None:
-        """Take a call in the store; ``None`` where only memory can know it."""
+        """Take a call in the store; ``None`` where only memory may hold it."""
         try:
             store = self._lasting()
             return None if store is None else store.take_required(invocation_id, how)
@@ -170,7 +170,7 @@ class RequiredActions:
                 alone = invocation_id in self._waiting and invocation_id not in self._stored
             if not alone:
                 raise
-            # the store failed when the call came to wait, too: no other process knows it
+            # the store failed when the call came to wait, too: no other process has it
             self._note(error)
             return None
 
@@ -206,7 +206,7 @@ class RequiredActions:
         return sorted(actions, key=lambda action: action.since)
 
     def _forget_ended(self) -> None:
-        """Forget the calls that another process has ended, as far as the store can tell."""
+        """Forget the calls that another process has ended, as far as the store has recorded."""
         with self._lock:
             # before the store is asked: what comes to wait meanwhile is not forgotten
             stored = set(self._stored)

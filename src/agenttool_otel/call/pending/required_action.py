@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from agenttool_otel.approvals.types import RequiredCall
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.records import call_input
+from agenttool_otel.records.base import utc_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,8 @@ class RequiredAction:
     actor_id: str = ""  # who called
     tenant: str | None = None  # the actor's tenant
     session_id: str | None = None  # in which session
+    # the ``tool.result.requested`` event that announced it; ``None`` where an older version stored it
+    event_id: str | None = None
 
 
 def action_of(call: Invocation) -> RequiredAction:
@@ -34,10 +37,11 @@ def action_of(call: Invocation) -> RequiredAction:
         tool_name=call.spec.name,
         arguments=call_input(call),
         native_call_id=call.native_call_id,
-        since=datetime.fromtimestamp(call.outcome.transitions[-1][1] / 1e9, UTC),
+        since=utc_of(call.outcome.transitions[-1][1]),
         actor_id=call.context.actor,
         tenant=call.context.tenant,
         session_id=call.context.session_id,
+        event_id=call.waiting_event,
     )
 
 
@@ -54,4 +58,5 @@ def stored_action_of(call: RequiredCall) -> RequiredAction:
         actor_id=context.get("actor") or "",
         tenant=context.get("tenant"),
         session_id=context.get("session_id"),
+        event_id=context.get("event_id"),
     )

@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from agenttool_otel.call.invocation import Decided, Invocation, RedactionEntry
+from agenttool_otel.call.invocation import Decided, Invocation, RedactionEntry, seconds_since
 from agenttool_otel.catalog.spec import ToolSpec
 from agenttool_otel.context.context import AgentContext
 from agenttool_otel.errors import ApprovalStoreError
@@ -70,12 +70,22 @@ def recall(call: Invocation, stored: dict[str, Any]) -> Invocation:
     return call
 
 
+def replay(call: Invocation, stored: dict[str, Any]) -> None:
+    """Give a call whose body paused itself, and that is made again from its beginning, its past."""
+    recall(call, stored)
+    call.reported = int(stored["progress"])
+    ran = any(status is InvocationStatus.NEEDS_INPUT for status, _ in call.outcome.transitions)
+    # a call that only was asked about is not asked again, and goes on from there
+    call.replayed = ran or call.ticket is None
+
+
 def _past(call: Invocation) -> dict[str, Any]:
     dump = _verdicts().dump_python
     return {
         "model_input": call.inputs.model_input,
         "decisions": [
-            [ref, dump(verdict, mode="json"), at] for ref, verdict, at in call.decision.decisions
+            [each.decision_id, dump(each.verdict, mode="json"), each.at_ns, each.edited]
+            for each in call.decision.decisions
         ],
         # where a person's answer lets a call run, it is the last decision, and the policy's ask
         # stays the verdict
@@ -88,6 +98,7 @@ def _past(call: Invocation) -> dict[str, Any]:
             -1,
         ),
         "created_ns": call.created_ns,
+        "result_id": call.outcome.result_id,
         "transitions": [[str(status), at] for status, at in call.outcome.transitions],
         "mutations": [record.to_json_object() for record in call.inputs.mutations],
         "hook_records": [record.to_json_object() for record in call.decision.hook_records],
@@ -98,9 +109,16 @@ def _recall(call: Invocation, past: dict[str, Any]) -> None:
     read = _verdicts().validate_python
     call.inputs.received = past["model_input"]
     call.decision.decisions = [
-        Decided(str(ref), read(verdict), int(at)) for ref, verdict, at in past["decisions"]
+        # an older version stored no fourth member
+        Decided(str(ref), read(verdict), int(at), bool(edited and edited[0]))
+        for ref, verdict, at, *edited in past["decisions"]
     ]
+    if call.decision.decisions:
+        call.decision.in_force = call.decision.decisions[-1]
     call.created_ns = int(past["created_ns"])
+    call.earlier_s = seconds_since(call.created_ns)
+    # absent in what an older version stored
+    call.outcome.made_result_id = str(past.get("result_id", ""))
     call.outcome.transitions = [
         (InvocationStatus(status), int(at)) for status, at in past["transitions"]
     ]
@@ -118,11 +136,13 @@ def pack(call: Invocation) -> dict[str, Any]:
     return {
         **stored_context(call),
         "tool_name": call.spec.name,
+        "event_id": call.waiting_event,
         "call": {
             **_past(call),
             "observable_input": call.inputs.observable_input,
             "permission_input": call.inputs.permission_input,
             "approval": call.decision.approval,
+            "by_answer": call.decision.by_answer,
             "approval_status": call.decision.approval_status,
             "approval_wait": call.decision.approval_wait,
             "hook_context": list(call.decision.hook_context),
@@ -158,6 +178,8 @@ def _restore(call: Invocation, data: dict[str, Any]) -> None:
     call.decision.verdict = (
         call.decision.decisions[data["verdict"]].verdict if call.decision.decisions else None
     )
+    if data.get("by_answer"):
+        call.decision.let_in()
     call.inputs.edit_note = data.get("edit_note")
     call.decision.hook_context = list(data["hook_context"])
     if data["hook_messages"]:

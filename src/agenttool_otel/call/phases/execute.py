@@ -18,10 +18,11 @@ from agenttool_otel.call.envelope import examine
 from agenttool_otel.call.invocation import NOT_RUN, Invocation
 from agenttool_otel.call.phases.attempts import Arguments, unchanged_arguments
 from agenttool_otel.call.phases.hooks import HookRunner
-from agenttool_otel.call.phases.in_place import tell_changes, watch
+from agenttool_otel.call.phases.in_place import warn_of_changes, watch
 from agenttool_otel.call.phases.provenance import StreamWords, record_exception_text, record_output
 from agenttool_otel.call.phases.refusals import Refusals
 from agenttool_otel.call.recording.span import CallSpan
+from agenttool_otel.call.records import keep_call_input
 from agenttool_otel.call.scheduling.modifiers import ContextModifier
 from agenttool_otel.call.steps import Attempt, Call, Execute, finish_claim
 from agenttool_otel.call.target import Target
@@ -40,7 +41,7 @@ from agenttool_otel.names import (
     ResultStatus,
 )
 from agenttool_otel.policy.types import expired
-from agenttool_otel.results.content.native import PLAIN_TYPES, native_failure
+from agenttool_otel.results.content.native import PLAIN_TYPES, native_failure, native_meta
 from agenttool_otel.results.content.size import size_of
 from agenttool_otel.results.errors.control_flow import cancellation, control_flow, jump
 from agenttool_otel.results.errors.mapper import ErrorMapper
@@ -84,22 +85,25 @@ class Body:
         step = Execute(function, call.call_args, call.call_kwargs, target.is_async, timeout)
         if target.streams and _from_outside(call):
             call.item_seen = StreamWords(call, session)
+        # a stream can't be run again: its first items are with the consumer
         retries = execution.supports_retries and not target.streams
         again = unchanged_arguments(call) if retries else None
         call.outcome.execution = Outcome.EXECUTED
         call.outcome.started_ns = time.time_ns()
         call.enter(InvocationStatus.RUNNING)
-        if span.verbose and not span.redaction.captures:
+        if span.every_class and not span.redaction.captures:
             span.emit(call, Event.INVOCATION_STARTED, {})
         if call.handle is not None:
             call.handle.report_status(ProgressStatus.STARTED)
+        if span.telemetry.events.sinks:
+            self._keep_call_input(call)
         before = watch(call) if call.originals else None
         started = time.perf_counter()
         attempt: Attempt = yield step
         if before:
-            _guarded(tell_changes, call, before)
+            _guarded(warn_of_changes, call, before)
         call.outcome.attempts = 1
-        if again is not None and attempt.exception is not None:
+        if again is not None:
             attempt = yield from self._retry(call, step, again, attempt)
         call.outcome.run_seconds = time.perf_counter() - started
         yield from self._conclude(call, target, session, attempt)
@@ -109,48 +113,19 @@ class Body:
     ) -> Generator[Any, Any, None]:
         """Settle a call that ran elsewhere, as if it had run here."""
         call.outcome.execution = Outcome.EXECUTED
+        call.outcome.started_ns = _handed_over_ns(call)
         call.outcome.attempts = 1
         call.enter(InvocationStatus.RUNNING)
-        if self._span.verbose:
+        if self._span.every_class:
             self._span.emit(call, Event.INVOCATION_STARTED, {})
         yield from self._conclude(call, _ELSEWHERE, session, attempt)
 
     def _conclude(
         self, call: Invocation, target: Target, session: Session, attempt: Attempt
     ) -> Generator[Any, Any, None]:
+        """Settle what came of the run, and end the claim to it whatever settling it raises."""
         try:
-            if call.tap is not None:
-                yield Call(partial(self._end_stream, call))
-            _guarded(self._take_outcome, call, target, attempt)
-            session.returned(call.spec.tool_id, call.outcome.size)
-            # where nothing is known yet that a value could be told from, trusted output needs no
-            # remembering
-            matters = not call.spec.output_trust.is_trusted or (
-                session.ledger is not None and session.ledger.speaks
-            )
-            if attempt.exception is not None and _from_outside(call):
-                record_exception_text(call, session, attempt.exception)
-            elif matters and call.value is not NOT_RUN and call.context.session_id:
-                _guarded(record_output, call, session, attempt.value)
-            if self._hooks is not None:
-                yield from self._hooks.after(call)
-            if call.tap is not None and _guarded(self._delivery.streamed, call, self._span):
-                pass
-            elif (
-                call.value is not NOT_RUN
-                and not target.streams
-                and not _is_plain(call, self._delivery.keeper.max_inline_chars)
-            ):
-                store = _guarded(self._delivery.prepare, call, self._span)
-                if store is not None:
-                    yield Call(store)
-            if self._hooks is not None:
-                yield from self._hooks.persisted(call)
-            if call.value is not NOT_RUN and (
-                call.spec.output_check is not None or self._span.telemetry.events.sinks
-            ):
-                _guarded(examine, call)
-            _guarded(self._span.record_result, call)
+            yield from self._settle(call, target, session, attempt)
         except Exception as bug:
             self._span.telemetry.losses.note("result", bug)
             if call.value is not NOT_RUN and self._delivery.obliged(call):
@@ -163,6 +138,67 @@ class Body:
             raise
         if call.claim is not None:
             yield from finish(call, call.outcome.result_status)
+
+    def _settle(
+        self, call: Invocation, target: Target, session: Session, attempt: Attempt
+    ) -> Generator[Any, Any, None]:
+        """Take the outcome, then let the session, hooks, stores and the span have their part."""
+        if call.tap is not None:
+            yield Call(partial(self._end_stream, call))
+        _guarded(self._take_outcome, call, target, attempt)
+        session.returned(call.spec.tool_id, call.outcome.size)
+        # trusted output matters only beside untrusted one, which it may confirm: in a session
+        # without any, nothing has to be remembered
+        untrusted = not call.spec.output_trust.is_trusted or attempt.exception is not None
+        if untrusted or (session.ledger is not None and session.ledger.has_evidence):
+            _record_origin(call, session, attempt)
+        if self._hooks is not None:
+            yield from self._hooks.after(call)
+        if call.tap is not None or not _is_plain(call, self._delivery.keeper.max_inline_chars):
+            yield from self._keep(call, target)
+        if self._hooks is not None:
+            yield from self._hooks.persisted(call)
+        if call.value is not NOT_RUN and (
+            call.spec.output_check is not None or self._span.telemetry.events.sinks
+        ):
+            _guarded(examine, call)
+        if call.outcome.artifact_refs:
+            _guarded(self._clean_references, call)
+        if call.value is not NOT_RUN and type(call.value) not in PLAIN_TYPES:
+            _guarded(self._keep_native_meta, call)
+        _guarded(self._span.record_result, call)
+
+    def _keep(self, call: Invocation, target: Target) -> Generator[Any, Any, None]:
+        """Meet the obligations of a result, and store what does not go inline."""
+        if call.tap is not None and _guarded(self._delivery.streamed, call, self._span):
+            return
+        if (
+            call.value is NOT_RUN
+            or target.streams
+            or _is_plain(call, self._delivery.keeper.max_inline_chars)
+        ):
+            return
+        store = _guarded(self._delivery.prepare, call, self._span)
+        if store is not None:
+            yield Call(store)
+
+    def _keep_call_input(self, call: Invocation) -> None:
+        try:
+            keep_call_input(call)
+        except Exception as bug:
+            self._span.telemetry.losses.note("result", bug)
+
+    def _clean_references(self, call: Invocation) -> None:
+        """Redact the deliverables that records name: a URI may hold a token."""
+        clean = self._span.redaction.redact_object
+        shown = [clean(reference) for reference in call.outcome.artifact_refs]
+        call.outcome.artifact_refs = [reference for reference in shown if reference]
+
+    def _keep_native_meta(self, call: Invocation) -> None:
+        """Keep the ``_meta`` of an MCP result for the mapping of the envelope."""
+        meta = native_meta(call.model_value)
+        if meta is not None:
+            call.native_meta = self._span.redaction.redact_object(meta)
 
     def _function(self, call: Invocation, target: Target) -> Callable[..., Any]:
         """Return what runs: the tool itself, or the tool behind what watches or gathers its
@@ -183,7 +219,7 @@ class Body:
     def _retry(
         self, call: Invocation, step: Execute, again: Arguments, attempt: Attempt
     ) -> Generator[Any, Any, Attempt]:
-        """Run again what may be run again, within the decision it had, and let each attempt
+        """Run again what failed and may be run again, within the decision it had, and let each attempt
         be seen.
         """
         policy = RetryPolicy.from_profile(call.spec.execution)
@@ -202,6 +238,7 @@ class Body:
             }
             self._span.emit(call, Event.INVOCATION_RETRIED, attributes)
             yield Call(time.sleep, asyncio.sleep, (delay,))
+            # the pause may have been longer than the decision holds
             if (
                 call.decision.verdict is not None
                 and call.decision.verdict.mode is not PolicyMode.SHADOW
@@ -239,10 +276,10 @@ class Body:
             call.enter(InvocationStatus.SUCCEEDED)
         else:
             # the tool returned, so its caller gets the value; that it failed is what the value
-            # itself says
+            # itself holds (MCP's isError)
             call.fail(
                 ErrorClass.EXECUTION_FAILED,
-                "the result says that the call failed",
+                "the tool returned a failure as its result",
                 InvocationStatus.FAILED,
                 native_error_ref=failure,
             )
@@ -258,7 +295,8 @@ class Body:
                 ResultStatus.TIMED_OUT,
             )
             call.exception = None
-        elif jump(error):  # the tool is done, and the framework goes on elsewhere
+        elif jump(error):
+            # langgraph's ParentCommand: the tool is done, and the graph goes on elsewhere
             call.enter(InvocationStatus.SUCCEEDED)
             call.outcome.result_status = ResultStatus.SUCCEEDED
         elif control_flow(error):
@@ -266,9 +304,8 @@ class Body:
             call.outcome.result_status = ResultStatus.PENDING
             if call.handle is not None:
                 call.handle.report_status(ProgressStatus.WAITING_FOR_INPUT)
-            call.outcome.execution = (
-                Outcome.PENDING
-            )  # the framework runs the body again, from its start
+            # langgraph's interrupt(): the graph runs the body again, from its start
+            call.outcome.execution = Outcome.PENDING
         elif cancellation(error) is not None:
             self._refusals.cancel(call, error)
             if call.cancellation is not None and not isinstance(error, asyncio.CancelledError):
@@ -283,6 +320,14 @@ class Body:
             )
             call.enter(InvocationStatus.TIMED_OUT if timed_out else InvocationStatus.FAILED)
             self._span.record_exception(call)
+
+
+def _handed_over_ns(call: Invocation) -> int:
+    """Return when whoever runs a call was given it: when it began to wait for its result."""
+    for status, at in reversed(call.outcome.transitions):
+        if status is InvocationStatus.NEEDS_INPUT:
+            return at
+    return call.created_ns
 
 
 def _is_plain(call: Invocation, max_inline_chars: int) -> bool:
@@ -303,11 +348,19 @@ def _is_plain(call: Invocation, max_inline_chars: int) -> bool:
     )
 
 
+def _record_origin(call: Invocation, session: Session, attempt: Attempt) -> None:
+    """Remember in the session which texts came from outside: by a value, or by an exception."""
+    if attempt.exception is not None and _from_outside(call):
+        record_exception_text(call, session, attempt.exception)
+    elif call.value is not NOT_RUN and call.context.session_id:
+        _guarded(record_output, call, session, attempt.value)
+
+
 def _guarded(step: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Take one step after the body, in which methods of the result's own class may be called.
 
     What such a method raises must not be what the caller gets in place of the tool's outcome, not
-    even where it says that the program ends; only somebody at the keyboard says so for real.
+    even where it is a SystemExit; only a KeyboardInterrupt is taken at its word.
     """
     try:
         return step(*args, **kwargs)

@@ -3,8 +3,8 @@ remembered, and nothing else.
 
 It is looked for before anybody is asked. Then the call is decided again with it in the input, so
 that a deny still wins and the policy may refuse it; it counts for the arguments that it was found
-for; and its use is in the evidence before the call runs. Whatever fails on the way means that a
-person is asked.
+for; and its use is in the evidence before the call runs. A failure on the way means that a person
+is asked.
 """
 
 from __future__ import annotations
@@ -55,6 +55,7 @@ class GrantUse:
         """Look for a grant that answers an ask, and put it into the next decision."""
         if (
             self._refused
+            # it was asked about already: the answer of that person is what counts
             or call.resumed
             or call.decision.approval is not None
             or not _offers(verdict)
@@ -95,12 +96,13 @@ class GrantUse:
         """Return the policy's verdict, as an allow of the person who granted if it asks only what
         the grant answers.
 
-        A policy that knows nothing of grants asks the same again, and offers again to have the
+        A policy without rules about grants asks the same again, and offers again to have the
         answer remembered. One that does not offer that any more refuses the grant.
         """
         found = self._found
         if found is None or not _offers(verdict):
             return verdict
+        # granted: an ask of {files.write}; asked now: {files.write, net.send}
         if not questions_of(verdict.rule_ref, verdict.rule_refs) <= found.wanted.rule_refs:
             return verdict
         if found.grant.facts is not None and not _offers(verdict, "facts"):
@@ -115,8 +117,8 @@ class GrantUse:
         )
 
     def allows(self, verdict: Verdict) -> bool:
-        """Return whether the decision with the grant lets the call run, and the grant is of somebody
-        who may give it.
+        """Return whether the decision with the grant lets the call run, and the granter has a
+        role that may give it.
         """
         needed = _roles(verdict)
         roles = self._found.grant.granter_roles if self._found is not None else ()
@@ -169,26 +171,35 @@ def fill_in(call: Invocation, verdict: Verdict, redact: Callable[[str], str]) ->
     if not _offers(verdict, "facts"):
         return
     needs = needs_of_call(call) or []
-    if any(redact(one["what"]) != one["what"] for one in needs):
+    if any(redact(need["what"]) != need["what"] for need in needs):
         needs = []
-    wide = widened(needs, call.context.roots)
-    forms = [form for form in (needs, wide if wide != needs else []) if form]
+    forms = []
+    if needs:
+        forms.append(needs)
+        wide = widened(needs, call.context.roots)
+        if wide and wide != needs:
+            forms.append(wide)
     offers: list[dict[str, Any]] = []
-    for one in verdict.suggested_updates:
-        by_facts = one.get("type") == "grant" and one.get("args") == "facts"
-        offers += [{**one, "facts": form} for form in forms] if by_facts else [one]
+    for update in verdict.suggested_updates:
+        # {"type": "grant", "args": "facts", "ttl_s": 3600}
+        if _is_grant(update, "facts"):
+            offers += [{**update, "facts": form} for form in forms]
+        else:
+            offers.append(update)
     verdict.suggested_updates = tuple(offers)
 
 
 def _offers(verdict: Verdict, args: str = "") -> bool:
-    return (
-        verdict.behavior is Behavior.ASK
-        and verdict.mode is PolicyMode.ENFORCE
-        and any(
-            one.get("type") == "grant" and args in ("", one.get("args"))
-            for one in verdict.suggested_updates
-        )
-    )
+    """Return whether a verdict that asks offers to remember the answer, by these arguments."""
+    if verdict.behavior is not Behavior.ASK or verdict.mode is not PolicyMode.ENFORCE:
+        return False
+    return any(_is_grant(update, args) for update in verdict.suggested_updates)
+
+
+def _is_grant(update: dict[str, Any], args: str) -> bool:
+    if update.get("type") != "grant":
+        return False
+    return args in ("", update.get("args"))
 
 
 def _roles(verdict: Verdict) -> frozenset[str]:

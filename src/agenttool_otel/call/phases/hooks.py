@@ -104,6 +104,7 @@ class HookRunner:
             return
         seen = _state(call).seen
         for _ in range(_MAX_ROUNDS):
+            # by identity: each change makes a new dictionary, also one that equals an earlier one
             waiting = [
                 hook for hook in hooks if seen.get(hook.hook_id) is not call.inputs.permission_input
             ]
@@ -179,7 +180,8 @@ class HookRunner:
     ) -> Verdict:
         """Return a verdict joined with one output of a permission_decision hook."""
         if isinstance(output, PermissionResult):
-            # a hook's allow lifts nothing
+            # "A hook `allow` should not automatically bypass higher-priority deny or ask rules"
+            # (standard, "Permission hook invariant")
             if output.behavior not in (Behavior.ASK, Behavior.DENY):
                 return verdict
             message = self._refusals.redact(output.message, call)
@@ -319,6 +321,8 @@ class HookRunner:
             for hook in hooks:
                 yield from self._post(call, hook)
         finally:
+            # the end of the tool stays the last state: a call that ends with post_hooks_running
+            # would read as one that never ended
             call.outcome.status = status
             call.outcome.transitions.append((status, max(at, call.outcome.transitions[-1][1])))
 
@@ -360,6 +364,8 @@ class HookRunner:
             or call.tap is not None
         ):
             entry["ignored"] = "there is no output that could still be replaced"
+        # "If a protocol-specific post hook owns output mutation, record that mutation and remap
+        # after the hook" (standard, "Result mapping once")
         elif not remote and not hook.owns_output:
             entry["ignored"] = "the hook does not own this tool's output"
         else:
@@ -369,7 +375,7 @@ class HookRunner:
             entry["applied"] = True
 
     def persisted(self, call: Invocation) -> Phase:
-        """Tell the result_persistence hooks how the result was kept."""
+        """Run the result_persistence hooks with how the result was kept."""
         if call.outcome.persistence is None:
             return
         for hook in self._of(HookEvent.RESULT_PERSISTENCE, call):
@@ -408,9 +414,14 @@ class HookRunner:
             started_at=utc_now(),
         )
         self._span.record_hook_started(call, record)
-        run: HookRun = yield Call(run_hook, arun_hook, (hook, _context(call, hook, facts)))
-        record.ended_at = utc_now()
+        # from here on there is a record: whoever cancels the call cancels its hook
         call.decision.hook_records.append(record)
+        try:
+            run: HookRun = yield Call(run_hook, arun_hook, (hook, _context(call, hook, facts)))
+        except BaseException as error:
+            self._interrupted(call, record, error)
+            raise
+        record.ended_at = utc_now()
         try:
             self._note(call, hook, run, record)
         finally:
@@ -418,6 +429,16 @@ class HookRunner:
         if run.exception is not None and hook.event in BEFORE and control_flow(run.exception):
             raise run.exception  # a framework's own pause: the call waits, it does not run
         return run, record
+
+    def _interrupted(self, call: Invocation, record: HookRecord, error: BaseException) -> None:
+        """Record that a hook had no time to end."""
+        record.ended_at = utc_now()
+        record.failure = {
+            "error_type": error_name(error),
+            "timed_out": False,
+            "effect": "canceled",
+        }
+        self._span.record_hook_completed(call, record)
 
     def _note(self, call: Invocation, hook: Hook, run: HookRun, record: HookRecord) -> None:
         """Write the outputs into the record, and pass on what has no effect on the call itself."""
@@ -463,9 +484,7 @@ class HookRunner:
                         "message": clean(output.message),
                     }
                 case Stop():
-                    record.stop = {"reason": clean(output.reason)}
-                    if hook.event not in BEFORE:
-                        state.stop = state.stop or {"hook_id": hook.hook_id, **record.stop}
+                    _note_stop(state, record, clean(output.reason))
                 case Resources():
                     entry["names"] = sorted(output.values)
                     if hook.event is not HookEvent.PRE_TOOL_USE:
@@ -485,6 +504,15 @@ class HookRunner:
                     record.updated_output = self._span.redaction.redact_content(
                         output.value, call.spec.redact_result
                     )
+
+
+def _note_stop(state: HookState, record: HookRecord, reason: str) -> None:
+    if record.hook_event in BEFORE:
+        record.stop = {"effect": "blocked", "reason": reason}
+        return
+    record.stop = {"effect": "passed_on", "reason": reason}
+    if state.stop is None:
+        state.stop = {"hook_id": record.hook_id, "reason": reason}
 
 
 def _state(call: Invocation) -> HookState:
@@ -562,7 +590,7 @@ def _stricter(verdict: Verdict, hook_id: str, behavior: Behavior, message: str) 
         reason_type=ReasonType.HOOK,
         rule_ref=_ref(hook_id),
         rule_refs=(_ref(hook_id), *verdict.rule_refs),
-        message=message or f"the hook {hook_id} says {behavior.value}",
+        message=message or f"the hook {hook_id} answers {behavior.value}",
         fail_closed=None,
         updated_input=None if behavior is Behavior.DENY else verdict.updated_input,
         shadow=verdict if shadowed else verdict.shadow,

@@ -1,7 +1,7 @@
 """Arguments that a tool changes in place.
 
 A tool runs with copies, so that what runs is what was decided, and what it changes in them its
-caller never sees. The first calls of a tool are watched for that, and it is said once for each
+caller never sees. The first calls of a tool are watched for that, and a change is logged once for each
 argument. An argument that the tool declares ``by_reference`` is the caller's object, if it still is
 what was decided when the body begins.
 """
@@ -60,6 +60,7 @@ def hand_over(call: Invocation) -> str | None:
         decided = digest(bound[name])
         if digest(original.value) == decided:
             bound[name] = original.value
+        # no hook and no person changed the copy since, so it is the caller's object that did
         elif decided == original.digest:
             return name
     if parameters is not None:
@@ -84,16 +85,16 @@ def watch(call: Invocation) -> dict[str, Any] | None:
     return {
         name: _content(call.inputs.bound[name])
         for name in names
-        if name in call.inputs.bound and name not in spec.told_changed
+        if name in call.inputs.bound and name not in spec.warned_of
     }
 
 
-def tell_changes(call: Invocation, before: Mapping[str, Any]) -> None:
-    """Say which arguments the body changed in place: it changed copies, and nobody would see."""
+def warn_of_changes(call: Invocation, before: Mapping[str, Any]) -> None:
+    """Log which arguments the body changed in place: it changed copies, and nobody would see."""
     for name, content in before.items():
-        if name in call.spec.told_changed or _content(call.inputs.bound.get(name)) == content:
+        if name in call.spec.warned_of or _content(call.inputs.bound.get(name)) == content:
             continue
-        call.spec.told_changed.add(name)
+        call.spec.warned_of.add(name)
         _logger.warning(
             "%s changed its argument %r; the caller's is unchanged; state by_reference=[%r]",
             call.spec.tool_id,

@@ -71,6 +71,7 @@ class Inputs:
             if not spec.check.is_valid(inputs.model_input):
                 self._check(call)
             if not read:
+                # "Never mutate `model_input` in place" (standard, "Mutation rule")
                 inputs.observable_input = inputs.model_input
                 if spec.parameters is not None and spec.parameters.defaults:
                     inputs.observable_input = {**spec.parameters.defaults, **inputs.model_input}
@@ -100,7 +101,7 @@ class Inputs:
             self._refusals.invalid(call, self._refusals.redact(str(error), call))
 
     def _find_misfits(self, call: Invocation) -> None:
-        """Find the arguments that a reader made something else of than the schema says."""
+        """Find the arguments of which a reader made something that does not fit the schema."""
         check, shown = call.spec.check, call.inputs.observable_input
         if not check.is_valid(shown):
             call.inputs.misfits = check.misfits(self._problems(call, shown))
@@ -138,7 +139,7 @@ class Inputs:
         ]
 
     def _describe(self, call: Invocation, problems: list[tuple[str, str]]) -> str:
-        """Say where the arguments don't fit; the places are keys, which may be secrets
+        """Describe where the arguments don't fit; the places are keys, which may be secrets
         themselves.
         """
         places = [
@@ -157,7 +158,7 @@ class Inputs:
         return "/".join(escape_token(part) for part in parts)
 
     def _partial(self, call: Invocation, shown: dict[str, Any]) -> str:
-        """Say which argument the policy can't be shown, and why."""
+        """Describe which argument the policy can't be shown, and why."""
         pointer, tag = next(_partial_places(shown), ("", {}))
         place = self._pointer(call, pointer).removeprefix("/").replace("/", ".")
         argument = f"the argument {place}" if place else "the arguments"
@@ -172,9 +173,8 @@ class Inputs:
         if (check := call.spec.validate) is None:
             return
         try:
-            check(
-                snapshot(call.inputs.permission_input)
-            )  # what it does to its argument is not what runs
+            # a copy: a check that sorts a list in place must not change what runs
+            check(snapshot(call.inputs.permission_input))
         except Exception as error:
             message = self._refusals.message_of(error, call)
             self._refusals.refuse(
@@ -235,13 +235,33 @@ class Inputs:
             self._refusals.mutation_failed(
                 call, f"the changed input: {self._partial(call, call.inputs.permission_input)}"
             )
-        if (
-            call.inputs.permission_input is not after
-        ):  # reading it changed it, or added what it leaves out
+        # reading it changed it ("~" became a home directory), or added a default that it leaves out
+        if call.inputs.permission_input is not after:
             call.inputs.given = (source, after)
+            # a framework's door may have recorded it under its own name
+            if call.inputs.mutations[-1] is mutation:
+                self._read_differently(call, after)
         if call.internal:
             self._give(call, call.internal)  # a framework's door starts from what it was given
         self.validate(call)
+
+    def _read_differently(self, call: Invocation, given: dict[str, Any]) -> None:
+        """Record that a changed input was read as something else, which is decided and runs."""
+        read = call.inputs.permission_input
+        self._record(
+            call,
+            InputMutation(
+                invocation_id=call.id,
+                source_type=MutationSource.RUNTIME,
+                source_ref=call.spec.tool_id,
+                from_input_ref=keyed_digest(given),
+                to_input_ref=keyed_digest(read),
+                changed_fields=[
+                    self._pointer(call, pointer) for pointer in changed_pointers(given, read)
+                ],
+                reason="what the tool's signature makes of the changed input",
+            ),
+        )
 
     def is_new(self, call: Invocation, updated: Any) -> bool:
         """Return whether an input is another one than that in force, also than that in force as its
@@ -314,9 +334,8 @@ class Inputs:
         if parameters is not None and new.keys() <= parameters.arguments.keys():
             call.inputs.bound = {**call.inputs.bound, **new}
             call.call_args, call.call_kwargs = parameters.unbind(call.inputs.bound)
-        elif (
-            parameters is None and call.inputs.bound is call.call_kwargs
-        ):  # what this door runs with are its keywords
+        elif parameters is None and call.inputs.bound is call.call_kwargs:
+            # a tool without a signature, such as a framework's: its keywords are what it runs with
             call.inputs.bound = call.call_kwargs = {**call.call_kwargs, **new}
         else:
             self._refusals.mutation_failed(call, "this tool takes no such internal argument")
@@ -325,24 +344,29 @@ class Inputs:
         """Record a change, whether it can be used or not; then check whether the contract
         allows its author.
         """
-        call.inputs.mutations.append(mutation)
+        self._record(call, mutation)
         source = mutation.source_type
+        if call.spec.declaration.input_contract.mutation_policy not in _ALLOWED[source]:
+            self._refusals.mutation_failed(
+                call, f"the tool's contract does not let a {source.value} change its input"
+            )
+
+    def _record(self, call: Invocation, mutation: InputMutation) -> None:
+        # "the result MUST record the mutation source and must not silently rewrite the original
+        # model input" (standard, "Input contract and mutation boundary")
+        call.inputs.mutations.append(mutation)
         self._span.emit(
             call,
             Event.INPUT_MUTATED,
             {
                 Attr.MUTATION_ID: mutation.mutation_id,
-                Attr.MUTATION_SOURCE: source.value,
+                Attr.MUTATION_SOURCE: mutation.source_type.value,
                 Attr.MUTATION_SOURCE_REF: mutation.source_ref or "",
                 Attr.MUTATION_CHANGED_FIELDS: mutation.changed_fields[:_MAX_FIELDS],
                 Attr.MUTATION_DIGEST_FROM: mutation.from_input_ref or "",
                 Attr.MUTATION_DIGEST_TO: mutation.to_input_ref or "",
             },
         )
-        if call.spec.declaration.input_contract.mutation_policy not in _ALLOWED[source]:
-            self._refusals.mutation_failed(
-                call, f"the tool's contract does not let a {source.value} change its input"
-            )
 
 
 _ALLOWED = {
@@ -363,7 +387,7 @@ def differs(a: Any, b: Any) -> bool:
 
 
 def _reason(tag: dict[str, Any]) -> str:
-    """Say why a part of the arguments is shown by a tag alone."""
+    """Describe why a part of the arguments is shown by a tag alone."""
     match tag.get("$truncated"):
         case "chars":
             return f"{tag.get('chars', 0):,} characters, limit {DEFAULT_MAX_CHARS:,} in all"

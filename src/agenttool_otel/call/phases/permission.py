@@ -8,12 +8,13 @@ import time
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from enum import Enum, auto
 from functools import partial
 from typing import Any
 
 from agenttool_otel.approvals.types import ApprovalAnswer, ClaimBinding
 from agenttool_otel.call.approval_requests import Questions, bound_places
-from agenttool_otel.call.invocation import Decided, Invocation
+from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.pending.serialized import asked_context
 from agenttool_otel.call.phases.grants import GrantUse, fill_in
 from agenttool_otel.call.phases.hooks import HookRunner
@@ -25,7 +26,7 @@ from agenttool_otel.call.services import Decides
 from agenttool_otel.call.steps import Call, finish_claim
 from agenttool_otel.call.target import Target
 from agenttool_otel.context.context import AgentContext
-from agenttool_otel.context.sessions import Happened, Session
+from agenttool_otel.context.sessions import HistoryEntry, Session
 from agenttool_otel.errors import (
     ApprovalConflict,
     ApprovalError,
@@ -40,7 +41,6 @@ from agenttool_otel.names import (
     ApprovalStatus,
     Attr,
     Behavior,
-    DecisionSource,
     ErrorClass,
     Event,
     InvocationStatus,
@@ -64,6 +64,19 @@ be called.
 """
 
 Phase = Generator[Any, Any, None]
+
+
+class Admission(Enum):
+    """What a decision in force means for its call."""
+
+    ADMITTED = auto()
+    """It runs now."""
+
+    OPEN = auto()
+    """It needs another input or an answer first, and then another decision."""
+
+    OUTDATED = auto()
+    """It waited, and the facts that it was decided on have changed meanwhile."""
 
 
 @dataclass(slots=True, eq=False)
@@ -112,36 +125,59 @@ class Permission:
             # through
             self._begin(call, session, decider)
             counters = yield from self._admit(call, session)
-            admitted: bool | None = False
+            admission = Admission.OPEN
             try:
-                self.establish(call, session)  # now that what other processes shared is known
+                # after _admit, which has read what other processes did in this session
+                self.establish(call, session)
                 document = policy_input(call, session, counters)
                 verdict: Verdict = yield Call(decider.decide, decider.adecide, (document,))
                 verdict = yield from self._take_verdict(call, target, session, verdict, grant)
-                admitted = yield from self._admits(call, verdict, session, grant)
-                if admitted is None:
-                    continue
+                admission = yield from self._admits(call, verdict, session, grant)
             finally:
-                if not admitted:
+                if admission is not Admission.ADMITTED:
                     session.give_back(call.spec.tool_id)
-            if admitted:
+            if admission is Admission.ADMITTED:
                 return
-            verdict = call.decision.verdict or verdict  # the ask that a grant could not answer
-            if verdict.updated_input is not None and self._inputs.is_new(
-                call, verdict.updated_input
-            ):
-                author = (MutationSource.RUNTIME, verdict.rule_ref, "policy")
-                if self._hooks is not None:
-                    author = self._hooks.author(call, verdict)
-                self._inputs.mutate(call, target, verdict.updated_input, *author)
+            if admission is Admission.OUTDATED:
                 continue
-            self._schedule.unlock(call)  # whoever is asked may take a day
-            if verdict.behavior is Behavior.ASK:
-                grant = grant or GrantUse(self._span)
-                if (yield from grant.find(call, verdict)):
-                    continue
-            yield from self._ask(call, target, verdict, session)
+            verdict = call.decision.verdict or verdict  # the ask that a grant could not answer
+            if not self._change_input(call, target, verdict):
+                grant = yield from self._seek_answer(call, target, verdict, session, grant)
         self._refusals.deny_undecided(call, "the input kept changing between decisions", session)
+
+    def _change_input(self, call: Invocation, target: Target, verdict: Verdict) -> bool:
+        """Change the input as a verdict wants it; return whether it was changed, and so has to be
+        decided again.
+        """
+        updated = verdict.updated_input
+        if updated is None or not self._inputs.is_new(call, updated):
+            return False
+        author = (MutationSource.RUNTIME, verdict.rule_ref, "policy")
+        if self._hooks is not None:
+            author = self._hooks.author(call, verdict)
+        self._inputs.mutate(call, target, updated, *author)
+        return True
+
+    def _seek_answer(
+        self,
+        call: Invocation,
+        target: Target,
+        verdict: Verdict,
+        session: Session,
+        grant: GrantUse | None,
+    ) -> Generator[Any, Any, GrantUse | None]:
+        """Get an answer for the next decision: of a remembered approval, or else of a person.
+
+        Returns:
+            The call's use of remembered approvals, once one was looked for.
+        """
+        self._schedule.unlock(call)  # a person may take a day to answer
+        if verdict.behavior is Behavior.ASK:
+            grant = grant or GrantUse(self._span)
+            if (yield from grant.find(call, verdict)):
+                return grant
+        yield from self._ask(call, target, verdict, session)
+        return grant
 
     def _admit(self, call: Invocation, session: Session) -> Generator[Any, Any, dict[str, int]]:
         """Count the call in its session."""
@@ -149,7 +185,7 @@ class Permission:
             return session.admit(call.spec.tool_id)
         try:
             counters: dict[str, int] = yield Call(
-                session.admit, None, (call.spec.tool_id, call.id, call.happened)
+                session.admit, None, (call.spec.tool_id, call.id, call.history_entry)
             )
         except SessionStoreError as error:
             self._refusals.unavailable(call, str(error))
@@ -159,14 +195,14 @@ class Permission:
         """Take the call into the session's history, where a rule may read that."""
         wanted = decider.wants(HISTORY, call.context.mode)
         entry = (
-            Happened.of(call.spec.tool_id, call.inputs.permission_input, session.key)
+            HistoryEntry.of(call.spec.tool_id, call.inputs.permission_input, session.key)
             if wanted
             else None
         )
-        if call.happened is not None and entry is not None:
-            call.happened.targets = entry.targets  # its input may have been changed since
+        if call.history_entry is not None and entry is not None:
+            call.history_entry.targets = entry.targets  # its input may have been changed since
         elif call.spec.tool_id not in session.exempt:
-            call.happened = entry
+            call.history_entry = entry
             session.begin(entry)
 
     def foresee(self, call: Invocation, session: Session) -> Phase:
@@ -195,7 +231,7 @@ class Permission:
         grant: GrantUse | None,
     ) -> Generator[Any, Any, Verdict]:
         """Bring a verdict into force: joined with a grant's and the hooks' answers, redacted and
-        recorded.
+        recorded. A denial ends the call.
         """
         if grant is not None:
             verdict = grant.apply(verdict)
@@ -206,28 +242,21 @@ class Permission:
         verdict = self._span.redaction.redact_verdict(call, verdict)
         call.decision.take(verdict)
         self._span.record_decision(call, verdict)
+        if verdict.behavior is Behavior.DENY and verdict.mode is not PolicyMode.SHADOW:
+            self._refusals.deny(call, verdict, session)
         return verdict
 
     def _admits(
         self, call: Invocation, verdict: Verdict, session: Session, grant: GrantUse | None
-    ) -> Generator[Any, Any, bool | None]:
-        """Return whether the call may run now; ``None`` where it has to be decided again. A denial
-        ends it.
-        """
-        changes = verdict.updated_input is not None and self._inputs.is_new(
-            call, verdict.updated_input
-        )
-        if verdict.mode is not PolicyMode.SHADOW and verdict.behavior is Behavior.DENY:
-            self._refusals.deny(call, verdict, session)
-        if changes:
-            return False  # in shadow mode by a hook: no answer of a hook is only observed
-        shadow = verdict.mode is PolicyMode.SHADOW
-        granted = grant is not None and grant.found
-        permitted = shadow or granted
-        if call.decision.approval is not None:
-            permitted = permitted or _is_approved(call)
-        if not permitted and (verdict.behavior is not Behavior.ALLOW or call.resumed):
-            return False
+    ) -> Generator[Any, Any, Admission]:
+        """Return whether the call may run now, with its locks taken and its answer used up."""
+        # also in shadow mode: only a policy's answers are shadowed, and the change is a hook's
+        if verdict.updated_input is not None and self._inputs.is_new(call, verdict.updated_input):
+            return Admission.OPEN
+        # a resumed call is one that was asked about, also where its verdict is an allow by now
+        is_plain_allow = verdict.behavior is Behavior.ALLOW and not call.resumed
+        if not is_plain_allow and not _is_permitted(call, verdict, grant):
+            return Admission.OPEN
         if (
             call.place is not None
             or call.spec.locks
@@ -236,18 +265,26 @@ class Permission:
         ):
             waited = yield from self._schedule.lock(call)
             if waited and self._outdated(call, verdict, session):
-                return None
-        if shadow:
-            return True
-        if granted or call.decision.approval is not None:
-            used = yield from self._use_answer(call, verdict, session, grant)
-            if not used:
-                return False
+                return Admission.OUTDATED
+        if verdict.mode is PolicyMode.SHADOW:
+            return Admission.ADMITTED
+        if grant is not None or call.decision.approval is not None:
+            return (yield from self._admit_answered(call, verdict, session, grant))
         if verdict.expires_at is not None:
             yield from self._check_not_expired(call, verdict, session)
-        if call.decision.approval is not None and _is_approved(call):
+        return Admission.ADMITTED
+
+    def _admit_answered(
+        self, call: Invocation, verdict: Verdict, session: Session, grant: GrantUse | None
+    ) -> Generator[Any, Any, Admission]:
+        """Let a call run that was asked about, if its answer can be used."""
+        used = yield from self._use_answer(call, verdict, session, grant)
+        if not used:
+            return Admission.OPEN
+        yield from self._check_not_expired(call, verdict, session)
+        if _is_approved(call):
             session.approve(call.spec.tool_id, call.inputs.permission_input)
-        return True
+        return Admission.ADMITTED
 
     def _use_answer(
         self, call: Invocation, verdict: Verdict, session: Session, grant: GrantUse | None
@@ -262,8 +299,7 @@ class Permission:
             self._check_roles(call, verdict, session)
             yield from self._claim(call, verdict, session)
             if verdict.behavior is not Behavior.ALLOW:
-                # it is the person's answer that lets the call run: it goes last
-                call.decision.decisions.sort(key=_is_answer)
+                call.decision.let_in()
         return True
 
     def _outdated(self, call: Invocation, verdict: Verdict, session: Session) -> bool:
@@ -311,7 +347,12 @@ class Permission:
         if self._hooks is not None:
             yield from self._hooks.asking(call, request, session)
         self._span.emit(call, Event.PERMISSION_REQUESTED, {Attr.POLICY_ENGINE: str(verdict.engine)})
-        self._span.emit(call, Event.APPROVAL_REQUESTED, {Attr.APPROVAL_ID: request.request_id})
+        self._span.emit(
+            call,
+            Event.APPROVAL_REQUESTED,
+            {Attr.APPROVAL_ID: request.request_id},
+            event_id=request.event_id,
+        )
         self._span.count_pending(1)
         if call.handle is not None:
             call.handle.report_status(ProgressStatus.WAITING_FOR_PERMISSION)
@@ -364,9 +405,10 @@ class Permission:
         self._span.record_answer(call, status, waited)
         if not answer.approved:
             self._refusals.reject(call, answer, session)
-        self._refusals.answered(call, answer, Behavior.ALLOW)
         edited, source = answer.edited_input, MutationSource.PERMISSION_PROMPT
-        if edited is not None and differs(edited, call.inputs.permission_input):
+        is_edit = edited is not None and differs(edited, call.inputs.permission_input)
+        self._refusals.answered(call, answer, Behavior.ALLOW, edited=is_edit)
+        if is_edit:
             self._inputs.mutate(call, target, edited, source, request_id, "edited by the approver")
         call.enter(InvocationStatus.APPROVED)
 
@@ -394,15 +436,14 @@ class Permission:
         ):
             session.count("denials")
             self._refusals.unapproved(call, f"the approval request is {request.status.value}")
-        waited = (
-            (request.answered_at - request.created_at).total_seconds()
-            if request.answered_at
-            else 0.0
-        )
+        waited = 0.0
+        if request.answered_at:
+            waited = (request.answered_at - request.created_at).total_seconds()
+        # negative where the clock of the answering machine is behind that of the asking one
         self.take(call, target, answer, session, waited=max(0.0, waited))
 
     def _claim(self, call: Invocation, verdict: Verdict, session: Session) -> Phase:
-        """Take the one right to run what was approved; whoever can't have it does not run."""
+        """Take the one right to run what was approved; a call that can't have it does not run."""
         if call.decision.request is None or call.decision.approval is None:
             return
         context = call.context
@@ -418,6 +459,7 @@ class Permission:
             )
         except ApprovalError as error:
             session.count("denials")
+            # two processes resume one call: the store lets the first one run
             if (
                 isinstance(error, ApprovalConflict)
                 and error.reason is ApprovalConflictReason.CONSUMED
@@ -431,7 +473,7 @@ class Permission:
         call.decision.approval_status = ApprovalStatus.CONSUMED.value
 
     def _check_roles(self, call: Invocation, verdict: Verdict, session: Session) -> None:
-        """End a call that was approved by somebody whose yes the second decision does not take.
+        """End a call whose approver has none of the roles that the second decision asks for.
 
         A policy may ask for other people the second time: because the approver changed the
         arguments, because the policy changed while the call waited, or because it only sees now who
@@ -450,13 +492,18 @@ class Permission:
             )
 
 
+def _is_permitted(call: Invocation, verdict: Verdict, grant: GrantUse | None) -> bool:
+    """Return whether a call may run whose verdict is not a plain allow."""
+    if verdict.mode is PolicyMode.SHADOW:
+        return True
+    if grant is not None and grant.found:
+        return True
+    return _is_approved(call)
+
+
 def _is_approved(call: Invocation) -> bool:
     approval = call.decision.approval
     return approval is not None and approval["status"] == ApprovalStatus.APPROVED
-
-
-def _is_answer(decided: Decided) -> bool:
-    return decided.verdict.source is DecisionSource.USER
 
 
 def _reads_history(call: Invocation) -> bool:
@@ -468,15 +515,15 @@ def policy_input(
 ) -> PolicyInput:
     """Build the policy input of a call."""
     native: Any = (
-        {"external_mappings": [one.model_dump(mode="json") for one in call.mappings]}
+        {"external_mappings": [mapping.model_dump(mode="json") for mapping in call.mappings]}
         if call.mappings
         else {}
     )
     spec, context = call.spec, call.context
     tool = call.policy_tool
     past: tuple[list[dict[str, Any]], bool] = ([], True)
-    if call.happened is not None or (call.preflight and _reads_history(call)):
-        past = session.told(call.inputs.permission_input, but=call.happened)
+    if call.history_entry is not None or (call.preflight and _reads_history(call)):
+        past = session.past_calls(call.inputs.permission_input, without=call.history_entry)
     resources = dict(context.resources)
     for looked_up in call.resources.values():
         resources.update(looked_up)

@@ -36,6 +36,8 @@ from agenttool_otel.call.scheduling.gate import DEFAULT_LOCK_TIMEOUT, Gate
 from agenttool_otel.call.services import Services
 from agenttool_otel.call.steps import Attempt, Call
 from agenttool_otel.call.target import Target
+from agenttool_otel.catalog.entry import restrictions
+from agenttool_otel.catalog.filters import Conditions, not_loaded
 from agenttool_otel.context.context import AgentContext
 from agenttool_otel.context.sessions import Session, SessionBook
 from agenttool_otel.facts.types import FactEnvironment
@@ -57,6 +59,7 @@ from agenttool_otel.names import (
 )
 from agenttool_otel.results.errors.control_flow import control_flow
 from agenttool_otel.results.errors.mapper import ErrorMapper
+from agenttool_otel.values.ids import new_id
 
 _LIFECYCLE_ERRORS = {
     Lifecycle.DRAFT: ErrorClass.BLOCKED_TOOL,
@@ -67,11 +70,20 @@ _LIFECYCLE_ERRORS = {
 }
 
 
+_NOTHING_STATED = Conditions()
+"""What a tool's restrictions are compared with where no surface states what is there."""
+
 _LAST_STEPS = {
     InvocationStatus.SUCCEEDED: ProgressStatus.COMPLETED,
     InvocationStatus.CANCELED: ProgressStatus.CANCELED,
 }
 
+_ENDING: Final = frozenset(
+    {ApprovalStatus.REJECTED, ApprovalStatus.EXPIRED, ApprovalStatus.CANCELED}
+)
+"""States of a request after which its call has ended: it can't be claimed any more."""
+
+# a call that ends while it is being canceled: the request is answered with cancel_failed
 _ENDED_KEPT: Final = 1024
 
 
@@ -108,7 +120,8 @@ class Pipeline:
         )
         self._reporter = Reporter(span)
         self.running: dict[str, CallHandle] = {}  # the calls that go on, by id
-        self.ended: deque[str] = deque(maxlen=_ENDED_KEPT)  # ids of the calls that ended last
+        # ids of the calls that ended last, and of their tools
+        self._ended: deque[tuple[str, str]] = deque(maxlen=_ENDED_KEPT)
         self.gate = Gate(lock_timeout)
         self._schedule = Schedule(self.gate, span, self._refusals)
         self._permission = Permission(
@@ -150,7 +163,9 @@ class Pipeline:
         call.services = services or self._services
         session = self._sessions.of(call.context)
         if call.ticket is not None:
+            # the numbers of its progress go on after those from before the pause
             call.reported = max(call.reported, int(call.ticket.context.get("progress") or 0))
+            call.held = []
         self._span.begin(call, links)
         if call.mappings:
             given, call.mappings = call.mappings, []
@@ -158,29 +173,9 @@ class Pipeline:
         call.handle = self.running[call.id] = CallHandle(call, self._reporter)
         if not call.outcome.transitions:
             call.outcome.transitions.append((InvocationStatus.PLANNED, call.created_ns))
-        admitted = False
         settled = False
         try:
-            try:
-                self._prepare(call, target, session)
-                if call.place is not None:
-                    self._permission.establish(call, session)
-                    yield from self._schedule.queue(call)
-                yield from self._permission.resolve(call, target, session)
-                if call.spec.by_reference and (changed := hand_over(call)) is not None:
-                    yield from finish(call, ResultStatus.DENIED)
-                    self._refusals.blocked(
-                        call, f"/{changed}: changed by the caller since it was decided on"
-                    )
-                admitted = True
-            except Refused:
-                if call.outcome.execution is Outcome.PENDING:
-                    self.paused.keep(call, target)
-            except Exception as bug:
-                if control_flow(bug):
-                    self._refusals.pause(call, bug)
-                else:
-                    self._refusals.bug(call, bug)
+            admitted = yield from self._admit(call, target, session)
             if admitted and call.spec.ownership == Ownership.CUSTOM:
                 yield from self._hand_over(call)
             elif admitted:
@@ -199,44 +194,112 @@ class Pipeline:
             self._close(call, session, settled)
         return call
 
+    def _admit(
+        self, call: Invocation, target: Target, session: Session
+    ) -> Generator[Any, Any, bool]:
+        """Walk the phases before the body; return whether it may run.
+
+        Any failure here, a bug of this package included, ends the call as not run.
+        """
+        try:
+            self._prepare(call, target, session)
+            if call.place is not None:
+                self._permission.establish(call, session)
+                yield from self._schedule.queue(call)
+            yield from self._permission.resolve(call, target, session)
+            if call.spec.by_reference and (changed := hand_over(call)) is not None:
+                yield from finish(call, ResultStatus.DENIED)
+                self._refusals.blocked(
+                    call, f"/{changed}: changed by the caller since it was decided on"
+                )
+        except Refused:
+            if call.outcome.execution is Outcome.PENDING:
+                self.paused.keep(call, target)
+            return False
+        except Exception as bug:
+            # langgraph's interrupt() in an approver or a hook: the graph resumes the call later
+            if control_flow(bug):
+                self._refusals.pause(call, bug)
+            else:
+                self._refusals.bug(call, bug)
+            return False
+        if call.held is not None:
+            self._span.release(call)
+        return True
+
     def _settle(self, call: Invocation, session: Session) -> bool:
         """Share with the other processes of a session how a call ended."""
-        if call.happened is not None:
-            call.happened.outcome = call.outcome.result_status.value
-        session.settle(call.id, call.happened)
+        if call.history_entry is not None:
+            call.history_entry.outcome = call.outcome.result_status.value
+        session.settle(call.id, call.history_entry)
         return True
 
     def _close(self, call: Invocation, session: Session, settled: bool) -> None:
         """End the call: nobody can stop it any more, and what it held back is reported."""
         handle, call.handle = call.handle, None
+        if call.held is not None:
+            self._weigh(call)
+        ends = call.held is None and call.outcome.execution is not Outcome.PENDING
         if handle is not None:
             self.running.pop(call.id, None)
             if handle.parent is not None:
                 handle.leave_parent()
             if handle.cancellation is not None:
+                # a body that never looked, such as a blocking read; settled before, this changes
+                # nothing
                 handle.settle(CancelOutcome.CANCEL_FAILED)
             if handle.held_back is not None:
                 handle.flush()
-            if call.outcome.execution is not Outcome.PENDING:
+            if ends and not handle.left_behind:
                 handle.report_status(_LAST_STEPS.get(call.outcome.status, ProgressStatus.FAILED))
-        if call.outcome.execution is not Outcome.PENDING:
-            self.ended.append(call.id)
+        if ends:
+            self._ended.append((call.id, call.spec.tool_id))
         if not settled:
             self._settle(call, session)
         if call.inputs.mutations:
             self._span.redaction.add_edit_note(call)
         self._span.end(call)
 
+    def ended_tool(self, invocation_id: str) -> str | None:
+        """Return the tool of a call that ended here lately; ``None`` where none of that id did.
+
+        Args:
+            invocation_id: the call.
+        """
+        for ended_id, tool_id in self._ended:
+            if ended_id == invocation_id:
+                return tool_id
+        return None
+
+    def _weigh(self, call: Invocation) -> None:
+        """Record an attempt that ends the call, but not one that was refused: the call waits on,
+        or it had ended before.
+        """
+        status = call.decision.approval_status
+        if call.is_attempt:
+            is_end = status in _ENDING
+        else:
+            # LangGraph's model got the refusal, and the graph went on; unless the call ran elsewhere
+            is_end = status != ApprovalStatus.CONSUMED
+        # claimed, and then too late: the approval is used up
+        is_end = is_end or call.claim is not None
+        if is_end and self.ended_tool(call.id) is None:
+            self._span.release(call)
+        else:
+            call.outcome.made_result_id = ""  # the other one is that of the call's own result
+
     def _prepare(self, call: Invocation, target: Target, session: Session) -> None:
         """Walk the phases before the decision; whatever goes wrong in them is a denial."""
         span = self._span
-        if span.verbose:
+        # a call that goes on was planned, selected and ready before its pause
+        every_step = span.every_class and call.ticket is None and not call.replayed
+        if every_step:
             span.emit(call, Event.INVOCATION_PLANNED, {})
         self._check_available(call, session)
-        if span.verbose:
+        if every_step:
             span.emit(call, Event.INVOCATION_SELECTED, {})
         self._inputs.parse(call, target)
-        if span.verbose:
+        if every_step:
             span.emit(call, Event.INVOCATION_ARGUMENTS_READY, {})
         if call.context.user_text:
             session.record_user_text(call.context.user_text)
@@ -250,6 +313,8 @@ class Pipeline:
         call.outcome.result_status = ResultStatus.PENDING
         if call.handle is not None:
             call.handle.report_status(ProgressStatus.WAITING_FOR_INPUT)
+        call.waiting_event = new_id("evt")
+        self._span.emit(call, Event.RESULT_REQUESTED, {}, event_id=call.waiting_event)
         required = self.required
         try:
             kept: bool = yield Call(required.keep, required.akeep, (call,))
@@ -330,6 +395,7 @@ class Pipeline:
             message: what failed.
         """
         call.services = self._services
+        call.held, call.is_attempt = [], True
         session = self._sessions.of(call.context)
         settled = False
         self._span.begin(call, ())
@@ -370,6 +436,8 @@ class Pipeline:
         call.enter(InvocationStatus.SELECTED)
         if call.context.surface_in_force is not None or call.ticket is not None:
             self._check_surface(call, session)
+        elif call.by_name:
+            self._check_name(call, session)
         lifecycle = call.spec.declaration.lifecycle
         error_class = _LIFECYCLE_ERRORS.get(lifecycle)
         # a surface in force has looked, and a call that was asked about was loaded then
@@ -382,6 +450,25 @@ class Pipeline:
             self._refusals.undecidable(
                 call,
                 "no context is stated here: call inside agent_context, or wrap a thread's function in carry_context",
+            )
+
+    def _check_name(self, call: Invocation, session: Session) -> None:
+        """Refuse a call by name of a tool that no surface would show to the model that names it.
+
+        "Do not execute a call whose schema was not visible and validated" (standard, "Deferred
+        Loading and Tool Search"); nobody has stated here which gates are open, and what is not
+        stated is missing.
+        """
+        context = call.context
+        hidden = _NOTHING_STATED.hides(
+            restrictions(call.spec), context.agents, interactive=context.interactive
+        )
+        if hidden is not None:
+            self._refusals.refuse(call, hidden.error_class, hidden.detail, InvocationStatus.BLOCKED)
+        if call.spec.interface.should_defer and call.spec.tool_id not in session.loaded:
+            message = not_loaded(call.spec.name)
+            self._refusals.refuse(
+                call, ErrorClass.SCHEMA_NOT_LOADED, message, InvocationStatus.BLOCKED
             )
 
     def _check_surface(self, call: Invocation, session: Session) -> None:

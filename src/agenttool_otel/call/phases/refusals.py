@@ -64,10 +64,12 @@ class Refusals:
         self._span = span
         self._clean = clean
 
-    def decide(self, call: Invocation, verdict: Verdict) -> None:
+    def decide(self, call: Invocation, verdict: Verdict, *, edited: bool = False) -> None:
         """Bring a verdict into force and record it."""
-        call.decision.take(verdict)
-        self._span.record_decision(call, verdict)
+        call.decision.take(verdict, edited=edited)
+        # a preflight has no call to which an event could belong
+        if not call.preflight:
+            self._span.record_decision(call, verdict)
 
     def refuse(
         self,
@@ -100,9 +102,7 @@ class Refusals:
         )
 
     def unavailable(self, call: Invocation, message: str) -> NoReturn:
-        """End the call because a store can't be used: nobody said no, and the same call may be sent
-        again.
-        """
+        """End the call because a store can't be used: it was not rejected, and may be sent again."""
         self.decide(call, fail_closed(message, FailClosedCause.STORE_UNAVAILABLE))
         call.fail(ErrorClass.POLICY_BLOCKED, message, InvocationStatus.DENIED, ResultStatus.DENIED)
         if call.outcome.error is not None:
@@ -110,9 +110,7 @@ class Refusals:
         raise Refused
 
     def overdue(self, call: Invocation) -> NoReturn:
-        """End the call because nobody answered in time, or nobody used the answer: no
-        person said no.
-        """
+        """End the call because the answer, or its use, came too late: no person rejected it."""
         verdict = Verdict(
             Behavior.DENY,
             source=DecisionSource.TIMEOUT,
@@ -124,6 +122,7 @@ class Refusals:
         call.fail(
             ErrorClass.POLICY_BLOCKED, verdict.message, InvocationStatus.DENIED, ResultStatus.DENIED
         )
+        # "whether approval is needed again" (standard, "Errors and Retries")
         if call.outcome.error is not None:
             call.outcome.error.recoverability = Recoverability.APPROVAL_NEEDED
             call.outcome.error.retry.approval_required = True
@@ -173,7 +172,14 @@ class Refusals:
         reason = self.answered(call, answer, Behavior.DENY) or "no reason given"
         self.unapproved(call, f"approval was rejected: {reason}")
 
-    def answered(self, call: Invocation, answer: ApprovalAnswer, behavior: Behavior) -> str:
+    def answered(
+        self,
+        call: Invocation,
+        answer: ApprovalAnswer,
+        behavior: Behavior,
+        *,
+        edited: bool = False,
+    ) -> str:
         """Record what a person answered as a decision of its own; return their words, redacted."""
         reason = self.redact(answer.reason, call) if answer.reason else ""
         rule = call.decision.request.rule_ref if call.decision.request is not None else ""
@@ -185,8 +191,8 @@ class Refusals:
             extra={"accept_feedback": reason} if reason else {},
         )
         asked = call.decision.verdict
-        self.decide(call, verdict)
-        # the policy's verdict stays: spans and metrics tell apart what was asked and what was denied
+        self.decide(call, verdict, edited=edited)
+        # the policy's verdict stays: spans and metrics count an ask apart from a denial
         call.decision.verdict = asked
         return reason
 
@@ -204,6 +210,7 @@ class Refusals:
         """End the call because its approval was used for an earlier run: nobody rejected
         anything.
         """
+        call.decision.approval_status = ApprovalStatus.CONSUMED.value
         ended = f", and ended as {outcome.value}" if outcome is not None else ""
         self.blocked(call, f"the approval was used already: the call it covers ran once{ended}")
 
@@ -264,6 +271,8 @@ class Refusals:
             call.outcome.abort_reason = (
                 call.outcome.abort_reason or (cancellation(signal) or AbortReason.UNKNOWN).value
             )
+        # canceled while a post hook or a store had its time: the tool was done, the call was not
+        call.reopen()
         details = {"native_error_ref": short_name(signal)} if signal is not None else {}
         call.fail(error_class, message, InvocationStatus.CANCELED, result, **details)
 

@@ -1,8 +1,8 @@
 """The secrets of one call's own arguments, so that they are also masked where the tool repeats them.
 
 A value that only a contract, a policy or the name of its argument marks as secret looks like any
-other word once a tool quotes it in its result or its exception: no detector can know it there. The
-call knows it, so it looks for these very values, as they are and in the usual encodings.
+other word once a tool quotes it in its result or its exception: no detector can recognise it there.
+The call holds it, so these very values are looked for, as they are and in the usual encodings.
 """
 
 from __future__ import annotations
@@ -29,18 +29,15 @@ def mask_of(call: Invocation, redactor: Redactor) -> ArgumentMask | None:
     of which something is shown or kept.
     """
     pointers = secret_pointers(call)
-    known = call.argument_mask
-    if (
-        known is not None
-        and known[0] is call.inputs.permission_input
-        and known[1] is call.inputs.bound
-        and known[2] == pointers
-    ):
-        found: ArgumentMask | None = known[3]
-        return found
+    if call.argument_mask is not None:
+        permission_input, bound, earlier_pointers, mask = call.argument_mask
+        is_same_input = permission_input is call.inputs.permission_input
+        if is_same_input and bound is call.inputs.bound and earlier_pointers == pointers:
+            return mask
     mask = None
     try:
-        if values := _secrets(call, redactor, pointers):
+        values = _secrets(call, redactor, pointers)
+        if values:
             mask = ArgumentMask(values, Placeholders(redactor.settings))
     except Exception as error:
         # What breaks this look breaks the redactor too, and then content is withheld everywhere.
@@ -53,7 +50,7 @@ def cleaner_of(
     call: Invocation, redactor: Redactor, clean: Callable[[str], str]
 ) -> Callable[[str], str]:
     """Return what cleans a text of this call: its own secrets first, then those that
-    detectors know.
+    detectors find.
     """
     if (mask := mask_of(call, redactor)) is None:
         return clean
@@ -62,19 +59,25 @@ def cleaner_of(
 
 def secret_pointers(call: Invocation) -> tuple[str, ...]:
     """Return which arguments are secret by contract, or by the decision in force."""
-    decided = call.decision.verdict.redact_input if call.decision.verdict is not None else ()
-    return (*call.spec.sensitive, *decided) if decided else call.spec.sensitive
+    verdict = call.decision.verdict
+    if verdict is None or not verdict.redact_input:
+        return call.spec.sensitive
+    return (*call.spec.sensitive, *verdict.redact_input)
 
 
 def redacted_input(call: Invocation, redactor: Redactor) -> Redacted:
     """Return the permission input redacted; once for as long as it and what is secret of it stay
     the same.
     """
-    pointers, known = secret_pointers(call), call.redacted_input
-    if known is None or known[0] is not call.inputs.permission_input or known[1] != pointers:
-        redacted = redactor.redact(call.inputs.permission_input, pointers=pointers)
-        known = call.redacted_input = (call.inputs.permission_input, pointers, redacted)
-    return known[2]
+    pointers = secret_pointers(call)
+    permission_input = call.inputs.permission_input
+    if call.redacted_input is not None:
+        earlier_input, earlier_pointers, redacted = call.redacted_input
+        if earlier_input is permission_input and earlier_pointers == pointers:
+            return redacted
+    redacted = redactor.redact(permission_input, pointers=pointers)
+    call.redacted_input = (permission_input, pointers, redacted)
+    return redacted
 
 
 def _secrets(call: Invocation, redactor: Redactor, pointers: tuple[str, ...]) -> set[str]:
@@ -114,12 +117,15 @@ def _bound_secret(call: Invocation, name: str, value: Any, redactor: Redactor) -
         if name in call.inputs.permission_input:
             return None  # looked at as part of the input
         # an internal argument, which no model sees: its name alone marks it
-        return value if redactor.redact({name: value}).redactions else None
+        redacted = redactor.redact({name: value})
+        return value if redacted.redactions else None
     classes = {word.rpartition(".")[2] for word in mro_names(type(value))}
     if classes.isdisjoint({"SecretStr", "SecretBytes"}):
         return None
     secret = value.get_secret_value()  # of pydantic
-    return secret if isinstance(secret, str) else bytes(secret).decode("utf-8", "replace")
+    if isinstance(secret, str):
+        return secret
+    return bytes(secret).decode("utf-8", "replace")
 
 
 def _differences(before: Any, after: Any, placeholder: re.Pattern[str], found: set[str]) -> None:

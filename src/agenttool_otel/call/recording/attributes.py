@@ -84,12 +84,14 @@ def final_attributes(call: Invocation) -> dict[str, Any]:
     )
     if (verdict := call.decision.verdict) is not None:
         attributes.update(_verdict_attributes(verdict))
-        attributes[Attr.PERMISSION_DECISION_ID] = call.decision.decisions[-1].decision_id
+        in_force = call.decision.in_force
+        if in_force is not None:
+            attributes[Attr.PERMISSION_DECISION_ID] = in_force.decision_id
     if call.decision.facts["provenance"] and (
         call.decision.request is not None or call.outcome.execution is not Outcome.EXECUTED
     ):
         attributes[Attr.PERMISSION_ORIGINS] = list(
-            dict.fromkeys(one.named for one in origins_of(call.decision.facts))
+            dict.fromkeys(origin.named for origin in origins_of(call.decision.facts))
         )
     if call.decision.request is not None:
         attributes[Attr.APPROVAL_ID] = call.decision.request.request_id

@@ -19,7 +19,7 @@ _GONE: Final = object()
 
 
 def edit_note(call: Invocation, redactor: Redactor) -> str | None:
-    """Say which arguments of a call a person changed, and to what, without a secret.
+    """Describe which arguments of a call a person changed, and to what, without a secret.
 
     Args:
         call: the call, decided.

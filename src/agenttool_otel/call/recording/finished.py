@@ -15,7 +15,8 @@ from agenttool_otel.call.records import (
     references,
     result_facts,
 )
-from agenttool_otel.records import ToolResult
+from agenttool_otel.names import InvocationStatus, MutationSource
+from agenttool_otel.records import HookRecord, InputMutation, ToolResult
 from agenttool_otel.records.base import JsonObject, Part
 from agenttool_otel.telemetry.sinks import Build
 
@@ -53,10 +54,14 @@ MUTATION_WITHOUT_CONTENT: Final = frozenset(
         "from_input_ref",
         "to_input_ref",
         "changed_fields",
+        "fields",
+        "reason",
         "created_at",
     }
 )
-"""Fields of a mutation that repeat nothing of the arguments: names and digests, never values."""
+"""Fields of a mutation that repeat nothing of the arguments: names, digests and this package's own
+words, never values.
+"""
 
 HOOK_WITHOUT_CONTENT: Final = frozenset(
     {
@@ -65,15 +70,23 @@ HOOK_WITHOUT_CONTENT: Final = frozenset(
         "hook_event",
         "invocation_id",
         "tool_id",
+        "matcher",
         "outputs",
+        "permission_result",
+        "stop",
         "failure",
         "started_at",
         "ended_at",
     }
 )
-"""Fields of a hook's record that repeat nothing of arguments and results: ``outputs`` holds kinds
-alone.
+"""Fields of a hook's record that repeat nothing of arguments and results, once the texts that the
+hook wrote are taken out.
 """
+
+_WAITING: Final = frozenset({InvocationStatus.AWAITING_APPROVAL, InvocationStatus.NEEDS_INPUT})
+
+_FREE_TEXTS: Final = frozenset({"message", "reason"})
+"""What a hook wrote about a call, which may repeat an argument: "alice@example.com is no customer"."""
 
 
 def finished_records(call: Invocation) -> Build:
@@ -87,12 +100,36 @@ def _records(call: CallRecord) -> Iterator[tuple[str, JsonObject]]:
     for decision in decision_records(call):
         yield "tool_permission_decision", _fields_of(decision, DECISION_WITHOUT_CONTENT)
     for mutation in call.inputs.mutations:
-        yield "input_mutation", _fields_of(mutation, MUTATION_WITHOUT_CONTENT)
+        yield "input_mutation", _mutation_without_content(mutation)
     for hook in call.decision.hook_records:
-        yield "tool_hook", _fields_of(hook, HOOK_WITHOUT_CONTENT)
+        yield "tool_hook", _hook_without_content(hook)
     if call.outcome.persistence is not None:
         yield "tool_result_persistence", call.outcome.persistence.to_json_object()
+    # "pending" is no status of the standard: a call that waits has no result yet; one whose task
+    # is cancelled while it is stored has ended
+    if call.outcome.status in _WAITING:
+        return
     yield "tool_result", _result_without_content(call, invocation.telemetry_refs).to_json_object()
+
+
+def _mutation_without_content(mutation: InputMutation) -> JsonObject:
+    names = MUTATION_WITHOUT_CONTENT
+    if mutation.source_type is MutationSource.HOOK:
+        names = names - _FREE_TEXTS
+    return _fields_of(mutation, names)
+
+
+def _hook_without_content(hook: HookRecord) -> JsonObject:
+    shown = _fields_of(hook, HOOK_WITHOUT_CONTENT)
+    for name in ("permission_result", "stop"):
+        if name in shown:
+            shown[name] = _without_texts(shown[name])
+    shown["outputs"] = [_without_texts(output) for output in shown["outputs"]]
+    return shown
+
+
+def _without_texts(part: JsonObject) -> JsonObject:
+    return {name: item for name, item in part.items() if name not in _FREE_TEXTS}
 
 
 def _fields_of(record: Part, names: frozenset[str]) -> JsonObject:

@@ -127,8 +127,8 @@ class CallRedaction:
         return value if type(value) is str else ""
 
     def add_edit_note(self, call: Invocation) -> None:
-        """Add the sentence about a person's changes, once the decision in force says which
-        arguments are secret.
+        """Add the sentence about a person's changes, once the decision in force names the
+        arguments that are secret.
         """
         try:
             call.inputs.edit_note = edit_note(call, self._redactor)

@@ -11,11 +11,24 @@ from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.recording.span import CallSpan
 from agenttool_otel.call.running.handle import progress_listeners
 from agenttool_otel.call.running.progress import Listener
-from agenttool_otel.names import Attr, Event, ProgressStatus
+from agenttool_otel.names import Attr, Event, ProgressStatus, ToolKind
 from agenttool_otel.records import ExternalMapping, ToolProgress
 
 _TEXTS: Final = ("message", "current_step")
 """Fields of a report in which a tool may repeat its arguments."""
+
+_REDACTED: Final = (*_TEXTS, "task_id")
+
+_COUNTS: Final = {
+    "bytes_read": Attr.PROGRESS_BYTES_READ,
+    "bytes_written": Attr.PROGRESS_BYTES_WRITTEN,
+    "line_count": Attr.PROGRESS_LINE_COUNT,
+    "stdout_bytes": Attr.PROGRESS_STDOUT_BYTES,
+    "stderr_bytes": Attr.PROGRESS_STDERR_BYTES,
+    "timeout_ms": Attr.PROGRESS_TIMEOUT_MS,
+    "exit_code": Attr.PROGRESS_EXIT_CODE,
+}
+"""Numbers of a report, with the event's attributes for them."""
 
 
 class Reporter:
@@ -26,7 +39,9 @@ class Reporter:
     def __init__(self, span: CallSpan) -> None:
         self.span = span
         self.emit = span.emit
-        self.every_step = span.verbose or bool(span.telemetry.settings.progress)
+        self.every_step = span.telemetry.events.on_every_span or bool(
+            span.telemetry.settings.progress
+        )
 
     def map(self, call: Invocation, mappings: Iterable[ExternalMapping]) -> None:
         """Add native ids to a call, redacted."""
@@ -49,10 +64,11 @@ class Reporter:
             self.span.emit(call, Event.INVOCATION_PROGRESS, _attributes(sequence, shown))
             if not listeners and not telemetry.events.sinks:
                 return
-            shown["elapsed_ms"] = int((time.perf_counter() - call.t0) * 1000)
+            elapsed_s = call.earlier_s + time.perf_counter() - call.t0
+            shown["elapsed_ms"] = int(elapsed_s * 1000)
             record = ToolProgress(invocation_id=call.id, sequence=sequence, **shown)
             if telemetry.events.sinks:
-                self._put(record)
+                self._put(call, record)
         except Exception as error:
             self.lost(error)
             return
@@ -64,18 +80,21 @@ class Reporter:
 
     def _shown(self, call: Invocation, facts: dict[str, Any]) -> dict[str, Any]:
         shown = dict(facts)
-        for name in _TEXTS:
+        for name in _REDACTED:
             if name in shown:
                 shown[name] = self.span.redaction.redact_text(call, str(shown[name]))
         if shown.get("percent") is not None:
             shown["percent"] = min(100.0, max(0.0, float(shown["percent"])))
+        timeout_ms = call.spec.execution.timeout_ms
+        if timeout_ms and call.spec.declaration.tool_kind == ToolKind.SHELL_COMMAND:
+            shown.setdefault("timeout_ms", timeout_ms)
         return shown
 
-    def _put(self, record: ToolProgress) -> None:
+    def _put(self, call: Invocation, record: ToolProgress) -> None:
         """Give the record to sinks, without its texts where content is not captured."""
         texts = None if self.span.redaction.captures else set(_TEXTS)
         shown = record.model_dump(mode="json", exclude_none=True, exclude=texts)
-        self.span.telemetry.events.put(lambda: [("tool_progress", shown)])
+        self.span.put(call, lambda: [("tool_progress", shown)])
 
     def _give(self, listener: Listener, record: ToolProgress) -> None:
         try:
@@ -91,4 +110,8 @@ def _attributes(sequence: int, facts: dict[str, Any]) -> dict[str, Any]:
     }
     if facts.get("percent") is not None:
         attributes[Attr.PROGRESS_PERCENT] = facts["percent"]
+    for name, attribute in _COUNTS.items():
+        # a tool may give anything, and a text would be content
+        if type(facts.get(name)) is int:
+            attributes[attribute] = facts[name]
     return attributes

@@ -7,6 +7,8 @@ is sampled or not.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from functools import partial
 from itertools import islice
 from typing import Any, Final
 
@@ -24,6 +26,7 @@ from agenttool_otel.call.recording.attributes import (
     record_metrics,
     stands,
 )
+from agenttool_otel.call.recording.declared import declaration_of
 from agenttool_otel.call.recording.finished import finished_records
 from agenttool_otel.call.recording.redaction import CallRedaction
 from agenttool_otel.hooks.registry import BEFORE
@@ -35,6 +38,7 @@ from agenttool_otel.names import (
     GenAI,
     InvocationStatus,
     Label,
+    Outcome,
     Phase,
     ProgressStatus,
     RedactionState,
@@ -42,6 +46,7 @@ from agenttool_otel.names import (
 from agenttool_otel.policy.types import Verdict
 from agenttool_otel.records import HookRecord
 from agenttool_otel.telemetry import Telemetry
+from agenttool_otel.telemetry.sinks import Build
 from agenttool_otel.values.inspection import error_name
 
 _MAX_MESSAGE = 512
@@ -57,6 +62,16 @@ _TERMINAL_EVENTS = {
 }
 """The one terminal event of every call that ended; a call that waits has none yet."""
 
+_NEVER_HELD: Final = frozenset(
+    {
+        Event.CANCEL_REQUESTED,
+        Event.CANCEL_ACKNOWLEDGED,
+        Event.CANCEL_FAILED,
+        Event.RESUME_REFUSED,
+    }
+)
+"""Events that are recorded of an attempt to go on, whatever becomes of it."""
+
 _INVALID: Final = {
     InvocationStatus.SCHEMA_PARSE_FAILED: Phase.PARSE_SCHEMA.value,
     InvocationStatus.VALIDATION_FAILED: Phase.VALIDATE_VALUES.value,
@@ -69,12 +84,14 @@ class CallSpan:
     def __init__(self, telemetry: Telemetry, redaction: CallRedaction) -> None:
         self.telemetry = telemetry
         self.redaction = redaction
-        # whether the event classes that every call has are wanted
-        self.verbose = telemetry.events.verbose
+        # whether the event classes that every call has are wanted anywhere
+        self.every_class = telemetry.events.every_class
         self._max_chars = telemetry.settings.max_attribute_chars
 
     def begin(self, call: Invocation, links: tuple[Link, ...] = ()) -> None:
         """Start the call's span with all that a sampler may look at."""
+        if self.telemetry.events.sinks and not call.spec.unknown:
+            self.telemetry.events.declare(call.spec.tool_id, declaration_of(call.spec))
         attributes = {
             **call.spec.start_attributes,
             **call.context.span_attributes,
@@ -94,8 +111,12 @@ class CallSpan:
         attributes: dict[str, Any],
         *,
         on_span: dict[str, Any] | None = None,
+        event_id: str | None = None,
     ) -> None:
         """Emit one event of a call; its attributes are primitives without content."""
+        put = None
+        if call.held is not None and name not in _NEVER_HELD:
+            put = partial(self.put, call)
         self.telemetry.events.emit(
             call.span,
             name,
@@ -103,7 +124,26 @@ class CallSpan:
             on_span=on_span,
             invocation_id=call.id,
             tool_id=call.spec.tool_id,
+            event_id=event_id,
+            put=put,
         )
+
+    def put(self, call: Invocation, build: Build) -> None:
+        """Give records of a call to the sinks, or hold them back with the others of an attempt."""
+        self._now_or_later(call, partial(self.telemetry.events.put, build))
+
+    def release(self, call: Invocation) -> None:
+        """Record what was held back of an attempt to go on: it is a part of the call."""
+        held, call.held = call.held, None
+        for record in held or ():
+            record()
+
+    @staticmethod
+    def _now_or_later(call: Invocation, record: Callable[[], object]) -> None:
+        if call.held is None:
+            record()
+        else:
+            call.held.append(record)
 
     def record_decision(self, call: Invocation, verdict: Verdict) -> None:
         """Record the decision in force as an event; the span's attributes follow at the end."""
@@ -168,8 +208,12 @@ class CallSpan:
             Event.APPROVAL_ANSWERED,
             {**labels, Attr.APPROVAL_ID: request_id, Attr.APPROVAL_WAIT: waited},
         )
-        self.telemetry.measure(self.telemetry.instruments.approval_wait, waited, labels)
-        self.count_pending(-1)
+        measure = self.telemetry.measure
+        # three attempts to go on after one answer: one answer is counted
+        self._now_or_later(
+            call, partial(measure, self.telemetry.instruments.approval_wait, waited, labels)
+        )
+        self._now_or_later(call, partial(self.count_pending, -1))
 
     def record_grant(self, call: Invocation, grant_id: str) -> None:
         """Record which remembered approval lets a call run."""
@@ -232,12 +276,16 @@ class CallSpan:
         """Record that a result was created: status, size, and its redacted content where
         captured.
         """
+        # langgraph's interrupt() in the body: what it comes to is known when the graph goes on
+        if call.outcome.execution is Outcome.PENDING:
+            return
         call.result_recorded = True
         if not self.telemetry.events.wanted(call.span):
             return
         attributes: dict[str, Any] = {Attr.RESULT_STATUS: str(call.outcome.result_status)}
-        if call.outcome.result_error is not None:
-            attributes[GenAI.ERROR_TYPE] = call.outcome.result_error.error_class.value
+        error = call.outcome.error or call.outcome.result_error
+        if error is not None:
+            attributes[GenAI.ERROR_TYPE] = error.error_class.value
         if call.outcome.size is not None:
             attributes[Attr.RESULT_SIZE_BYTES] = call.outcome.size
         if call.outcome.items is not None:
@@ -305,7 +353,8 @@ class CallSpan:
         """Write the final facts, end the span and record the metrics of a call in a terminal or
         pending state.
         """
-        call.outcome.ended_ns = time.time_ns()
+        if call.outcome.execution is not Outcome.PENDING:
+            call.outcome.ended_ns = time.time_ns()
         duration = time.perf_counter() - call.t0
         telemetry = self.telemetry
         try:
@@ -330,16 +379,18 @@ class CallSpan:
                     attributes |= self.redaction.blocked_attributes(call, path)
                 telemetry.end(call.span, owned=call.owned, attributes=attributes)
             record_metrics(telemetry, call, duration)
-            if telemetry.events.sinks:
+            # a call of which this was a refused attempt has not ended by it
+            if telemetry.events.sinks and call.held is None:
                 telemetry.events.put(finished_records(call))
         except BaseException as error:
             telemetry.losses.note("end", error)
 
     def record_yielded(self, call: Invocation) -> None:
-        """Record that a batch handed a call's result on; sinks get its invocation again, with
-        that state.
+        """Record that a batch handed a call's result on; sinks get its invocation again.
+
+        It is the state of the scheduler's queue, and no transition: a call that ended has ended.
         """
-        call.outcome.transitions.append((InvocationStatus.YIELDED, time.time_ns()))
+        call.outcome.yielded = True
         self.emit(call, Event.INVOCATION_YIELDED, {})
         if self.telemetry.events.sinks:
             again = finished_records(call)
@@ -349,6 +400,9 @@ class CallSpan:
         """Emit what every call has at its end: its result, unless that was emitted before, and one
         terminal event.
         """
+        if call.held is not None:
+            self._emit_refused(call)
+            return
         if not call.result_recorded:
             self.record_result(call)
         if (name := _TERMINAL_EVENTS.get(call.outcome.status)) is None:
@@ -364,3 +418,18 @@ class CallSpan:
         if call.outcome.abort_reason is not None:
             attributes[Attr.ABORT_REASON] = call.outcome.abort_reason
         self.emit(call, name, attributes)
+
+    def _emit_refused(self, call: Invocation) -> None:
+        """Emit that an attempt to go on was refused; the call waits on, or ended before."""
+        if call.outcome.execution is Outcome.PENDING:
+            return
+        attributes: dict[str, Any] = {}
+        if call.outcome.error is not None:
+            attributes = error_attributes(call.outcome.error)
+        if call.decision.approval_status is not None:
+            attributes[Attr.APPROVAL_STATUS] = call.decision.approval_status
+        if call.decision.verdict is not None:
+            attributes |= lean_decision(call.decision.verdict)
+        if call.outcome.abort_reason is not None:
+            attributes[Attr.ABORT_REASON] = call.outcome.abort_reason
+        self.emit(call, Event.RESUME_REFUSED, attributes)

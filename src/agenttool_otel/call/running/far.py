@@ -37,7 +37,7 @@ class FarHandle(CallHandle):
 
     @property
     def canceled(self) -> bool:
-        """Whether somebody wants the call to stop."""
+        """Whether the call was asked to stop."""
         return self._ask(None)
 
     def runs_on(self, executor: Executor) -> bool:
@@ -54,7 +54,10 @@ class FarHandle(CallHandle):
         self._ask(facts)
 
     def _ask(self, message: Any) -> bool:
-        with suppress(OSError, EOFError), self._mutex:  # whoever started the call may be gone
+        with (
+            suppress(OSError, EOFError),
+            self._mutex,
+        ):  # the process that started the call may be gone
             self._pipe.send(message)
             return bool(self._pipe.recv())
         return False
@@ -70,7 +73,7 @@ def far_handle(handle: CallHandle) -> FarHandle:
     from multiprocessing import Pipe
 
     ours, theirs = Pipe()
-    listens = copy_context().run  # whoever listens to progress does so in this context
+    listens = copy_context().run  # listeners to progress are in this context
     threading.Thread(
         target=listens, args=(_answer, ours, handle), name="agenttool-far", daemon=True
     ).start()

@@ -1,5 +1,5 @@
-"""The handle of a call that goes on: its body looks into it, and whoever wants the call stopped
-asks it.
+"""The handle of a call that goes on: its body looks into it, and a request to stop the
+call goes through it.
 
 A request, what became of it and the call's own end are separate facts: a function that nobody can
 stop goes on, and then the cancellation has failed, whatever its caller got.
@@ -13,10 +13,19 @@ import weakref
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from datetime import datetime
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from agenttool_otel.names import AbortReason, Attr, CancelOutcome, Event, ProgressStatus
+from agenttool_otel.names import (
+    AbortReason,
+    Attr,
+    CancelOutcome,
+    Event,
+    InvocationStatus,
+    ProgressStatus,
+)
+from agenttool_otel.records.base import utc_of
 from agenttool_otel.values.forks import new_lock
 
 if TYPE_CHECKING:  # a program that only cancels calls pays for no records
@@ -45,13 +54,56 @@ class CancelState:
     outcome: CancelOutcome | None = None
 
 
-class RunningCall(Protocol):
+@dataclass(frozen=True, slots=True)
+class RunningCall:
+    """A call that goes on in this process; ``governor.cancel(invocation_id, reason)`` stops it.
+
+    Attributes:
+        invocation_id: the call.
+        tool_id: its tool.
+        tool_name: the name that models call.
+        status: its state: ``running``, or ``queued`` or ``awaiting_approval`` before that.
+        planned_at: when it was made.
+        started_at: when its body started; ``None`` before.
+        native_call_id: the model's or framework's id of the call.
+        actor_id: who called.
+        tenant: the actor's tenant.
+        session_id: in which session.
+    """
+
+    invocation_id: str
+    tool_id: str
+    tool_name: str
+    status: InvocationStatus
+    planned_at: datetime
+    started_at: datetime | None = None
+    native_call_id: str | None = None
+    actor_id: str = ""
+    tenant: str | None = None
+    session_id: str | None = None
+
+
+class HandledCall(Protocol):
     """The members of an Invocation that its handle reads or writes."""
 
     id: str
+    native_call_id: str | None
+    created_ns: int
     cancellation: CancelState | None
     executor: concurrent.futures.Executor | None
     reported: int
+
+    @property
+    def spec(self) -> Any:
+        """Its tool, as ToolSpec."""
+
+    @property
+    def context(self) -> Any:
+        """Who calls, as AgentContext."""
+
+    @property
+    def outcome(self) -> Any:
+        """How far it came, as CallOutcome."""
 
 
 class Reports(Protocol):
@@ -84,6 +136,8 @@ class CallHandle:
         invocation_id: the call.
         deadline: when its time is over, on the clock of ``time.monotonic()``; ``None`` without a
           limit.
+        left_behind: whether the body goes on after its call ended; then the body's end is the end of
+          its progress.
         cancellation: the request to stop, if there is one.
     """
 
@@ -96,13 +150,14 @@ class CallHandle:
         "deadline",
         "held_back",
         "invocation_id",
+        "left_behind",
         "locks",
         "next_report",
         "parent",
         "reporter",
     )
 
-    def __init__(self, call: RunningCall, reporter: Reports) -> None:
+    def __init__(self, call: HandledCall, reporter: Reports) -> None:
         self._call = call
         self.invocation_id = call.id
         self.reporter = reporter
@@ -115,21 +170,22 @@ class CallHandle:
         self.locks: frozenset[str] = frozenset()
         self.next_report = 0.0
         self.held_back: dict[str, Any] | None = None
+        self.left_behind = False
         self._stop: Callable[[], Any] | None = None
 
     @property
     def canceled(self) -> bool:
-        """Whether somebody wants the call to stop; to look is to take notice."""
+        """Whether the call was asked to stop; reading this acknowledges the request."""
         if self.cancellation is None:
             return False
         self.acknowledge()
         return True
 
     def raise_if_canceled(self) -> None:
-        """Stop here if somebody wants the call to stop.
+        """Stop here if the call was asked to stop.
 
         Raises:
-            concurrent.futures.CancelledError: somebody does.
+            concurrent.futures.CancelledError: it was.
         """
         if self.canceled:
             raise concurrent.futures.CancelledError(f"{self.invocation_id} was canceled")
@@ -141,6 +197,23 @@ class CallHandle:
             mapping: the ids, for example a ``CliMapping`` with the exit code.
         """
         self.reporter.map(self._call, [mapping])
+
+    def describe(self) -> RunningCall:
+        """Return what is known of the call from outside; nothing of its arguments."""
+        call, context = self._call, self._call.context
+        started_ns = call.outcome.started_ns
+        return RunningCall(
+            invocation_id=call.id,
+            tool_id=call.spec.tool_id,
+            tool_name=call.spec.name,
+            status=call.outcome.status,
+            planned_at=utc_of(call.created_ns),
+            started_at=utc_of(started_ns) if started_ns else None,
+            native_call_id=call.native_call_id,
+            actor_id=context.actor,
+            tenant=context.tenant,
+            session_id=context.session_id,
+        )
 
     # --- who wants it stopped, and what became of that --------------------------------------------
 
@@ -228,7 +301,7 @@ class CallHandle:
         """Set how the call can be stopped from now on; a request that came before does it now.
 
         Args:
-            stop: asks for it, in the thread of whoever requests it; ``None`` where only the body
+            stop: asks for it, in the thread that requests it; ``None`` where only the body
               can.
         """
         with _mutex:
@@ -245,6 +318,7 @@ class CallHandle:
         """
         self.request(CancelState(self.invocation_id, "its time is over", AbortReason.TIMEOUT.value))
         self.settle(CancelOutcome.CANCEL_FAILED)
+        self.left_behind = True
         self.report_status(ProgressStatus.BACKGROUNDED)
         body.add_done_callback(self._ended_late)
 

@@ -65,7 +65,7 @@ class DecidedCall:
 
 @contextmanager
 def decided(call: DecidedCall) -> Iterator[None]:
-    """Let the guards behind this one know of a call that is decided, while its body runs."""
+    """Show the guards behind this one a call that is decided, while its body runs."""
     token = _decided.set(call)
     try:
         yield

@@ -25,6 +25,11 @@ def report_progress(
     bytes_read: int | None = None,
     bytes_written: int | None = None,
     line_count: int | None = None,
+    stdout_bytes: int | None = None,
+    stderr_bytes: int | None = None,
+    timeout_ms: int | None = None,
+    exit_code: int | None = None,
+    task_id: str | None = None,
     partial_result_refs: Sequence[str] | None = None,
     artifact_refs: Sequence[dict[str, Any]] | None = None,
     status: str = ProgressStatus.RUNNING,
@@ -40,8 +45,13 @@ def report_progress(
         message: for people; redacted.
         current_step: name of the step; redacted.
         total_steps: how many there are.
-        bytes_read, bytes_written, line_count: so far. partial_result_refs, artifact_refs: what is
-        there already.
+        bytes_read, bytes_written, line_count: so far.
+        stdout_bytes, stderr_bytes: what a process has written so far.
+        timeout_ms: milliseconds after which the process is stopped; of a shell tool that has a
+            ``timeout_ms`` this is stated without you.
+        exit_code: of the process, once it has ended.
+        task_id: of a task in the background; redacted.
+        partial_result_refs, artifact_refs: what is there already.
         status: the standard's word.
     """
     facts = locals()

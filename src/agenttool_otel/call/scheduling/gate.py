@@ -253,7 +253,7 @@ class Gate:
 
     def _break_circle(self, waiter: _Waiter) -> None:
         """Let the youngest call fail of those that would wait for each other for ever."""
-        if waiter.place is None and not any(one.locks for one in ancestors(waiter.handle)):
+        if waiter.place is None and not any(handle.locks for handle in ancestors(waiter.handle)):
             return  # nobody waits for it
         with self._mutex:
             if waiter not in self._waiting:  # it was let in meanwhile
@@ -261,7 +261,7 @@ class Gate:
             circle = [other for other in self._awaited(waiter) if waiter in self._awaited(other)]
         if circle:
             # ids sort by their time
-            youngest = max(circle, key=lambda one: one.handle.invocation_id)
+            youngest = max(circle, key=lambda member: member.handle.invocation_id)
             self._refuse(youngest, "this call and another would wait for each other for ever")
 
     def _awaited(self, waiter: _Waiter) -> list[_Waiter]:
@@ -272,10 +272,10 @@ class Gate:
         left = [waiter]
         while left:
             blockers = self._blockers(left.pop())
-            for one in self._waiting:
-                if one not in found and not blockers.isdisjoint(ancestors(one.handle)):
-                    found.append(one)
-                    left.append(one)
+            for other in self._waiting:
+                if other not in found and not blockers.isdisjoint(ancestors(other.handle)):
+                    found.append(other)
+                    left.append(other)
         return found
 
     def _blockers(self, waiter: _Waiter) -> set[CallHandle]:
@@ -322,7 +322,7 @@ class Gate:
         self._wake()
 
     def _wake(self) -> None:
-        """Let in whoever may go on, in the order in which they came."""
+        """Let in the calls that may go on, in the order in which they came."""
         with self._mutex:
             reserved: list[_Waiter] = []
             entered = []
@@ -333,7 +333,7 @@ class Gate:
                 ):
                     continue
                 if not waiter.keys.isdisjoint(self._held) or any(
-                    self._goes_first(one, waiter) for one in reserved
+                    self._goes_first(earlier, waiter) for earlier in reserved
                 ):
                     reserved.append(waiter)
                     continue

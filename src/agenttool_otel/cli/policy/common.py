@@ -148,7 +148,7 @@ def open_project(
     standalone: bool | None = None,
     verification: BundleVerification | None = None,
 ) -> Project:
-    """Load a project as the options say."""
+    """Load a project as the options state it."""
     document = None
     if data is not None:
         document = read_json(data, "the data")

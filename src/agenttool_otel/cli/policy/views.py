@@ -29,7 +29,7 @@ _INDENT: Final = "        "
 def _line(*parts: str | tuple[str, str]) -> Text:
     """Return a line of texts, some with a style; what a terminal would interpret is escaped."""
     line = Text()
-    # a rule's title may come from somebody's repository: "\x1b[2J" in it clears the screen
+    # a rule's title may come from a stranger's repository: "\x1b[2J" in it clears the screen
     for part in parts:
         if isinstance(part, str):
             line.append(visible(part))

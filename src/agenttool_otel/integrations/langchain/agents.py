@@ -151,14 +151,14 @@ class ToolNodeGuard:
 
     def _with_loaded(self, surface: AgentSurface, request: ToolCallRequest) -> ToolCallRequest:
         if request.tool is not None:
-            surface.know(request.tool)
+            surface.declare(request.tool)
             return request
         loaded = surface.loaded_tool(request.tool_call["name"])
         if loaded is None:
             return request
         return request.override(tool=loaded)
 
-    def know(self, tool: BaseTool) -> None:
+    def declare(self, tool: BaseTool) -> None:
         """Declare a tool that an agent has, so that facts which are wrong are logged before it is
         called.
 
@@ -349,7 +349,7 @@ class AgentToolMiddleware(AgentMiddleware[Any, Any, Any]):
             if id(tool) in self._looked_at or not isinstance(tool, BaseTool):
                 continue
             self._looked_at.add(id(tool))
-            self._guard.know(tool)
+            self._guard.declare(tool)
             try:
                 unseen = unseen_tools(tool, _is_guard)
             except Exception as error:  # a property of the program's own object may raise anything

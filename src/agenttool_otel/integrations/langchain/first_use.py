@@ -70,7 +70,7 @@ def base_of(tool: BaseTool) -> type[BaseTool]:
 
 def _held_class(base: type[BaseTool], govern: Govern) -> type:
     names = [*ENTRY_METHODS, "_run"]
-    # LangChain compares it with BaseTool._arun to know whether a tool is asynchronous
+    # LangChain compares it with BaseTool._arun to find out whether a tool is asynchronous
     if defining_class(base, "_arun") is not BaseTool:
         names.append("_arun")
     if has_own_call(base):

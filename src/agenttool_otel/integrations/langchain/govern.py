@@ -303,7 +303,7 @@ def _governed_class(
         "__init_subclass__": _refuse_subclass,
         "__reduce_ex__": reduce,
     }
-    # BaseTool's own is kept: LangChain compares it to know whether a tool is asynchronous
+    # BaseTool's own is kept: LangChain compares it to find out whether a tool is asynchronous
     if defining_class(base, "_arun") is not BaseTool:
         namespace["_arun"] = aguard(base._arun)
     if has_own_call(base):

@@ -92,7 +92,7 @@ class AgentSurface:
         handles: dict[str, GovernedTool] = {}
         for tool in offered:
             if isinstance(tool, BaseTool):
-                handles[tool.name] = self.know(tool)
+                handles[tool.name] = self.declare(tool)
         with self.in_force(state) as surface:
             shown = [tool for tool in offered if self._is_shown(surface, tool, handles)]
             for name in sorted(surface.names - handles.keys()):
@@ -139,7 +139,7 @@ class AgentSurface:
         tool = StructuredTool.from_function(tool_search, parse_docstring=True)
         return self._governor.govern(tool, **tool_search_facts(shelf))
 
-    def know(self, tool: BaseTool) -> GovernedTool:
+    def declare(self, tool: BaseTool) -> GovernedTool:
         """Return the handle of a tool, and add it to the catalog."""
         if is_governed_by_host(tool):
             return handle_of(tool)

@@ -53,7 +53,7 @@ def _place(request: ToolCallRequest, gate: Gate) -> Place | None:
     call_id = request.tool_call.get("id")
     if len(call_ids) < 2 or call_id is None:
         return None
-    # two calls of one id can't be told apart
+    # two calls of one id can't be distinguished
     if call_ids.count(call_id) != 1:
         return None
     key = (id(gate), _thread(), getattr(message, "id", None) or id(message))

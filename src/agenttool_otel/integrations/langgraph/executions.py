@@ -186,7 +186,7 @@ class Execution:
         return self.raised
 
     def take_finished(self) -> dict[str, Callable[[], Any]]:
-        """Return, once for each, the ended calls that the next execution has to know of."""
+        """Return, once for each, the ended calls that the next execution needs."""
         executions: Iterable[Execution] = self.with_those_around()
         with _changed:
             taken: dict[str, Callable[[], Any]] = {}

@@ -3,7 +3,7 @@ or from the store.
 
 LangGraph runs a paused node again from its top, so a call is met again and has to be known again:
 its invocation id is derived from the thread, the task, the tool call id and the arguments. What was
-asked stays asked (a policy that says allow the second time lifts nothing), a deny still wins, other
+asked stays asked (a policy that allows the second time lifts nothing), a deny still wins, other
 arguments are another invocation, and the store lets an approved call run once. The interrupt is
 LangChain's ``tool_approval``; it is answered with ``Command(resume={"type": "approve"})``,
 ``{"type": "reject", "message": ...}``, ``{"type": "edit", "edited_action": {"name": ..., "args":
@@ -52,6 +52,7 @@ from agenttool_otel.approvals.types import (
 )
 from agenttool_otel.call.drivers import arun, run
 from agenttool_otel.call.invocation import CallOutcome, Invocation
+from agenttool_otel.call.pending.serialized import asked_context, replay
 from agenttool_otel.call.phases.refusals import fail_closed
 from agenttool_otel.call.resume import asking_span, continue_stored
 from agenttool_otel.call.services import Asks, Decides
@@ -83,6 +84,7 @@ ANSWERER_ROLES: Final = "agenttool_answerer_roles"
 
 _ANSWERER: Final = "langgraph:resume"
 _TASK: Final = "langgraph_task"
+_PAUSED: Final = "paused:"
 _MAX_FINISHED_CALLS: Final = 256
 _SETTINGS: Final = (
     "set AGENTTOOL_APPROVALS_URL and AGENTTOOL_APPROVALS_KEY to the same values in every process"
@@ -218,8 +220,10 @@ class _GraphCall:
         "_bind_given",
         "_deliver",
         "_is_open",
+        "_place",
         "_rebind",
         "_stored",
+        "_tries",
         "approvals",
         "call",
         "decider",
@@ -249,6 +253,8 @@ class _GraphCall:
         self.decider: Decides = runtime.decider
         self.approvals: Asks = _GraphApprovals(runtime, call, _task_digest(task), self._begin)
         self._stored: StoredCall | None = None
+        self._place: list[Any] = []  # what its id is made of
+        self._tries = 0  # how many calls of its ids have ended
         self._deliver = deliver
         self._bind_given = target.bind
         self._rebind = target.rebind
@@ -280,8 +286,10 @@ class _GraphCall:
             return None
         alike = json.dumps([call.native_call_id, call.spec.tool_id, arguments])
         place = [task.thread_id, task.namespace, alike, task.execution.occurrence(alike)]
-        call.id = "inv_" + hashlib.sha256(json.dumps(place).encode()).hexdigest()[:32]
-        return cls(call, target, runtime, task, deliver)
+        call.id = _id_of(place)
+        graph = cls(call, target, runtime, task, deliver)
+        graph._place = place
+        return graph
 
     @contextmanager
     def in_progress(self) -> Iterator[None]:
@@ -406,13 +414,19 @@ class _GraphCall:
             return True
         try:
             request = store.by_invocation(call.id)
+            while request is None and self._is_tried_again():
+                if self._repeat():
+                    return True
+                request = store.by_invocation(call.id)
             if request is None:
+                self._recall()
                 return False
             if request.status is ApprovalStatus.CONSUMED and request.outcome is None:
                 # killed between claim and end: if its process is gone, the question is asked again
                 store.recover()
             self._continue(store.stored_call(call.id))
         except ApprovalError as error:
+            self._recall()
             # a person may have been asked before: a policy that allows now must not answer in
             # their place
             self.decider = _DenyingDecider(
@@ -445,10 +459,27 @@ class _GraphCall:
         request = stored.request
         continue_stored(self.call, stored)
         self.links = asking_span(stored.context)
+        self._recall()
         self._stored = stored
         self.target = replace(self.target, bind=self._bind)
         if request.status is ApprovalStatus.REJECTED:
             self.response = self.finished.get(request.request_id)
+
+    def _is_tried_again(self) -> bool:
+        """Whether a call of this id has ended here; then the call gets the id of another one: LangGraph
+        tries a node again that failed.
+        """
+        if self.runtime.pipeline.ended_tool(self.call.id) is None:
+            return False
+        self._tries += 1
+        self.call.id = _id_of([*self._place, self._tries])
+        return True
+
+    def _recall(self) -> None:
+        """Give the call its past up to its last pause, where that was in this process."""
+        paused: dict[str, Any] | None = self.finished.get(_PAUSED + self.call.id)
+        if paused is not None:
+            replay(self.call, paused)
 
     def _bind(self, call: Invocation) -> None:
         """Bind what was asked about: a hook may have changed it before the question."""
@@ -496,7 +527,9 @@ class _GraphCall:
             # its approval is used up, also where LangGraph retries the node
             if call.claim is not None and call.ran:
                 self._remember()
-        if call.outcome.execution is not Outcome.PENDING:
+        if call.outcome.execution is Outcome.PENDING:
+            self.finished.put(_PAUSED + call.id, asked_context(call))
+        else:
             self.runtime.pipeline.paused.take(call.id)
 
     def _remember(self) -> Any:
@@ -554,6 +587,10 @@ def _note_not_stored(error: Exception) -> None:
         "the checkpoint could not be written: %s; results from before this pause are kept in this process only",
         type(error).__name__,
     )
+
+
+def _id_of(place: list[Any]) -> str:
+    return "inv_" + hashlib.sha256(json.dumps(place).encode()).hexdigest()[:32]
 
 
 class _GraphApprovals:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from agenttool_otel.errors import PolicyUnsupported
@@ -66,16 +66,23 @@ def _steps(rule: Rule, constants: Mapping[Path, int]) -> int:
         if path[:-1] == package:
             sizes[path[-1]] = size
     for node in rule.nodes:
-        if "AssignExpr" in node and "Var" in node["AssignExpr"]["lhs"]:
-            assignment = node["AssignExpr"]
-            sizes[assignment["lhs"]["Var"]["value"]] = _size(assignment["rhs"], sizes)
+        assignment = node.get("AssignExpr")
+        if assignment is not None and "Var" in assignment["lhs"]:
+            name = assignment["lhs"]["Var"]["value"]
+            sizes[name] = _size(assignment["rhs"], sizes)
     steps = 1
     for node in rule.nodes:
-        if "SomeIn" in node:  # some port in ports
-            steps *= _size(node["SomeIn"]["collection"], sizes)
-        if "Every" in node:  # every port in ports { ... }
-            steps *= _size(node["Every"]["domain"], sizes)
+        for collection in _loops(node):
+            steps *= _size(collection, sizes)
     return steps
+
+
+def _loops(node: Node) -> Iterator[Node]:
+    """Yield the collection that a node goes through."""
+    if "SomeIn" in node:  # some port in ports
+        yield node["SomeIn"]["collection"]
+    if "Every" in node:  # every port in ports { ... }
+        yield node["Every"]["domain"]
 
 
 def _size(node: Node, sizes: Mapping[str, int]) -> int:
@@ -87,19 +94,27 @@ def _size(node: Node, sizes: Mapping[str, int]) -> int:
         return max(1, len(value["items"]))
     if kind == "Object":
         return max(1, len(value["fields"]))
-    if kind == "Call":
-        function = value["fcn"].get("RefDot", {}).get("field", ["", ""])[1]
-        if function in ("range", "range_step"):  # numbers.range(1, 10)
-            return _range_size(value["params"]) or 1
+    if kind == "Call" and _is_range(value["fcn"]):
+        return _range_size(value["params"]) or 1
     return 1
+
+
+def _is_range(function: Node) -> bool:
+    """Return whether a function is that of ``numbers.range(1, 10)``."""
+    lookup = function.get("RefDot", {})
+    field = lookup.get("field", ["", ""])
+    return field[1] in ("range", "range_step")
 
 
 def _range_size(arguments: list[Any]) -> int | None:
     """Return how many numbers a range has; ``None`` where a bound is not written out."""
-    bounds = [_literal(argument, "Number") for argument in arguments[:2]]
-    if len(bounds) != 2 or not all(isinstance(bound, int) for bound in bounds):
+    if len(arguments) < 2:
         return None
-    return int(abs(bounds[1] - bounds[0])) + 1
+    first = _literal(arguments[0], "Number")
+    last = _literal(arguments[1], "Number")
+    if not isinstance(first, int) or not isinstance(last, int):
+        return None
+    return abs(last - first) + 1
 
 
 def _range(arguments: list[Any]) -> str | None:
@@ -128,12 +143,17 @@ def _format(arguments: list[Any]) -> str | None:
     text = _literal(arguments[0], "String", "RawString")
     if text is None:
         return "with a format that is not written out, so that its result could fill the memory"
-    # "%9999999d" writes ten megabytes, "%*d" as many as an argument says
     for match in _WIDTH.finditer(text):
-        for width in match.groups():
-            if width and (width == "*" or int(width) > MAX_FORMAT_WIDTH):
-                return f"with a width that is not written out, or over {MAX_FORMAT_WIDTH}"
+        if any(_is_too_wide(width) for width in match.groups()):
+            return f"with a width that is not written out, or over {MAX_FORMAT_WIDTH}"
     return None
+
+
+def _is_too_wide(width: str | None) -> bool:
+    # "%9999999d" writes ten megabytes, "%*d" as many as an argument asks for
+    if not width:
+        return False
+    return width == "*" or int(width) > MAX_FORMAT_WIDTH
 
 
 def _literal(node: Node, *kinds: str) -> Any:

@@ -44,7 +44,7 @@ class Bundle:
     data_json: str  # the data document as JSON text
     revision: str  # the manifest's revision, or the digest's first 16 digits where it states none
     # SHA-256 over modules, data and manifest, as hexadecimal digits. Two bundles with the same
-    # digest decide alike, whatever their revision says
+    # digest decide alike, whatever their revisions are
     digest: str
     # paths below ``data`` that the bundle owns; an empty string means all
     roots: tuple[str, ...] = ("",)
@@ -98,23 +98,23 @@ def _parse_yaml(path: str, text: str) -> Any:
         raise PolicyLoadError(
             f"{path}{line}: not YAML: {getattr(error, 'problem', 'syntax error')}"
         ) from None
-    # only what JSON can say: dates and other YAML types have no meaning in Rego
+    # only what JSON can hold: dates and other YAML types have no meaning in Rego
     return json.loads(json.dumps(value, allow_nan=False))
 
 
-def _merge(target: dict[str, Any], source: dict[str, Any], path: str, place: str = "") -> None:
+def _merge(target: dict[str, Any], source: dict[str, Any], path: str) -> None:
     """Merge iteratively; two files that define the same place differently are a broken bundle."""
-    pending = [(target, source, place)]
+    pending = [(target, source, "")]
     while pending:
-        into, new, where = pending.pop()
+        into, new, place = pending.pop()
         for key, value in new.items():
-            here = f"{where}/{key}"
+            present = into.get(key)
             if key not in into:
                 into[key] = value
-            elif isinstance(into[key], dict) and isinstance(value, dict):
-                pending.append((into[key], value, here))
+            elif isinstance(present, dict) and isinstance(value, dict):
+                pending.append((present, value, f"{place}/{key}"))
             else:
-                raise PolicyLoadError(f"{path}: data{here} is defined twice")
+                raise PolicyLoadError(f"{path}: data{place}/{key} is defined twice")
 
 
 def _parse_manifest(content: bytes | None) -> dict[str, Any]:
@@ -123,11 +123,13 @@ def _parse_manifest(content: bytes | None) -> dict[str, Any]:
     manifest = _parse_data(MANIFEST, content)
     if not isinstance(manifest, dict):
         raise PolicyLoadError(f"{MANIFEST}: not an object")
-    if not isinstance(manifest.get("revision", ""), str):
+    revision = manifest.get("revision", "")
+    if not isinstance(revision, str):
         raise PolicyLoadError(f"{MANIFEST}: revision is not a string")
     if not _are_roots(manifest.get("roots")):
         raise PolicyLoadError(f"{MANIFEST}: roots is not a list of strings")
-    if manifest.get("rego_version", 1) != 1 or manifest.get("file_rego_versions"):
+    version = manifest.get("rego_version", 1)
+    if version != 1 or manifest.get("file_rego_versions"):
         raise PolicyLoadError(f"{MANIFEST}: only Rego v1 is supported")
     if manifest.get("wasm"):
         raise PolicyLoadError(f"{MANIFEST}: WASM modules in a bundle are not supported")
@@ -142,8 +144,14 @@ def _are_roots(roots: Any) -> bool:
 
 def in_roots(path: str, roots: tuple[str, ...]) -> bool:
     """Return whether a slash-separated path below ``data`` is one of the roots or lies below one."""
+    return any(_is_in(path, root) for root in roots)
+
+
+def _is_in(path: str, root: str) -> bool:
+    if root in ("", path):
+        return True
     # "agenttool" holds "agenttool/rules", not "agenttools"
-    return any(root in ("", path) or path.startswith(f"{root}/") for root in roots)
+    return path.startswith(f"{root}/")
 
 
 def _check_data_roots(data: dict[str, Any], roots: tuple[str, ...]) -> None:
@@ -154,7 +162,8 @@ def _check_data_roots(data: dict[str, Any], roots: tuple[str, ...]) -> None:
         path, value = pending.pop()
         if in_roots(path, roots):
             continue
-        if not isinstance(value, dict) or not value or not _is_above(path, roots):
+        leads_to_root = isinstance(value, dict) and value and _is_above(path, roots)
+        if not leads_to_root:
             raise PolicyLoadError(f"data/{path} lies outside the manifest's roots")
         for key, child in value.items():
             pending.append((f"{path}/{key}", child))

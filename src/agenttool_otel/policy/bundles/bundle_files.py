@@ -35,12 +35,13 @@ def _bundle_paths(root: Path) -> list[tuple[str, Path]]:
         # hidden directories are version control, editors, and the other half of a Kubernetes mount
         names[:] = sorted(name for name in names if not name.startswith("."))
         here = Path(folder)
+        is_top = here == root
         for name in sorted(files):
-            if not _wanted(name, top=here == root):
+            if not _wanted(name, top=is_top):
                 continue
             path = here / name
-            relative = path.relative_to(root).as_posix()
-            found.append((relative, path))
+            relative = path.relative_to(root)
+            found.append((relative.as_posix(), path))
             if len(found) > MAX_BUNDLE_FILES:
                 raise PolicyLoadError(f"{root.name}: more than {MAX_BUNDLE_FILES} files")
     return found
@@ -96,7 +97,7 @@ def read_archive(content: bytes, *, origin: str) -> dict[str, bytes]:
     total = 0
     members = 0
     try:
-        # unpacked whole and first: gzip's length and checksum are what tells a half written archive
+        # unpacked whole and first: gzip's length and checksum distinguish a half written archive
         # from a small one
         with gzip.GzipFile(fileobj=io.BytesIO(content)) as packed:
             unpacked = packed.read(MAX_BUNDLE_BYTES + 1)

@@ -39,7 +39,7 @@ class BundleVerification:
     """How a bundle's signature is checked."""
 
     keys: Mapping[str, VerificationKey]  # keys by id
-    # id of the key to use whatever the token says; empty: the token's own ``keyid`` or ``kid``
+    # id of the key to use, whichever the token names; empty: the token's own ``keyid`` or ``kid``
     key_id: str = ""
     scope: str = ""  # scope that the token has to state, if not empty
     # files that need not be signed, as exact paths or patterns of ``PurePosixPath.match``
@@ -72,11 +72,8 @@ def _canonical(value: Any) -> str:
     if isinstance(value, _Number):
         return str(value)
     if isinstance(value, dict):
-        return (
-            "{"
-            + ",".join(f"{_go_string(key)}:{_canonical(value[key])}" for key in sorted(value))
-            + "}"
-        )
+        members = [f"{_go_string(key)}:{_canonical(value[key])}" for key in sorted(value)]
+        return "{" + ",".join(members) + "}"
     if isinstance(value, list):
         return "[" + ",".join(map(_canonical, value)) + "]"
     if isinstance(value, str):
@@ -193,32 +190,53 @@ def _json_part(text: str, what: str) -> dict[str, Any]:
 
 
 def _payload(content: bytes, verification: BundleVerification) -> dict[str, Any]:
-    try:
-        tokens = json.loads(content)["signatures"]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        tokens = None
-    if not isinstance(tokens, list) or len(tokens) != 1 or not isinstance(tokens[0], str):
-        raise PolicyLoadError(f"{SIGNATURES}: exactly one signature is expected")
-    parts = tokens[0].split(".")
+    """Return the payload of the signatures file, once its one signature is verified."""
+    parts = _token(content).split(".")
     if len(parts) != 3:
         raise PolicyLoadError(f"{SIGNATURES}: the signature is no compact token")
-    header, payload = _json_part(parts[0], "header"), _json_part(parts[1], "payload")
-    key_id = verification.key_id or header.get("kid") or payload.get("keyid") or ""
-    key = verification.keys.get(key_id) if isinstance(key_id, str) else None
-    if key is None:
-        raise PolicyLoadError(f"{SIGNATURES}: no key is configured for this signature")
+    header = _json_part(parts[0], "header")
+    payload = _json_part(parts[1], "payload")
+    key = _key_of(header, payload, verification)
     if header.get("alg") != key.algorithm:
         raise PolicyLoadError(
             f"{SIGNATURES}: the token's algorithm is not the key's ({key.algorithm})"
         )
-    if not _verify_token(
-        key, f"{parts[0]}.{parts[1]}".encode("ascii", "replace"), _unbase64(parts[2])
-    ):
+    signed = f"{parts[0]}.{parts[1]}".encode("ascii", "replace")
+    signature = _unbase64(parts[2])
+    if not _verify_token(key, signed, signature):
         raise PolicyLoadError(f"{SIGNATURES}: the signature is wrong")
     scope = verification.scope or key.scope
     if scope and payload.get("scope") != scope:
         raise PolicyLoadError(f"{SIGNATURES}: the signature is for another scope")
     return payload
+
+
+def _token(content: bytes) -> str:
+    """Return the one token of a signatures file: ``{"signatures": ["eyJ..."]}``."""
+    try:
+        tokens = json.loads(content)["signatures"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        tokens = None
+    if isinstance(tokens, list) and len(tokens) == 1:
+        token = tokens[0]
+        if isinstance(token, str):
+            return token
+    raise PolicyLoadError(f"{SIGNATURES}: exactly one signature is expected")
+
+
+def _key_of(
+    header: Mapping[str, Any],
+    payload: Mapping[str, Any],
+    verification: BundleVerification,
+) -> VerificationKey:
+    """Return the configured key that a token names, unless the configuration names one."""
+    key_id = verification.key_id or header.get("kid") or payload.get("keyid") or ""
+    key = None
+    if isinstance(key_id, str):
+        key = verification.keys.get(key_id)
+    if key is None:
+        raise PolicyLoadError(f"{SIGNATURES}: no key is configured for this signature")
+    return key
 
 
 def verify_signatures(
@@ -249,26 +267,29 @@ def verify_signatures(
 
 def _files_to_sign(files: Mapping[str, bytes], verification: BundleVerification) -> set[str]:
     """Return the files that a signature has to cover."""
-    names: set[str] = set()
-    for path in files:
-        excluded = any(
-            path == pattern or PurePosixPath(path).match(pattern)
-            for pattern in verification.exclude_files
-        )
-        if path != SIGNATURES and not excluded:
-            names.add(path)
+    names = {path for path in files if not _is_excluded(path, verification)}
+    names.discard(SIGNATURES)
     return names
+
+
+def _is_excluded(path: str, verification: BundleVerification) -> bool:
+    if path in verification.exclude_files:
+        return True
+    place = PurePosixPath(path)
+    return any(place.match(pattern) for pattern in verification.exclude_files)
 
 
 def _verify_entry(entry: Any, files: Mapping[str, bytes]) -> str:
     """Check one file of the payload; return its name."""
-    if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
+    name = entry.get("name") if isinstance(entry, dict) else None
+    if not isinstance(name, str):
         raise PolicyLoadError(f"{SIGNATURES}: an entry of the payload has no name")
-    name: str = entry["name"].lstrip("/")
+    name = name.lstrip("/")
     if name not in files:
         raise PolicyLoadError(f"{SIGNATURES}: {name} is listed, but not in the bundle")
+    algorithm = entry.get("algorithm") or "SHA-256"
+    actual = file_hash(name, files[name], str(algorithm))
     expected = entry.get("hash")
-    actual = file_hash(name, files[name], str(entry.get("algorithm") or "SHA-256"))
-    if not isinstance(expected, str) or not hmac.compare_digest(actual, expected.lower()):
-        raise PolicyLoadError(f"{SIGNATURES}: {name} was changed after it was signed")
-    return name
+    if isinstance(expected, str) and hmac.compare_digest(actual, expected.lower()):
+        return name
+    raise PolicyLoadError(f"{SIGNATURES}: {name} was changed after it was signed")

@@ -21,15 +21,15 @@ from agenttool_otel.policy.rego.syntax import Path, Program, Rule, parse_program
 
 
 def entry_path(entry_point: str) -> Path:
-    """Split the full name of a rule."""
+    """Split the full name of a rule: ``data.agenttool.decision``."""
     first, *rest = entry_point.split(".")
-    if (
-        first != "data"
-        or not rest
-        or not all(part.isidentifier() and part.isascii() for part in rest)
-    ):
+    if first != "data" or not rest or not all(map(_is_plain_word, rest)):
         raise PolicyLoadError("an entry point is named data. and then identifiers")
     return tuple(rest)
+
+
+def _is_plain_word(text: str) -> bool:
+    return text.isascii() and text.isidentifier()
 
 
 def load_program(bundle: Bundle) -> Program:
@@ -127,7 +127,10 @@ def _wanted(rule: Rule) -> set[Path]:
     """Return the paths below ``data`` that a rule refers to or calls."""
     paths = {path for path, _, _ in rule.functions}
     for reference in rule.references:
+        if reference.base != "data":
+            continue
         # a local variable of the same name hides the rule
-        if reference.base == "data" and not rule.shadows & {*reference.path[-1:]}:
-            paths.add(reference.path)
+        if reference.path and reference.path[-1] in rule.shadows:
+            continue
+        paths.add(reference.path)
     return paths

@@ -3,7 +3,7 @@ rule for each.
 
 The stock decision asks every package below ``agenttool.rules`` by iteration: ``some name;
 data.agenttool.rules[name].deny``. OPA takes that as it is. For the embedded engine such a rule is
-written out here, once for each package, because its compiled form knows no computed names.
+written out here, once for each package, because its compiled form has no computed names.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MARK: Final = ".".join(("data", *RULES)) + "["
 
 
 def iterates(modules: Mapping[str, str]) -> bool:
-    """Tell whether some rule goes through the packages of ``agenttool.rules``."""
+    """Return whether some rule goes through the packages of ``agenttool.rules``."""
     return any(_MARK in text for text in modules.values())
 
 
@@ -95,6 +95,14 @@ class _Use(NamedTuple):
     negated: bool  # under a ``not``
 
 
+class _Edit(NamedTuple):
+    """A part of a source and the text that replaces it."""
+
+    start: int  # byte offset of the part
+    end: int  # its end
+    new: str  # the text that replaces it
+
+
 def written_out(modules: Mapping[str, str]) -> Mapping[str, str]:
     """Return the modules with each rule that goes through the packages written out, once for each
     that has it.
@@ -107,9 +115,11 @@ def written_out(modules: Mapping[str, str]) -> Mapping[str, str]:
     program = parse_program(modules)
     members: dict[str, set[str]] = {}
     for module in program.modules:
-        if _is_concern(module.package):
-            names = {_member_of(rule) for rule in module.rules} - {""}
-            members.setdefault(module.package[-1], set()).update(names)
+        if not _is_concern(module.package):
+            continue
+        defined = members.setdefault(module.package[-1], set())
+        for rule in module.rules:
+            defined.add(_member_of(rule))
     return {module.file: _written_out(module, members) for module in program.modules}
 
 
@@ -122,12 +132,15 @@ def _written_out(module: Module, members: Mapping[str, set[str]]) -> str:
         if not copies:
             continue
         span = rule.node["Spec"]["span"]
-        source = source[: span["start"]] + copies[0] + source[span["end"] :]
-        added[:0] = copies[1:]
+        before = source[: span["start"]]
+        after = source[span["end"] :]
+        source = before + copies[0] + after
+        added = copies[1:] + added
     if not added:
         return source.decode("utf-8")
     parts = [source.rstrip(b"\n"), *added]
-    return b"\n\n".join(parts).decode("utf-8") + "\n"
+    text = b"\n\n".join(parts)
+    return text.decode("utf-8") + "\n"
 
 
 def _start(rule: Rule) -> int:
@@ -142,41 +155,58 @@ def _copies(source: bytes, rule: Rule, members: Mapping[str, set[str]]) -> Itera
     if spec is None or "Set" not in spec["head"]:
         return
     uses = list(_uses(spec))
-    if len({use.variable for use in uses}) != 1:
+    names = {use.variable for use in uses}
+    if len(names) != 1:
         return
     declaration = _only_declaration(spec)
     if declaration is None:
         return
     start = spec["span"]["start"]
     end = spec["span"]["end"]
-    looked_at = {use.member for use in uses if not use.negated}
-    concerns = [name for name, defined in sorted(members.items()) if looked_at <= defined]
-    if not concerns:  # an empty set, on as many lines
+    concerns = _concerns_with(uses, members)
+    if not concerns:
+        # an empty set, on as many lines
         lines = "\n" * source[start:end].count(b"\n")
-        yield f'{rule.path[-1]} contains "" if {{{lines}false }}'.encode()
-    for name in concerns:
+        set_name = rule.path[-1]
+        yield f'{set_name} contains "" if {{{lines}false }}'.encode()
+    for concern in concerns:
         # some name; data.agenttool.rules[name].deny -> name := "shell"; ...rules["shell"].deny
-        edits = [(use.start, use.end, f'"{name}"') for use in uses]
-        assignment = f'{uses[0].variable} := "{name}"'
-        edits.append((declaration["start"], declaration["end"], assignment))
+        assignment = f'{uses[0].variable} := "{concern}"'
+        edits = [_Edit(declaration["start"], declaration["end"], assignment)]
+        for use in uses:
+            edits.append(_Edit(use.start, use.end, f'"{concern}"'))
         yield _edited(source[:end], start, edits)
+
+
+def _concerns_with(uses: list[_Use], members: Mapping[str, set[str]]) -> list[str]:
+    """Return the packages that have every member which a rule looks at without ``not``."""
+    needed = {use.member for use in uses if not use.negated}
+    concerns: list[str] = []
+    for name, defined in sorted(members.items()):
+        if needed <= defined:
+            concerns.append(name)
+    return concerns
 
 
 def _only_declaration(spec: Node) -> Node | None:
     """Return the place of the one ``some name`` of a rule; ``None`` where it has others."""
     declared = [node["SomeVars"] for node in walk(spec) if "SomeVars" in node]
-    if len(declared) != 1 or len(declared[0]["vars"]) != 1:
+    if len(declared) != 1:
         return None
-    span: Node = declared[0]["span"]
+    declaration = declared[0]
+    if len(declaration["vars"]) != 1:
+        return None
+    span: Node = declaration["span"]
     return span
 
 
-def _edited(source: bytes, start: int, edits: list[tuple[int, int, str]]) -> bytes:
+def _edited(source: bytes, start: int, edits: list[_Edit]) -> bytes:
     """Return the source from a place on, with parts of it replaced."""
     text = b""
-    for first, last, new in sorted(edits):
-        text += source[start:first] + new.encode()
-        start = last
+    for edit in sorted(edits):
+        text += source[start : edit.start]
+        text += edit.new.encode()
+        start = edit.end
     return text + source[start:]
 
 

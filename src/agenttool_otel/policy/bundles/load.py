@@ -17,7 +17,7 @@ from agenttool_otel.policy.bundles.bundle_signature import BundleVerification, v
 
 
 def is_url(source: str | Path) -> bool:
-    """Tell whether a bundle source is fetched over HTTP."""
+    """Return whether a bundle source is fetched over HTTP."""
     return isinstance(source, str) and source.startswith(("http://", "https://"))
 
 

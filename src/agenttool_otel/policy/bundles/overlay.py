@@ -1,4 +1,4 @@
-"""A bundle with somebody's own data and rules on top; the result is a bundle of its own, with its
+"""A bundle with data and rules on top; the result is a bundle of its own, with its
 own revision.
 """
 
@@ -27,13 +27,13 @@ def overlay(
     """
     if data is None and extension is None:
         return bundle
-    modules, tests = dict(bundle.modules), dict(bundle.tests)
+    modules = dict(bundle.modules)
+    tests = dict(bundle.tests)
     document = bundle.data
     if extension is not None:
-        if clash := modules.keys() & extension.modules.keys():
-            raise PolicyLoadError(
-                f"{extension.origin}: replaces {sorted(clash)[0]} of the base bundle"
-            )
+        clash = modules.keys() & extension.modules.keys()
+        if clash:
+            raise PolicyLoadError(f"{extension.origin}: replaces {min(clash)} of the base bundle")
         _check_roots(extension)
         modules.update(extension.modules)
         tests.update(extension.tests)
@@ -47,8 +47,10 @@ def overlay(
     except (TypeError, ValueError, RecursionError):
         raise PolicyLoadError("the policy data can't be written as JSON") from None
     state = hashlib.sha256(bundle.digest.encode())
-    for part in (extension.digest if extension is not None else "", text):
-        state.update(len(part).to_bytes(8, "big") + part.encode())
+    for part in ("" if extension is None else extension.digest, text):
+        # each part with its length, so that no two different pairs join to the same bytes
+        state.update(len(part).to_bytes(8, "big"))
+        state.update(part.encode())
     digest = state.hexdigest()
     return replace(
         bundle,

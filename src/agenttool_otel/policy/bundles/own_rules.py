@@ -1,4 +1,4 @@
-"""What is silent in Rego and mostly a slip, told at load: rule sets that nobody asks, and input
+"""What is silent in Rego and mostly a slip, refused at load: rule sets that nobody asks, and input
 that does not exist.
 """
 
@@ -14,7 +14,7 @@ from agenttool_otel.policy.bundles.input_schema import input_schema
 from agenttool_otel.policy.rego.syntax import Module, Path, Program, Rule, parse_program
 
 KINDS: Final = ("deny", "ask", "allow")
-"""Names of the rules that say something about a call, those that count most first."""
+"""Names of the rules that decide on a call, those that count most first."""
 
 CUSTOM: Final = ("agenttool", "custom")
 """The package of one's own rules, which the stock decision asks, and those one level below it."""
@@ -23,7 +23,7 @@ _STOCK: Final = re.compile(r"^package\s+agenttool\.(?!custom\b)", re.MULTILINE)
 
 
 def rule_problems(bundle: Bundle) -> list[str]:
-    """Say which rules beside the stock ones can have no effect."""
+    """Return why some rules beside the stock ones can have no effect, one sentence each."""
     joined = "presets" in (bundle.data.get("agenttool") or {}).get("defaults", {})
     own: dict[str, str] = {}
     for file, text in bundle.modules.items():
@@ -44,12 +44,15 @@ def _unasked(program: Program) -> Iterator[str]:
     asked: set[Path] = set()
     for rule in program.rules:
         asked.update(path for path, _, _ in rule.functions)
-        asked.update(item.path for item in rule.references if item.base == "data")
+        for reference in rule.references:
+            if reference.base == "data":
+                asked.add(reference.path)
     for module in program.modules:
         for rule in module.rules:
             hint = _unasked_hint(module, rule)
             if hint and not _is_asked(rule.path, asked):
-                yield f"{rule.file}:{rule.line}: {rule.name} is asked by no decision{hint}"
+                place = f"{rule.file}:{rule.line}"
+                yield f"{place}: {rule.name} is asked by no decision{hint}"
 
 
 def _unasked_hint(module: Module, rule: Rule) -> str:
@@ -69,7 +72,11 @@ def _is_custom(package: Path) -> bool:
 
 def _is_asked(rule: Path, asked: Iterable[Path]) -> bool:
     """Return whether a reference leads to a rule, to what is below it, or to all of its package."""
-    return any(path[: len(rule)] == rule[: len(path)] for path in asked)
+    for path in asked:
+        shared = min(len(path), len(rule))
+        if path[:shared] == rule[:shared]:
+            return True
+    return False
 
 
 def _missing_input(program: Program) -> Iterator[str]:
@@ -81,10 +88,11 @@ def _missing_input(program: Program) -> Iterator[str]:
             if reference.base != "input" or place in seen:
                 continue
             seen.add(place)
-            lacks = _lacking(schema, reference.path)
-            if lacks is not None:
-                name = ".".join(("input", *reference.path))
-                yield f"{rule.file}:{reference.line}: {name} is not in a policy's input{lacks}"
+            hint = _lacking(schema, reference.path)
+            if hint is None:
+                continue
+            name = ".".join(("input", *reference.path))
+            yield f"{rule.file}:{reference.line}: {name} is not in a policy's input{hint}"
 
 
 _FREE: Final = {"type", "description"}
@@ -102,18 +110,24 @@ def _lacking(schema: Mapping[str, Any], path: Path) -> str | None:
         if any(_is_free(branch) for branch in branches):
             return None  # whatever a tool takes
         nodes = []
-        names: list[str] = []
         for branch in branches:
-            members = branch.get("properties", {})
-            names += members
-            if segment in members:
-                nodes.append(members[segment])
-            others = branch.get("additionalProperties")
-            if isinstance(others, Mapping):
-                nodes.append(others)
+            nodes += _members_of(branch, segment)
         if not nodes:
+            names: list[str] = []
+            for branch in branches:
+                names += branch.get("properties", {})
             return did_you_mean(segment, names)
     return None
+
+
+def _members_of(schema: Mapping[str, Any], name: str) -> Iterator[Mapping[str, Any]]:
+    """Yield the schemas that an object's member of a name may have."""
+    members = schema.get("properties", {})
+    if name in members:
+        yield members[name]
+    others = schema.get("additionalProperties")
+    if isinstance(others, Mapping):
+        yield others
 
 
 def _is_free(schema: Mapping[str, Any]) -> bool:

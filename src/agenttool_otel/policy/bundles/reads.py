@@ -10,17 +10,17 @@ where the input is used as a whole.
 One kind of rule is left out although it reads: a rule whose first statement is a guard, which is a
 rule that depends on nothing but the bundle's data, the session's mode, what is declared of the tool
 and the names of the arguments, and which does not hold. Such a rule can't succeed, so nothing
-depends on what comes after. That is how a policy that knows budgets, but has none configured, stays
+depends on what comes after. That is how a policy that supports budgets, but has none configured, stays
 independent of the session's counters, and one that looks for URLs in the texts of tools that
 connect, of the texts of all others. A read set is therefore one of the guards that do not hold.
 
 Where all that looks at a part of the input is one of a few builtins (``rego.VIEWS``), only what
-that tells is read.
+that returns is read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final, NamedTuple
 
 from agenttool_otel.policy.rego.builtins import NONDETERMINISTIC
@@ -78,36 +78,44 @@ class Guard(NamedTuple):
 def read_set(program: Program, entry: Path, failing: Iterable[Guard] = ()) -> ReadSet | None:
     """Find the input paths that an entry point can read where some guards do not hold."""
     paths: set[Path] = set()
-    dead = {id(rule) for guard in failing for rule in guard.guarded}
+    dead: set[int] = set()
+    for guard in failing:
+        dead.update(id(rule) for rule in guard.guarded)
     for rule in program.closure(program.matching(entry), lambda rule: id(rule) in dead):
         if next(obstacles(rule), None) is not None:
             return None
         paths.update(_read(rule))
-    minimal = tuple(
-        sorted(
-            path for path in paths if not any(path[:size] in paths for size in range(1, len(path)))
-        )
-    )
-    return ReadSet(
-        typed=tuple(path for path in minimal if path[0] not in _FREE),
-        arguments=tuple(path for path in minimal if path[0] in _FREE),
-    )
+    typed: list[Path] = []
+    arguments: list[Path] = []
+    for path in sorted(paths):
+        if _is_below_another(path, paths):
+            continue
+        if path[0] in _FREE:
+            arguments.append(path)
+        else:
+            typed.append(path)
+    return ReadSet(typed=tuple(typed), arguments=tuple(arguments))
+
+
+def _is_below_another(path: Path, paths: Collection[Path]) -> bool:
+    """Return whether ``("tool",)`` is read beside ``("tool", "name")``."""
+    return any(path[:size] in paths for size in range(1, len(path)))
 
 
 def guards(program: Program, entry: Path) -> list[Guard]:
     """Find the guards of the rules that a query can evaluate."""
-    found: dict[Path, list[Rule]] = {}
+    guarded: dict[Path, list[Rule]] = {}
     for rule in program.reachable(entry):
-        if (path := _guard(program, rule)) is not None:
-            found.setdefault(path, []).append(rule)
-    return [
-        Guard(
-            path,
-            frozenset(read for rule in program.reachable(path) for read in _read(rule)),
-            tuple(guarded),
-        )
-        for path, guarded in sorted(found.items())
-    ]
+        path = _guard(program, rule)
+        if path is not None:
+            guarded.setdefault(path, []).append(rule)
+    found: list[Guard] = []
+    for path, rules in sorted(guarded.items()):
+        reads: set[Path] = set()
+        for rule in program.reachable(path):
+            reads.update(_read(rule))
+        found.append(Guard(path=path, reads=frozenset(reads), guarded=tuple(rules)))
+    return found
 
 
 def _read(rule: Rule) -> Iterator[Path]:
@@ -130,15 +138,23 @@ def obstacles(rule: Rule) -> Iterator[tuple[int, str]]:
     for reference in rule.references:
         if reference.base != "input":
             continue
-        if not reference.path:
+        path = reference.path
+        if not path:
             yield reference.line, "uses the whole input"
-        elif any(part.startswith(VIEW) for part in reference.path):
+        elif any(part.startswith(VIEW) for part in path):
             yield reference.line, "reads a member whose name is a control character"
-        elif any(reference.path[: len(path)] == path[: len(reference.path)] for path in VOLATILE):
-            yield (
-                reference.line,
-                f"reads {'.'.join(('input', *reference.path))}, which differs in every call",
-            )
+        elif _is_volatile(path):
+            name = ".".join(("input", *path))
+            yield reference.line, f"reads {name}, which differs in every call"
+
+
+def _is_volatile(path: Path) -> bool:
+    """Return whether a path leads to a volatile one, or below it."""
+    for volatile in VOLATILE:
+        shared = min(len(path), len(volatile))
+        if path[:shared] == volatile[:shared]:
+            return True
+    return False
 
 
 def _guard(program: Program, rule: Rule) -> Path | None:

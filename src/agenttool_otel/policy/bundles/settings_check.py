@@ -21,6 +21,7 @@ from agenttool_otel.policy.bundles.own_rules import rule_problems
 from agenttool_otel.policy.bundles.settings_schema import (
     RULE,
     RULE_GLOB,
+    member_place,
     rule_kinds,
     rule_names,
     settings_schema,
@@ -35,7 +36,7 @@ _PLACE: Final = "data.agenttool.settings"
 _QUOTED: Final = re.compile(r'"([^"]+)"')
 _TOOL_GLOBS: Final = re.compile(r"\.always_allow\[\d+\](\.tools\[\d+\])?$")
 _GLOB_OR_FULL: Final = re.compile(r"[.*?\[{]")
-_WAIVES: Final = re.compile(r'^[^#\n]*"waives":\s*\[([^\]]*)\]', re.MULTILINE)
+_WAIVES: Final = re.compile(r'^[^#\n]*"waives":\s*\[(?P<names>[^\]]*)\]', re.MULTILINE)
 _TYPES: Final[Mapping[str, tuple[Any, str]]] = {
     "object": (Mapping, "an object"),
     "array": ((list, tuple), "a list"),
@@ -48,8 +49,13 @@ _TYPES: Final[Mapping[str, tuple[Any, str]]] = {
 
 
 def check_settings(bundle: Bundle) -> Bundle:
-    """Return a bundle whose settings are those that its rules read."""
-    if problems := settings_problems(bundle) or rule_problems(bundle):
+    """Return a bundle whose settings are those that its rules read.
+
+    Raises:
+        PolicyLoadError: they are not; the first five problems.
+    """
+    problems = settings_problems(bundle) or rule_problems(bundle)
+    if problems:
         raise PolicyLoadError("; ".join(problems[:5]))
     return bundle
 
@@ -86,10 +92,9 @@ def _waived_problems(bundle: Bundle, walk: _Walk) -> Iterator[str]:
     """Yield the problems of the rules that an allow rule's own text waives."""
     for file, text in bundle.modules.items():
         for waives in _WAIVES.finditer(text):
-            line = text.count("\n", 0, waives.start(1)) + 1
-            place = f"{file}:{line}: waives"
-            for name in _QUOTED.findall(waives[1]):
-                yield from walk.answered(name, place)
+            line = text.count("\n", 0, waives.start("names")) + 1
+            for name in _QUOTED.findall(waives["names"]):
+                yield from walk.answered(name, f"{file}:{line}: waives")
 
 
 def _examples(settings: _Object) -> Iterator[str]:
@@ -107,14 +112,20 @@ def _examples_of(settings: _Object, place: str) -> Iterator[str]:
     for kind, entries in lists.items():
         for number, entry in enumerate(entries or ()):
             inner = f"{place}.shell.commands.{kind}[{number}]"
-            examples: _Object = {}
-            words = entry
-            if isinstance(entry, Mapping):  # {"words": ["git", "push"], "match": ["git push -f"]}
-                examples = entry
-                words = entry.get("words", ())
-            yield from _misjudged(kind, list(words), examples, inner)
-            if kind in _RESTRICTING:
-                yield from _passed_by(list(words), examples.get("match") or (), inner)
+            yield from _problems_of_entry(kind, entry, inner)
+
+
+def _problems_of_entry(kind: str, entry: Any, place: str) -> Iterator[str]:
+    examples: _Object = {}
+    words = list(entry)
+    if isinstance(entry, Mapping):
+        # {"words": ["git", "push"], "match": ["git push -f"]}
+        examples = entry
+        words = list(entry.get("words", ()))
+    yield from _misjudged(kind, words, examples, place)
+    if kind in _RESTRICTING:
+        matching = examples.get("match") or ()
+        yield from _passed_by(words, matching, place)
 
 
 _RESTRICTING: Final = frozenset({"deny", "ask"})
@@ -135,15 +146,22 @@ def _passed_by(words: list[str], examples: Iterable[str], place: str) -> Iterato
     """
     if not words:
         return
-    # "timeout 1 git push" runs what ["git", "push"] denies
-    tried = [f"timeout 1 {shlex.join(words)}"]
-    tried += [f"timeout 1 {line}" for line in examples]
-    if words[0] == "git" and len(words) > 1 and not words[1].startswith("-"):
-        # "git -C . push" is "git push"
-        tried.append(shlex.join(["git", "-C", ".", *words[1:]]))
-    for line in tried:
+    for line in _disguised(words, examples):
         if not _begins("deny", line, words):
             yield f"{place}: {line!r} would run past this entry"
+
+
+def _disguised(words: list[str], examples: Iterable[str]) -> Iterator[str]:
+    """Yield lines that run a command behind another one's name or options."""
+    # "timeout 1 git push" runs what ["git", "push"] denies
+    command = shlex.join(words)
+    yield f"timeout 1 {command}"
+    for line in examples:
+        yield f"timeout 1 {line}"
+    program, *rest = words
+    if program == "git" and rest and not rest[0].startswith("-"):
+        # "git -C . push" is "git push"
+        yield shlex.join(["git", "-C", ".", *rest])
 
 
 def _begins(kind: str, line: str, words: list[str]) -> bool:
@@ -151,7 +169,7 @@ def _begins(kind: str, line: str, words: list[str]) -> bool:
     from agenttool_otel.facts.types import FactEnvironment
     from agenttool_otel.readers.shell import shell_fact
 
-    environment = FactEnvironment(cwd="/", touch_file_system=False)
+    environment = FactEnvironment(cwd="/", read_file_system=False)
     fact = shell_fact(line, argument="", surroundings=environment)
     for command in fact["commands"]:
         if kind in _RESTRICTING:
@@ -189,11 +207,14 @@ def _misplaced_beside(bundle: Bundle, members: Collection[str]) -> Iterator[str]
     for name in bundle.data:
         if name == "agenttool" or _read(bundle, f"data.{name}"):
             continue
-        if name in members:
-            where = "data.agenttool" if name == "settings" else _PLACE
-            yield f"data.{name} is read by no rule: it belongs into {where}.{name}"
-        elif did_you_mean(name, ["agenttool"], cutoff=0.8):
-            yield f"data.{name} is read by no rule{did_you_mean(name, ['agenttool'])}"
+        unread = f"data.{name} is read by no rule"
+        near = did_you_mean(name, ["agenttool"], cutoff=0.8)
+        if name == "settings":
+            yield f"{unread}: it belongs into {_PLACE}"
+        elif name in members:
+            yield f"{unread}: it belongs into {_PLACE}.{name}"
+        elif near:
+            yield f"{unread}{near}"
 
 
 _PACKAGE: Final = re.compile(r"^package\s+agenttool\.(\w+)", re.MULTILINE)
@@ -226,17 +247,19 @@ def _presets(settings: _Object, defaults: _Object) -> Iterator[str]:
     if isinstance(own, Mapping):
         presets.update(own)
     known = sorted(name for name, preset in presets.items() if preset is not None)
-    choices = f"it is one of {', '.join(known)}"
     preset = settings.get("preset", defaults.get("preset"))
-    if isinstance(preset, str) and preset not in known:
-        yield f"{_PLACE}.preset can't be {preset!r}{did_you_mean(preset, known)}; {choices}"
+    yield from _unknown_preset(preset, known, f"{_PLACE}.preset")
     modes = settings.get("modes")
-    if not isinstance(modes, Mapping):
-        return
-    for mode, name in modes.items():
-        if isinstance(name, str) and name not in known:
-            hint = did_you_mean(name, known)
-            yield f"{_PLACE}.modes.{mode} can't be {name!r}{hint}; {choices}"
+    if isinstance(modes, Mapping):
+        for mode, name in modes.items():
+            yield from _unknown_preset(name, known, f"{_PLACE}.modes.{mode}")
+
+
+def _unknown_preset(name: Any, known: Sequence[str], place: str) -> Iterator[str]:
+    if isinstance(name, str) and name not in known:
+        hint = did_you_mean(name, known)
+        choices = ", ".join(known)
+        yield f"{place} can't be {name!r}{hint}; it is one of {choices}"
 
 
 class _Walk:
@@ -257,15 +280,8 @@ class _Walk:
         """
         _warn_of_bare_name(value, place)
         reference = schema.get("$ref")
-        if reference == RULE and ".waives[" in place:
-            yield from self.answered(value, place)
-        elif reference == RULE:
-            yield from self._rule(value, place)
-        elif reference == RULE_GLOB:
-            yield from self._glob(value, place)
-        elif reference is not None:
-            definition = reference.rpartition("/")[2]
-            yield from self.problems(value, self.schema["$defs"][definition], place)
+        if reference is not None:
+            yield from self._referred(value, reference, place)
         elif "anyOf" in schema:
             yield from self._any_of(value, schema["anyOf"], place)
         elif "enum" in schema:
@@ -275,13 +291,27 @@ class _Walk:
         elif isinstance(value, Mapping):
             yield from self._members(value, schema, place)
         elif isinstance(value, (list, tuple)):
+            items = schema.get("items", {})
             for number, entry in enumerate(value):
-                yield from self.problems(entry, schema.get("items", {}), f"{place}[{number}]")
+                yield from self.problems(entry, items, f"{place}[{number}]")
+
+    def _referred(self, value: Any, reference: str, place: str) -> Iterator[str]:
+        """Yield what does not fit a definition such as ``#/$defs/rule``."""
+        if reference == RULE_GLOB:
+            yield from self._glob(value, place)
+        elif reference != RULE:
+            name = reference.rpartition("/")[2]
+            definition = self.schema["$defs"][name]
+            yield from self.problems(value, definition, place)
+        elif ".waives[" in place:
+            yield from self.answered(value, place)
+        else:
+            yield from self._rule(value, place)
 
     def _any_of(self, value: Any, branches: Sequence[_Object], place: str) -> Iterator[str]:
         for branch in branches:
             if _fits(value, branch):
-                # the branch of the value's own type says best what is wrong
+                # the branch of the value's own type names best what is wrong
                 yield from self.problems(value, branch, place)
                 return
         kinds = " or ".join(_type_name(branch) for branch in branches)
@@ -292,10 +322,7 @@ class _Walk:
             if name not in value:
                 yield f"{place} lacks {name}"
         for name, entry in value.items():
-            if re.fullmatch(r"\w+", name):
-                inner = f"{place}.{name}"
-            else:
-                inner = f"{place}[{name!r}]"
+            inner = member_place(place, name)
             if place.endswith(".effects") and entry == "allow":
                 yield from self.answered(name, inner)
             elif "propertyNames" in schema:
@@ -308,7 +335,10 @@ class _Walk:
         if name in known:
             yield from self.problems(entry, known[name], place)
         elif others is False:
-            hint = did_you_mean(name, known) or f"; it is one of {', '.join(sorted(known))}"
+            hint = did_you_mean(name, known)
+            if not hint:
+                choices = ", ".join(sorted(known))
+                hint = f"; it is one of {choices}"
             yield f"{place}: there is no such setting{hint}"
         elif isinstance(others, Mapping):
             yield from self.problems(entry, others, place)
@@ -316,8 +346,9 @@ class _Walk:
     def answered(self, name: Any, place: str) -> Iterator[str]:
         """Yield why naming a rule as answered has no effect."""
         yield from self._rule(name, place)
-        kinds = self.kinds.get(str(name), {"ask"})
-        if str(name).endswith((".unproven", ".uncertain")):
+        text = str(name)
+        kinds = self.kinds.get(text, {"ask"})
+        if text.endswith((".unproven", ".uncertain")):
             yield f"{place}: only a person can answer {name!r}"
         elif kinds == {"deny"}:
             yield f"{place}: {name!r} only denies, and a denial can't be softened"

@@ -43,10 +43,14 @@ def rule_names(modules: Mapping[str, str]) -> frozenset[str]:
     for text in modules.values():
         found.update(_LITERAL.findall(text))
         for concern in _CONCERNS.findall(text):
-            found.add(f"agenttool.rules.{concern}.unproven")
-            found.update(f"agenttool.rules.{concern}.{name}" for name in _BLOCKED.findall(text))
-            if concern == "declared":
-                found.update(f"agenttool.rules.declared.access_{kind}" for kind in AccessKind)
+            package = f"agenttool.rules.{concern}"
+            found.add(f"{package}.unproven")
+            for name in _BLOCKED.findall(text):
+                found.add(f"{package}.{name}")
+            if concern != "declared":
+                continue
+            for kind in AccessKind:
+                found.add(f"{package}.access_{kind}")
     return frozenset(found)
 
 
@@ -63,12 +67,16 @@ def rule_kinds(modules: Mapping[str, str]) -> dict[str, set[str]]:
 
 
 def settings_schema(rules: Iterable[str]) -> dict[str, Any]:
-    """Return the schema of the settings (JSON Schema draft 7)."""
+    """Return the schema of the settings (JSON Schema draft 7).
+
+    Args:
+        rules: the names of rules that the settings may name, beside those of one's own.
+    """
     schema: dict[str, Any] = load_table("agenttool_otel.policy.bundles", "settings.schema.json")
-    named_before = ("preset", "modes", "presets")
-    members = {
-        name: member for name, member in schema["properties"].items() if name not in named_before
-    }
+    # a preset holds all settings but the choice of a preset
+    members = dict(schema["properties"])
+    for name in ("preset", "modes", "presets"):
+        del members[name]
     own = r"^(?!agenttool\.)|^agenttool\.custom\."
     schema["$defs"] |= {
         "preset": {
@@ -76,6 +84,20 @@ def settings_schema(rules: Iterable[str]) -> dict[str, Any]:
             "properties": members,
             "additionalProperties": False,
         },
-        "rule": {"anyOf": [{"enum": sorted(rules)}, {"type": "string", "pattern": own}]},
+        "rule": {
+            "anyOf": [
+                {"enum": sorted(rules)},
+                {"type": "string", "pattern": own},
+            ],
+        },
     }
     return schema
+
+
+def member_place(place: str, name: str) -> str:
+    """Return the place of an object's member as a message names it: ``shell.commands``, or
+    ``effects['git push']`` where the name is no word.
+    """
+    if re.fullmatch(r"\w+", name):
+        return f"{place}.{name}"
+    return f"{place}[{name!r}]"

@@ -146,7 +146,7 @@ class BundleSource:
         bundle = load_bundle(path, verification=self._verification)
         self._candidate = stamp
         if path.exists() and directory_stamp(path) != stamp:
-            # somebody is writing: what was read may be half of the old and half of the new
+            # the directory is being written: what was read may be half of the old and half of the new
             self._candidate = None
             raise PolicyLoadError(f"policy bundle {path} changed while it was read")
         return bundle, stamp

@@ -1,5 +1,5 @@
 """Settings that name tools, compared with the tools that there are: a slip in a list that restricts
-says nothing.
+would go unnoticed.
 
 Which members name tools stands in ``settings.schema.json``: ``#/$defs/tool`` where any name of a
 tool counts, ``#/$defs/exact_tool`` where only its id and ``namespace.name`` do.
@@ -15,7 +15,12 @@ from typing import Any, Final, NamedTuple
 
 from agenttool_otel.context.validate import did_you_mean
 from agenttool_otel.policy.bundles.bundle import Bundle
-from agenttool_otel.policy.bundles.settings_schema import EXACT_TOOL, TOOL, settings_schema
+from agenttool_otel.policy.bundles.settings_schema import (
+    EXACT_TOOL,
+    TOOL,
+    member_place,
+    settings_schema,
+)
 
 _logger = logging.getLogger("agenttool_otel.policy")
 _PLACE: Final = "data.agenttool.settings"
@@ -52,40 +57,44 @@ class ToolLists:
     """
 
     def __init__(self, bundle: Bundle | None, more: Mapping[str, Iterable[str]]) -> None:
-        ours = (bundle.data if bundle is not None else {}).get("agenttool")
-        ours = ours if isinstance(ours, Mapping) else {}
-        settings = ours.get("settings")
-        self._entries = [
-            _Entry(place, glob.removeprefix("!"), True)
-            for place, globs in more.items()
-            for glob in globs
-        ]
+        self._entries: list[_Entry] = []
         self._sandboxes: set[str] = set()
-        if isinstance(settings, Mapping):
-            self._entries += _entries(settings, settings_schema(()))
-            sandboxes = (settings.get("shell") or {}).get("sandboxes") or {}
-            self._sandboxes = {name for name, believed in sandboxes.items() if believed is True}
         self._warned: set[str] = set()
+        for place, globs in more.items():
+            for glob in globs:
+                # "!fs.delete" takes fs.delete out again
+                tool = glob.removeprefix("!")
+                self._entries.append(_Entry(place, tool, exact=True))
+        settings = _settings_of(bundle)
+        if settings is None:
+            return
+        self._entries += _entries(settings, settings_schema(()))
+        shell = settings.get("shell") or {}
+        sandboxes = shell.get("sandboxes") or {}
+        for name, believed in sandboxes.items():
+            if believed is True:
+                self._sandboxes.add(name)
 
     def warn_of_entries(self, tools: Iterable[ToolNames]) -> None:
         """Warn of each entry that fits none of the tools which are known by now."""
         if not self._entries:
             return
         known = list(tools)
+        names: set[str] = set()
+        for tool in known:
+            names.update(tool.exact)
+            names.update(tool.others)
         for entry in self._entries:
             if entry.place in self._warned or any(_fits(entry, tool) for tool in known):
                 continue
             self._warned.add(entry.place)
-            near = did_you_mean(
-                entry.glob, {name for tool in known for name in (*tool.exact, *tool.others)}
-            )
             what = "id or namespace.name" if entry.exact else "name"
             _logger.warning(
                 "%s: %r fits the %s of no tool that is known so far%s",
                 entry.place,
                 entry.glob,
                 what,
-                near,
+                did_you_mean(entry.glob, names),
             )
 
     def warn_of_sandbox(self, tool: str, profile: str | None) -> None:
@@ -100,6 +109,14 @@ class ToolLists:
         )
 
 
+def _settings_of(bundle: Bundle | None) -> Mapping[str, Any] | None:
+    if bundle is None:
+        return None
+    ours = bundle.data.get("agenttool")
+    settings = ours.get("settings") if isinstance(ours, Mapping) else None
+    return settings if isinstance(settings, Mapping) else None
+
+
 def _entries(settings: Any, schema: Mapping[str, Any]) -> Iterator[_Entry]:
     definitions = schema["$defs"]
     waiting: list[_Part] = [(settings, schema, _PLACE)]
@@ -107,49 +124,62 @@ def _entries(settings: Any, schema: Mapping[str, Any]) -> Iterator[_Entry]:
         value, node, place = waiting.pop()
         reference = node.get("$ref")
         if reference in (TOOL, EXACT_TOOL) and isinstance(value, str):
-            yield _Entry(place, value, reference == EXACT_TOOL)
+            yield _Entry(place, value, exact=reference == EXACT_TOOL)
         elif reference is not None:
-            definition = definitions.get(reference.rpartition("/")[2], {})
+            name = reference.rpartition("/")[2]
+            definition = definitions.get(name, {})
             waiting.append((value, definition, place))
-        elif "anyOf" in node:
-            for branch in node["anyOf"]:
-                waiting.append((value, branch, place))
-        elif isinstance(value, Mapping):
-            waiting += _members(value, node, place)
-        elif isinstance(value, (list, tuple)):
-            for number, item in enumerate(value):
-                waiting.append((item, node.get("items", {}), f"{place}[{number}]"))
+        else:
+            waiting += _parts(value, node, place)
+
+
+def _parts(value: Any, schema: Mapping[str, Any], place: str) -> Iterator[_Part]:
+    """Yield what is to be looked at next: branches of the schema, members, or items."""
+    if "anyOf" in schema:
+        for branch in schema["anyOf"]:
+            yield value, branch, place
+    elif isinstance(value, Mapping):
+        yield from _members(value, schema, place)
+    elif isinstance(value, (list, tuple)):
+        items = schema.get("items", {})
+        for number, item in enumerate(value):
+            yield item, items, f"{place}[{number}]"
 
 
 def _members(value: Mapping[str, Any], schema: Mapping[str, Any], place: str) -> Iterator[_Part]:
     """Yield the names and the values of an object, each with its schema."""
     named = schema.get("properties", {})
+    names = schema.get("propertyNames", {})
+    others = schema.get("additionalProperties")
     for name, item in value.items():
-        if re.fullmatch(r"\w+", str(name)):
-            inner = f"{place}.{name}"
-        else:
-            inner = f"{place}[{name!r}]"
-        member = named.get(name, schema.get("additionalProperties"))
-        yield name, schema.get("propertyNames", {}), inner
-        yield item, member if isinstance(member, Mapping) else {}, inner
+        inner = member_place(place, str(name))
+        yield name, names, inner
+        member = named.get(name, others)
+        if not isinstance(member, Mapping):
+            member = {}
+        yield item, member, inner
 
 
 def _fits(entry: _Entry, tool: ToolNames) -> bool:
-    names = tool.exact if entry.exact else (*tool.exact, *tool.others)
-    return any(fnmatchcase(name, glob) for glob in _choices(entry.glob) for name in names)
+    names = tool.exact
+    if not entry.exact:
+        names += tool.others
+    globs = _choices(entry.glob)
+    return any(fnmatchcase(name, glob) for name in names for glob in globs)
 
 
 def _choices(glob: str) -> list[str]:
     """Write ``{a,b}`` out, which Rego's globs have and Python's lack."""
-    found, done = [glob], list[str]()
+    found = [glob]
+    done: list[str] = []
     while found and len(found) + len(done) < _MAX_CHOICES:
         pattern = found.pop()
         choice = _CHOICE.search(pattern)
         if choice is None:
             done.append(pattern)
             continue
-        found += [
-            pattern[: choice.start()] + part + pattern[choice.end() :]
-            for part in choice[1].split(",")
-        ]
+        before = pattern[: choice.start()]
+        after = pattern[choice.end() :]
+        for part in choice[1].split(","):
+            found.append(before + part + after)
     return done + found

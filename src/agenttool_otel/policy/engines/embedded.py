@@ -121,7 +121,7 @@ class EmbeddedEngine:
 
     def _use(self, bundle: Bundle, compiled: CompiledBundle) -> None:
         self._source, self._compiled = bundle, compiled
-        # told last: whoever read it evaluates with this bundle, or a later one
+        # set last: who reads it evaluates with this bundle, or a later one
         self.generation = compiled.generation
 
     def shadowing(self, packages: Sequence[str]) -> EmbeddedEngine:

@@ -9,7 +9,6 @@ a thread that asks often gets its own.
 from __future__ import annotations
 
 import itertools
-import re
 import threading
 import time
 import weakref
@@ -42,10 +41,17 @@ _MOSTLY_INTERPRETED: Final = 0.9  # of the inputs
 _QUESTIONS_BEFORE_OWN: Final = 8
 _KEPT_BUNDLES: Final = 4
 _WORTH_KEEPING: Final = 0.05  # seconds
-_COMPILE_ERROR: Final = re.compile(
-    "unsafe|could not find function|recursion|cyclic|not a valid rule|conflicts with|used before definition"
-    "|statements not scheduled"
+_COMPILE_ERRORS: Final = (
+    "unsafe",
+    "could not find function",
+    "recursion",
+    "cyclic",
+    "not a valid rule",
+    "conflicts with",
+    "used before definition",
+    "statements not scheduled",
 )
+"""Parts of the messages with which regorus refuses a rule, and not its evaluation on an input."""
 
 
 class Checked(NamedTuple):
@@ -145,8 +151,8 @@ class CompiledBundle:
         return self._known_reads[key]
 
     def _holds(self, guard: Guard, document: Any) -> bool:
-        """Tell whether a guard is defined and not false; an error counts as holding, and so does
-        what is not told.
+        """Return whether a guard is defined and not false; an error counts as holding, and so does
+        what is not stated.
         """
         if not all(values(document, guard.reads)):
             return True
@@ -242,7 +248,8 @@ class Instance:
             engine.eval_rule_as_json(entry_point)
         except BaseException as error:
             failure = native_error(error, PolicyLoadError, f"{entry_point}: ")
-            if _COMPILE_ERROR.search(str(failure)):
+            message = str(failure)
+            if any(part in message for part in _COMPILE_ERRORS):
                 raise failure from None
 
     def evaluate(self, entry_point: str, text: str) -> Any:

@@ -2,7 +2,7 @@
 bytecode.
 
 It takes 0.4 s of CPU time and gives the same each time. The file lies in ``__pycache__``, where the
-compiled form of this package's own code lies: whoever may write there may change that code anyway,
+compiled form of this package's own code lies: who may write there may change that code anyway,
 so it is trusted as that is, and written under the same conditions (``PYTHONDONTWRITEBYTECODE``,
 ``PYTHONPYCACHEPREFIX``). Its name is a digest of everything that it was made from: the bundle, the
 entry points, the engine, this package's policy code, Python.

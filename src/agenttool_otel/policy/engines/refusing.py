@@ -1,4 +1,4 @@
-"""The engine of a policy that could not be loaded: every question ends in a denial that says so."""
+"""The engine of a policy that could not be loaded: every question ends in a denial that states this."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
 Calls whose arguments are not proven to have the right types go through guard functions, and bodies
 that could give a rule a second value begin with a guard. A guard that finds what would be an error
-makes the machine run into its instruction limit, the one failure that no rule swallows. Whoever
-asked then asks the interpreter, which says exactly what went wrong. Policies for which this can't
+makes the machine run into its instruction limit, the one failure that no rule swallows. The
+caller then asks the interpreter, which reports exactly what went wrong. Policies for which this can't
 be arranged are not compiled.
 """
 
@@ -213,7 +213,7 @@ class Machine:
             self._machine.set_input_json(text)
             value = orjson.loads(self._machine.execute_entry_point(entry_point))
         except BaseException as error:
-            # a guard stopped it, or it failed: what that means, the interpreter says
+            # a guard stopped it, or it failed: the interpreter finds out which
             native_error(error, PolicyEvaluationError)
             self.stops += 1
             return None

@@ -205,7 +205,7 @@ def _is_argument(value: Any, spec: Node) -> bool:
 
 def _has_several_ways(body: Node) -> bool:
     statements = statements_of(body)
-    single = [_of_one_item(literal) for literal in statements]
+    single = [_counted_as_single(literal) for literal in statements]
     for literal in statements:
         if "SomeIn" in literal and shape(literal["SomeIn"]["collection"]) in single:
             # count(x) == 1; some y in x
@@ -215,8 +215,8 @@ def _has_several_ways(body: Node) -> bool:
     return False
 
 
-def _of_one_item(literal: Node) -> Any:
-    """Return the collection of which a statement says ``count(x) == 1``, else ``None``."""
+def _counted_as_single(literal: Node) -> Any:
+    """Return the collection ``x`` of a statement ``count(x) == 1``, else ``None``."""
     comparison = literal.get("Expr", {}).get("expr", {}).get("BoolExpr", {})
     if comparison.get("op") != "Eq":
         return None

@@ -200,7 +200,7 @@ def _program(binary: bytes) -> Any:
 
 
 def is_panic(error: BaseException) -> bool:
-    """Tell whether an exception is a panic of native code."""
+    """Return whether an exception is a panic of native code."""
     return not isinstance(error, Exception) and type(error).__name__ == "PanicException"
 
 
@@ -213,19 +213,24 @@ def native_error(error: BaseException, kind: type[_Error], prefix: str = "") -> 
     if not isinstance(error, Exception):
         raise error
     text = str(error).split("Stack backtrace:")[0]
-    place, cause = _PLACE.search(text), _CAUSE.search(text)
-    if cause is not None:
-        reason = cause.group(1)
-    else:
-        lines = [
-            line.strip()
-            for line in text.splitlines()
-            if line.strip() and not line.startswith("-->")
-        ]
-        reason = lines[0] if lines else type(error).__name__
+    reason = _reason(text) or type(error).__name__
     if not issubclass(kind, PolicyLoadError):
         # quoted parts may be values that came from the input
         reason = _QUOTED.sub("...", reason)
-    reason = reason[:200]
-    where = f"{place.group(1)}:{place.group(2)}: " if place is not None else prefix
-    return kind(f"{where}{reason}")
+    place = _PLACE.search(text)
+    if place is not None:
+        prefix = f"{place.group(1)}:{place.group(2)}: "
+    return kind(f"{prefix}{reason[:200]}")
+
+
+def _reason(text: str) -> str:
+    """Return the cause that an error's text names, else its first line that is no place."""
+    cause = _CAUSE.search(text)
+    if cause is not None:
+        return cause.group(1)
+    for line in text.splitlines():
+        # "--> rule.rego:3:5" is a place
+        line = line.strip()
+        if line and not line.startswith("-->"):
+            return line
+    return ""

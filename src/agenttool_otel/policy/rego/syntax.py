@@ -1,7 +1,7 @@
 """Rego modules as a syntax tree: what is defined, what refers to what, and with which builtins.
 
 The tree comes from the engine's own parser, so that what is analysed is what is evaluated. Only
-what the checks at load and the decision cache need is read from it; whatever they don't know makes
+what the checks at load and the decision cache need is read from it; whatever is unknown to them makes
 them refuse, never guess.
 """
 
@@ -138,7 +138,7 @@ class Program:
     def closure(
         self, start: Iterable[Rule], fails: Callable[[Rule], bool] | None = None
     ) -> list[Rule]:
-        """Return rules and all that they lead to, without those that are said to fail."""
+        """Return rules and all that they lead to, without those that are given as failing."""
         seen: dict[int, Rule] = {}
         pending = list(start)
         while pending:

@@ -9,7 +9,7 @@ import pathlib
 import stat
 import unicodedata
 from functools import lru_cache
-from itertools import repeat
+from itertools import product, repeat, starmap
 from typing import Any, Final
 
 from agenttool_otel.readers.paths.content import holds_secret
@@ -91,12 +91,12 @@ def path_fact(
         surroundings: the roots, the directory that a relative path starts from, home, and what is
             protected. Without any, no path is inside of a root.
         access: what is done with it: ``read``, ``write`` or ``unknown``.
-        inferred: whether nobody stated that this text is a path; the fact repeats it.
+        inferred: whether no declaration names this text as a path; the fact repeats it.
 
     Returns:
         What is uncertain is dangerous: ``certain`` is false where readers may take the text for
         different files, where a directory can't be read, or where the file system may not be
-        looked at (``Surroundings.touch_file_system``). A value that is no usable path has
+        looked at (``Surroundings.read_file_system``). A value that is no usable path has
         ``rejected``, and is not ``inside``.
     """
     env = surroundings or Surroundings()
@@ -141,32 +141,27 @@ def _establish(value: Any, fact: PathFact, env: Surroundings) -> None:
     lexical = normalize_path(parts, start=start)
     fact["lexical"] = lexical
     roots = [root for root in env.roots if within(lexical, clean(root))]
-    if read.home:
-        # A tool that does not know "~" would use a directory of that name below the current one.
-        literal = normalize_path(read.parts, start=env.cwd or "/")
-        known = known and any(within(literal, clean(root)) for root in env.roots)
     readings = _readings(read, parts, start, lexical, env)
     paths = [found.path for found in readings if found.path is not None]
-    if readings:
+    if not readings:
+        fact["roots"] = roots
+        fact["inside"] = bool(roots)
+    else:
         _describe(readings, fact, read, parts, start)
         if len(paths) == len(readings):
             _compare_with_roots(paths, lexical, bool(roots), fact, env)
-    else:
-        fact["roots"] = roots
-        fact["inside"] = bool(roots)
     # Windows would look in another place: C:x, a\..\..\b
     climbs = read.parent_refs and WindowsForm.BACKSLASH in read.windows
     if climbs or not known or not _ELSEWHERE.isdisjoint(read.windows):
-        fact["inside"] = False
         fact["roots"] = []
-    elif fact["rejected"] is not None:
+    if not fact["roots"] or fact["rejected"] is not None:
         fact["inside"] = False
     places = {lexical, *paths}
     fact["sensitive"] = _sensitive_place(lexical, roots, readings, places, fact["access"], env)
     if _shows_secret(fact, readings):
         fact["sensitive"] = PathClass.CONTENT.value
-    plain = known and not (read.variables or read.windows) and fact["rejected"] is None
-    fact["certain"] = plain and _agree(readings)
+    is_ambiguous = any((read.variables, read.windows, fact["rejected"]))
+    fact["certain"] = known and not is_ambiguous and _agree(readings)
 
 
 def _copy_text(read: PathText, fact: PathFact) -> None:
@@ -188,7 +183,7 @@ def _readings(
     env: Surroundings,
 ) -> list[Resolution]:
     """Return where a path leads, for each way in which programs read it."""
-    if not env.touch_file_system:
+    if not env.read_file_system:
         return []
     readings = [resolve(parts, start=start)]
     if read.parent_refs:
@@ -245,7 +240,10 @@ def _start_at_home(parts: list[str], env: Surroundings) -> tuple[str, list[str],
     first, *rest = parts
     home = env.home if env.home is not None else os.path.expanduser("~")
     if first == "~" and home.startswith("/"):
-        return home, rest, True
+        # A tool that does not expand "~" would use a directory of that name below the current one.
+        literal = normalize_path(parts, start=env.cwd or "/")
+        known = any(within(literal, clean(root)) for root in env.roots)
+        return home, rest, known
     # Another user's home is in a database that may be remote; asking it is not a fact's business.
     return "/home", [first[1:], *rest], False
 
@@ -327,7 +325,7 @@ def _sensitive_place(
     own_root = clean(roots[0]) if roots else None
     kinds = [sensitive_class(lexical, own_root, directory=directory)]
     changes = access != PathAccess.READ
-    if changes and env.touch_file_system and any(map(in_bare_repository, paths)):
+    if changes and env.read_file_system and any(map(in_bare_repository, paths)):
         kinds.append(PathClass.VCS.value)
     if env.protected:
         kinds += _protected(paths, readings, access, env)
@@ -350,19 +348,19 @@ def _protected(
     for found in readings:
         if found.exists:
             identities.add(found.identity)
-    roots = set(map(clean, env.roots))
+    replaced: set[str] = set()
+    if access != PathAccess.READ:
+        # Removing, renaming or replacing a directory changes what it holds.
+        replaced = paths - set(map(clean, env.roots))
+    folded_paths = list(map(str.casefold, paths))
     kinds: list[str] = []
     for place, kind in env.protected:
         named = clean(place)
-        real = resolve([], start=named) if env.touch_file_system else Resolution()
-        if real.exists and real.identity in identities:
-            kinds.append(kind)
-            continue
+        real = resolve([], start=named) if env.read_file_system else Resolution()
+        is_same_file = real.exists and real.identity in identities
         # on a file system that folds case, ".AGENTTOOL" is ".agenttool"
         folded = {named.casefold(), (real.path or named).casefold()}
-        for path in paths:
-            # Removing, renaming or replacing a directory changes what it holds.
-            holds = access != PathAccess.READ and path not in roots and within(named, path)
-            if holds or any(map(within, repeat(path.casefold()), folded)):
-                kinds.append(kind)
+        pairs = product(folded_paths, folded)
+        if is_same_file or any(map(within, repeat(named), replaced)) or any(starmap(within, pairs)):
+            kinds.append(kind)
     return kinds

@@ -20,7 +20,7 @@ class Wild(NamedTuple):
 
     matches: re.Pattern[str]  # finds out whether a name is one of those that it stands for
     literal: int  # how many letters it states
-    open: bool  # begins with a star, which leaves out dot names and says little about the others
+    open: bool  # begins with a star, which leaves out dot names and narrows the others little
 
 
 def is_wild(name: str) -> bool:

@@ -9,6 +9,7 @@ with the normalised text.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from dataclasses import dataclass
@@ -45,51 +46,67 @@ def resolve(parts: list[str], *, start: str = "/") -> Resolution:
     found = Resolution()
     todo = [*start.split("/"), *parts]
     todo.reverse()
-    walked: list[str] = []
-    seen: list[os.stat_result | None] = []
+    names: list[str] = []  # the components walked so far, none of them a link
+    seen: list[os.stat_result | None] = []  # what is there, for each of the names
     links = 0
     steps = 0
-    while todo:
-        part = todo.pop()
-        if part in ("", "."):
-            continue
-        steps += 1
-        if part == "..":
-            if walked:
-                walked.pop()
-                seen.pop()
-            continue
-        path = "/".join(["", *walked, part])
-        current = None
-        if not seen or seen[-1] is not None:  # nothing lies below what is not there
-            try:
-                current = os.lstat(path)
-            except (FileNotFoundError, NotADirectoryError):
-                current = None
-            except (OSError, ValueError):
-                # not readable, or a name that is refused: path and existence stay unknown
-                return found
-        if current is None or not stat.S_ISLNK(current.st_mode):
-            walked.append(part)
-            seen.append(current)
-            continue
-        found.symlink = True
-        links += 1
-        if links > _MAX_LINKS or steps > _MAX_STEPS:
-            found.loop = True
-            return found
-        try:
-            target = os.readlink(path)
-        except OSError:
-            return found
-        if walked[:1] == ["proc"] and len(walked) > 1:
-            found.magic = True  # /proc/self/fd/3 -> "pipe:[4026]"
-        if target.startswith("/"):
-            walked.clear()
-            seen.clear()
-        todo.extend(reversed(target.split("/")))
-    _describe(found, walked, seen)
+    try:
+        while todo:
+            part = todo.pop()
+            if part in ("", "."):
+                continue
+            steps += 1
+            if part == "..":
+                # "/.." is "/"
+                del names[-1:]
+                del seen[-1:]
+                continue
+            path = "/".join(["", *names, part])
+            status = None
+            if not seen or seen[-1] is not None:  # nothing lies below what is not there
+                try:
+                    status = os.lstat(path)
+                except (FileNotFoundError, NotADirectoryError):
+                    status = None
+            if status is None or not stat.S_ISLNK(status.st_mode):
+                names.append(part)
+                seen.append(status)
+                continue
+            found.symlink = True
+            links += 1
+            found.loop = _is_endless(links, steps)
+            todo += _read_link(path, found, names, seen)
+    except (OSError, ValueError):
+        # a directory that can't be read, or a name that is refused: path and existence stay unknown
+        return found
+    _describe(found, names, seen)
     return found
+
+
+def _is_endless(links: int, steps: int) -> bool:
+    return links > _MAX_LINKS or steps > _MAX_STEPS
+
+
+def _read_link(
+    path: str,
+    found: Resolution,
+    names: list[str],
+    seen: list[os.stat_result | None],
+) -> list[str]:
+    """Return the components of a link's target, the first one last.
+
+    Raises:
+        OSError: the link can't be read, or there were too many.
+    """
+    if found.loop:
+        raise OSError(errno.ELOOP, "too many links")
+    target = os.readlink(path)
+    if names[:1] == ["proc"] and len(names) > 1:
+        found.magic = True  # /proc/self/fd/3 -> "pipe:[4026]"
+    if target.startswith("/"):
+        names.clear()
+        seen.clear()
+    return target.split("/")[::-1]
 
 
 def _describe(
@@ -105,9 +122,11 @@ def _describe(
         seen.pop()
     nearest = seen[-1] if seen else None
     try:
-        found.status = status = nearest or os.lstat("/")
+        status = nearest or os.lstat("/")
     except OSError:
-        found.path = found.exists = None
+        found.path = None
+        found.exists = None
         return
+    found.status = status
     found.identity = f"{status.st_dev}:{status.st_ino}"
     found.is_directory = found.exists and stat.S_ISDIR(status.st_mode)

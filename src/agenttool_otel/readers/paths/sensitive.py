@@ -13,10 +13,11 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import translate
 from functools import cache, lru_cache
-from itertools import product
+from itertools import chain, product
 from typing import Final, NamedTuple, TypeAlias
 
 from agenttool_otel.readers.paths.globs import Wild, is_wild, wild
+from agenttool_otel.readers.paths.harmless import HARMLESS_NAMES
 from agenttool_otel.readers.vocabulary import PathClass
 from agenttool_otel.values.tables import load_table
 from agenttool_otel.values.unicode import strip_invisible
@@ -71,46 +72,52 @@ class _Lists(NamedTuple):
 @cache
 def _lists() -> _Lists:
     data = load_table("agenttool_otel.readers.paths", "data/sensitive_paths.json")
-    components: dict[str, str] = {}
-    sequences: dict[str, list[_Sequence]] = {}
-    globs: list[_Pattern] = []
-    names: dict[str, str] = {}
-    # The first class in order wins, so the lists are read from the last.
-    for kind in reversed(data["order"]):
-        for entry in data["components"].get(kind, ()):
-            pieces = tuple(entry.split("/"))
-            if "*" in entry:
-                globs.append(_Pattern(_path_pattern(entry), kind))
-            elif len(pieces) == 1:
-                components[entry] = kind
-            else:
-                ending = sequences.setdefault(pieces[-1], [])
-                ending.append(_Sequence(pieces, kind))
-        for entry in data["names"].get(kind, ()):
-            names[entry] = kind
-    patterns: list[_Pattern] = []
-    samples: list[_Sample] = []
-    for kind, entries in data["patterns"].items():
-        text = "|".join(map(_translated, entries))
-        patterns.append(_Pattern(re.compile(text), kind))
-        for entry in entries:
-            for pattern in _alternatives(entry):
-                samples.append(_sample(pattern, kind))
+    order = data["order"]
     harmless = data["harmless"]
-    return _Lists(
-        rank={name: index for index, name in enumerate(data["order"])},
-        components=components,
-        sequences=sequences,
-        globs=globs,
-        names=names,
-        patterns=patterns,
-        samples=samples,
-        harmless_names=re.compile("|".join(harmless["names"])),
+    lists = _Lists(
+        rank={name: index for index, name in enumerate(order)},
+        components={},
+        sequences={},
+        globs=[],
+        names={},
+        patterns=[],
+        samples=[],
+        harmless_names=re.compile("|".join([*harmless["names"], *HARMLESS_NAMES])),
         harmless_paths=re.compile("|".join(harmless["paths"])),
         harmless_dotfiles=frozenset(harmless["dotfiles"]),
         backups=tuple(data["backup_endings"]),
-        system=tuple(tuple(entry.strip("/").split("/")) for entry in data["system"]),
+        system=tuple(map(_components, data["system"])),
     )
+    # The first class in order wins, so the lists are read from the last.
+    for kind in reversed(order):
+        for entry in data["components"].get(kind, ()):
+            _add_place(lists, entry, kind)
+        lists.names.update(dict.fromkeys(data["names"].get(kind, ()), kind))
+    for kind, entries in data["patterns"].items():
+        text = "|".join(map(_translated, entries))
+        pattern = _Pattern(re.compile(text), kind)
+        lists.patterns.append(pattern)
+        for entry in entries:
+            for alternative in _alternatives(entry):
+                lists.samples.append(_sample(alternative, kind))
+    return lists
+
+
+def _components(path: str) -> _Pieces:
+    return tuple(path.strip("/").split("/"))
+
+
+def _add_place(lists: _Lists, entry: str, kind: str) -> None:
+    """Add a directory of the table: ``.ssh``, ``.config/gcloud`` or ``secrets/*.key``."""
+    if "*" in entry:
+        lists.globs.append(_Pattern(_path_pattern(entry), kind))
+        return
+    pieces = tuple(entry.split("/"))
+    if len(pieces) == 1:
+        lists.components[entry] = kind
+        return
+    ending = lists.sequences.setdefault(pieces[-1], [])
+    ending.append(_Sequence(pieces, kind))
 
 
 def _path_pattern(entry: str) -> re.Pattern[str]:
@@ -129,7 +136,10 @@ def _sample(pattern: str, kind: str) -> _Sample:
 
 def _translated(pattern: str) -> str:
     """Return a pattern of names as a regular expression; ``{a|b}`` is either."""
-    return translate(pattern).replace(r"\{", "(?:").replace(r"\|", "|").replace(r"\}", ")")
+    text = translate(pattern)
+    text = text.replace(r"\{", "(?:")
+    text = text.replace(r"\|", "|")
+    return text.replace(r"\}", ")")
 
 
 def _alternatives(pattern: str) -> Iterator[str]:
@@ -140,7 +150,9 @@ def _alternatives(pattern: str) -> Iterator[str]:
 def fold_name(name: str) -> str:
     """Return a component as the most forgiving file system compares it."""
     if not name.isascii():
-        name = unicodedata.normalize("NFKC", strip_invisible(unicodedata.normalize("NFKC", name)))
+        composed = unicodedata.normalize("NFKC", name)
+        # what stood apart for an invisible character may compose now
+        name = unicodedata.normalize("NFKC", strip_invisible(composed))
     name = name.casefold()
     if ":" in name:
         name = name.partition(":")[0] or name
@@ -166,14 +178,19 @@ def _class_of(parts: tuple[str, ...], inner: int, directory: bool) -> str | None
 
 
 def _is_of_system(folded: list[str], inner: int) -> bool:
-    # a root below /usr is a place to work in
-    prefixes = [prefix for prefix in _lists().system if len(prefix) > inner]
-    return any(_tail(folded, len(prefix) - 1, len(prefix)) == prefix for prefix in prefixes)
+    for prefix in _lists().system:
+        size = len(prefix)
+        if size <= inner:
+            continue  # a root below /usr is a place to work in
+        if _tail(folded, size - 1, size) == prefix:
+            return True
+    return False
 
 
 def _offer_places(folded: list[str], inner: int, worst: list[str | None]) -> None:
-    """Offer the classes of directories on the way, and of files that only their directory tells."""
+    """Offer the classes of directories on the way, and of files that have one by their directory."""
     lists = _lists()
+    last = len(folded) - 1
     for index, name in enumerate(folded):
         kind = lists.components.get(name)
         # A workspace below ~/.cursor/worktrees is not the agent's configuration; one below ~/.ssh
@@ -183,12 +200,15 @@ def _offer_places(folded: list[str], inner: int, worst: list[str | None]) -> Non
         for pieces, sequence_kind in lists.sequences.get(name, ()):
             if _tail(folded, index, len(pieces)) == pieces:
                 worst.append(sequence_kind)
-        inert = index == len(folded) - 1 and name in lists.harmless_dotfiles
-        if index >= inner and _is_hidden(name) and not inert:
+        is_inert = index == last and name in lists.harmless_dotfiles
+        if index >= inner and _is_hidden(name) and not is_inert:
             worst.append(PathClass.DOTFILE)
-    whole = "/".join(folded[inner:])
-    for pattern, kind in lists.globs:
-        if pattern.search(whole):
+    _offer_globs("/".join(folded[inner:]), worst)
+
+
+def _offer_globs(path: str, worst: list[str | None]) -> None:
+    for pattern, kind in _lists().globs:
+        if pattern.search(path):
             worst.append(kind)
 
 
@@ -225,14 +245,18 @@ def _offer_matches(folded: list[str], worst: list[str | None]) -> None:
         worst.append(PathClass.CREDENTIAL)
         return
     lists = _lists()
+    sequences = list(chain.from_iterable(lists.sequences.values()))
     for index, pattern in enumerate(folded):
         if is_wild(pattern):
-            worst.append(_worst_match(pattern, lists.components))
-        for entries in lists.sequences.values():
-            for pieces, kind in entries:
-                tail = _tail(folded, index, len(pieces))
-                if len(tail) == len(pieces) and all(map(_could_be, tail, pieces)):
-                    worst.append(kind)
+            match = _worst_match(pattern, lists.components)
+            worst.append(match)
+        for pieces, kind in sequences:
+            tail = _tail(folded, index, len(pieces))
+            if len(tail) != len(pieces):
+                continue
+            # .conf*/gcloud
+            if all(map(_could_be, tail, pieces)):
+                worst.append(kind)
     last = folded[-1]
     if is_wild(last):
         worst.append(_worst_match(last, lists.names))
@@ -240,7 +264,7 @@ def _offer_matches(folded: list[str], worst: list[str | None]) -> None:
 
 
 def _could_be(pattern: str, name: str) -> bool:
-    """Return whether a component may be expanded to a name, and says more than "all of them"."""
+    """Return whether a component may be expanded to a name, and is narrower than "all names"."""
     if not is_wild(pattern):
         return pattern == name
     found = wild(pattern)
@@ -251,7 +275,11 @@ def _could_be(pattern: str, name: str) -> bool:
 
 
 def _worst_match(pattern: str, names: Mapping[str, str]) -> str | None:
-    return _worst_of(kind for name, kind in names.items() if _could_be(pattern, name))
+    kinds = []
+    for name, kind in names.items():
+        if _could_be(pattern, name):
+            kinds.append(kind)
+    return _worst_of(kinds)
 
 
 def _worst_sample(found: Wild) -> str | None:
@@ -314,7 +342,7 @@ def sensitive_class(
 
     Args:
         path: the place, absolute and normalised.
-        root: the root that it lies in; what the root's own name says does not count.
+        root: the root that it lies in; the root's own name does not count.
         directory: whether a directory is there, whose name is none of a file of secrets.
     """
     parts = tuple(filter(None, path.split("/")))
@@ -328,9 +356,15 @@ def sensitive_class(
 def _secret_names() -> tuple[frozenset[str], re.Pattern[str]]:
     """Return the file names of keys and credentials, and a pattern for all others of them."""
     lists = _lists()
-    names = frozenset(name for name, kind in lists.names.items() if kind in _ALWAYS)
-    patterns = [pattern.pattern for pattern, kind in lists.patterns if kind in _ALWAYS]
-    return names, re.compile("|".join(patterns))
+    names = []
+    for name, kind in lists.names.items():
+        if kind in _ALWAYS:
+            names.append(name)
+    patterns = []
+    for pattern, kind in lists.patterns:
+        if kind in _ALWAYS:
+            patterns.append(pattern.pattern)
+    return frozenset(names), re.compile("|".join(patterns))
 
 
 def names_a_secret(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""What the text of a path says, before the file system is asked."""
+"""What the text of a path means, before the file system is asked."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 import unicodedata
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import filterfalse
 from typing import Final
 from urllib.parse import unquote
 
@@ -32,13 +33,22 @@ _STREAM: Final = re.compile(r":(?!\d)|(?<!\d):")  # but not the time of day in a
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:(?://|[/\\])", re.ASCII)
 _DRIVE: Final = re.compile(r"[A-Za-z]:", re.ASCII)
 _SHORT_NAME: Final = re.compile(r"[^~./\\:]{1,6}~[0-9]{1,5}(?:\.[^.]{0,3})?", re.ASCII)
-# A name in small letters, up to a dot or the end of a component, is a parameter of a route
-# (users.$id.tsx) unless it is one that environments or other shells have, or stands where nothing
-# in its place would lead to the root or above.
+# $0x/a, $HOME/a: in front of a path, any word is a variable
+_LEADING_WORD: Final = r"\A\$\w+/"
+# $dir/../a, $dir/a/..: nothing that could stand for the word keeps the path below it
+_WORD_BEFORE_PARENT: Final = r"\$\w+/(?:.*/)?\.\.(?:/|\Z)"
+# what environments and other shells have: $home, $tempdir, $my_var, Powershell's $userprofile
+_KNOWN_VARIABLE: Final = (
+    r"(?i:home|env|pwd|oldpwd|path|temp\w*|tmp\w*|user\w*|\w*profile|appdata|windir|system\w*|\w*_\w*)"
+    r"(?![A-Za-z0-9])"
+)
+# users.$id.tsx: a name in small letters, up to a dot or the end of a component
+_ROUTE_PARAMETER: Final = rf"(?!{_KNOWN_VARIABLE})[a-z][A-Za-z0-9]*(?:[.)/-]|\Z)"
+_VARIABLE_NAME: Final = rf"(?!{_ROUTE_PARAMETER})[A-Za-z_][A-Za-z0-9_]*"
+_SPECIAL_PARAMETER: Final = r"[0-9@*#?$!-]"  # bash(1), "Special Parameters"
+_EXPANSION: Final = rf"\$(?:{_VARIABLE_NAME}|\{{|\(|\[|{_SPECIAL_PARAMETER})"
 _DOLLAR: Final = re.compile(
-    r"\A\$\w+/|\$\w+/(?:.*/)?\.\.(?:/|\Z)|"
-    r"\$(?:(?!(?!(?i:home|env|pwd|oldpwd|path|temp\w*|tmp\w*|user\w*|\w*profile|appdata|windir|system\w*|\w*_\w*)(?![A-Za-z0-9]))"
-    r"[a-z][A-Za-z0-9]*(?:[.)/-]|\Z))[A-Za-z_][A-Za-z0-9_]*|\{|\(|\[|[0-9@*#?$!-])|`",
+    f"{_LEADING_WORD}|{_WORD_BEFORE_PARENT}|{_EXPANSION}|`",
     re.ASCII,
 )
 # Two hexadecimal digits between percent signs are an encoding (%c0%af), not a variable.
@@ -46,10 +56,22 @@ _PERCENT_VARIABLE: Final = re.compile(
     r"%(?![0-9A-Fa-f]{2}%)[A-Za-z_][A-Za-z0-9_()]{0,63}%|%~?[0-9*]\b|%~[a-z$:]*[0-9]|![A-Za-z_]\w*!",
     re.ASCII,
 )
-# Overlong UTF-8 and the %u spelling of old servers, which a strict decoder leaves alone.
+# What a strict decoder of percent signs leaves alone, but another one reads.
+_PERCENT: Final = "%(?:25)*"  # %25252f: encoded several times
+_OVERLONG: Final = (  # RFC 3629, section 10: "/" as %c0%af, %e0%80%af or %f0%80%80%af
+    rf"{_PERCENT}c[01]{_PERCENT}[0-9a-f]{{2}}"
+    rf"|{_PERCENT}e0{_PERCENT}[89][0-9a-f]"
+    rf"|{_PERCENT}f0{_PERCENT}80"
+)
+_OLD_SERVERS: Final = (  # %u002f of IIS, %%32%66 that becomes %2f
+    rf"{_PERCENT}u[0-9a-f]{{4}}|{_PERCENT}%[0-9a-f]{{2}}"
+)
+_CONTROL_CODE: Final = rf"{_PERCENT}(?:[01][0-9a-f]|7f)"
+_ENTITY: Final = (  # HTML's "&#47;", "&#x2f;", "&sol;"
+    r"&#(?:[0-9]+|x[0-9a-f]+);|&(?:period|sol|bsol|tab|newline|colon|dollar);"
+)
 _ODD_ENCODING: Final = re.compile(
-    r"%(?:25)*(?:c[01]%(?:25)*[0-9a-f]{2}|e0%(?:25)*[89][0-9a-f]|f0%(?:25)*80|u[0-9a-f]{4}|%[0-9a-f]{2})"
-    r"|%(?:25)*(?:[01][0-9a-f]|7f)|&#(?:[0-9]+|x[0-9a-f]+);|&(?:period|sol|bsol|tab|newline|colon|dollar);",
+    f"{_OVERLONG}|{_OLD_SERVERS}|{_CONTROL_CODE}|{_ENTITY}",
     re.IGNORECASE,
 )
 _SEPARATOR_LOOKS: Final = frozenset("/\\.")
@@ -61,7 +83,7 @@ _RESERVED_NAMES: Final = frozenset(
 
 @dataclass(slots=True)
 class PathText:
-    """What a path's text says."""
+    """What a path's text means."""
 
     rejected: PathRejection | None = None  # why it is no usable path
     absolute: bool = False  # whether it starts at the root of the file system
@@ -126,13 +148,20 @@ def _read_unicode(text: str, found: PathText) -> None:
         found.rejected = found.rejected or PathRejection.TOO_LONG
     composed = unicodedata.normalize("NFC", text)
     found.unnormalized = composed != text
-    found.confusable = (
-        has_misleading_invisible(text)
-        or any(map(_becomes_syntax, {c for c in text if c > "\x7f"}))
-        or _looks_like_other_letters(composed)
-        # that of "½"
-        or _looks_like_other_letters(unicodedata.normalize("NFKC", text).replace("\u2044", ""))
-    )
+    found.confusable = _is_confusable(text, composed)
+
+
+def _is_confusable(text: str, composed: str) -> bool:
+    """Return whether a reader or a program may take a text for another, given its NFC form too."""
+    if has_misleading_invisible(text):
+        return True
+    if any(map(_becomes_syntax, set(filterfalse(str.isascii, text)))):
+        return True
+    if _looks_like_other_letters(composed):
+        return True
+    compatible = unicodedata.normalize("NFKC", text)
+    # the fraction slash is that of "½"
+    return _looks_like_other_letters(compatible.replace("\u2044", ""))
 
 
 @lru_cache(maxsize=4096)
@@ -155,11 +184,12 @@ def _looks_like_other_letters(text: str) -> bool:
         mixed = not word.isascii() and any(c.isascii() for c in word)
         if mixed and any(ord(c) in table and not is_national(c) for c in word):
             return True
-    return any(
-        _SEPARATOR_LOOKS.intersection(table.get(ord(c), ""))
-        for c in set(text) - {"\u2026"}
-        if c > "\x7f"
-    )
+    for character in filterfalse(str.isascii, set(text)):
+        looks = table.get(ord(character), "")
+        # the ellipsis looks like three dots, which are a name like any other
+        if character != "\u2026" and _SEPARATOR_LOOKS.intersection(looks):
+            return True
+    return False
 
 
 def _hides_by_percent(text: str) -> bool:
@@ -167,15 +197,16 @@ def _hides_by_percent(text: str) -> bool:
         return True
     decoded = text
     for _ in range(4):
-        before, decoded = decoded, unquote(decoded, errors="replace")
+        before = decoded
+        decoded = unquote(before, errors="replace")
         if decoded == before:
             return False
-        looks = unicodedata.normalize("NFKC", decoded)
-        appears = has_invisible(decoded) and not has_invisible(before)
-        if appears or any(
-            looks.count(character) > before.count(character) for character in "/\\.\0~$"
-        ):
+        if has_invisible(decoded) and not has_invisible(before):
             return True
+        looks = unicodedata.normalize("NFKC", decoded)
+        for character in "/\\.\0~$":
+            if looks.count(character) > before.count(character):
+                return True
     return True
 
 
@@ -188,13 +219,16 @@ def _read_windows(text: str, found: PathText) -> None:
         forms.append(WindowsForm.DEVICE if device else WindowsForm.UNC)
     elif folded.startswith("/??/"):
         forms.append(WindowsForm.DEVICE)
-    if drive := bool(_DRIVE.match(text)):
+    rest = 0
+    if _DRIVE.match(text):
         forms.append(WindowsForm.DRIVE)
+        rest = 2  # the colon of "C:" names no stream
     if backslash:
         forms.append(WindowsForm.BACKSLASH)
-    if _STREAM.search(text, 2 if drive else 0):
+    if _STREAM.search(text, rest):
         forms.append(WindowsForm.STREAM)
-    found.parent_refs |= ".." in folded.split("/")
+    if ".." in folded.split("/"):
+        found.parent_refs = True
 
 
 def _read_components(found: PathText) -> None:
@@ -202,10 +236,7 @@ def _read_components(found: PathText) -> None:
     if WindowsForm.BACKSLASH in found.windows:
         pieces = [piece for part in pieces for piece in part.split("\\") if piece]
     for part in pieces:
-        if (
-            len(part) > MAX_COMPONENT_BYTES // 4
-            and len(part.encode("utf-8", "surrogatepass")) > MAX_COMPONENT_BYTES
-        ):
+        if len(part) > MAX_COMPONENT_BYTES // 4 and _is_too_long(part):
             found.rejected = found.rejected or PathRejection.TOO_LONG
         if part[-1] in ". " and part not in (".", ".."):
             _add(found.windows, WindowsForm.TRAILING)
@@ -213,6 +244,10 @@ def _read_components(found: PathText) -> None:
             _add(found.windows, WindowsForm.RESERVED_NAME)
         if "~" in part and _SHORT_NAME.fullmatch(part):
             _add(found.windows, WindowsForm.SHORT_NAME)
+
+
+def _is_too_long(part: str) -> bool:
+    return len(part.encode("utf-8", "surrogatepass")) > MAX_COMPONENT_BYTES
 
 
 def _add(forms: list[str], form: WindowsForm) -> None:

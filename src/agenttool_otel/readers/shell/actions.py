@@ -1,7 +1,7 @@
-"""What a command does that is not proven to only read: its category, and the places it touches.
+"""What a command does that is not proven to only read: its category, and the places it uses.
 
-The tables (``data/actions.toml``) know the operands of common programs. For a program, option or
-word that they do not know, not all places are known.
+The tables (``data/actions.toml``) have the operands of common programs. For a program, option or
+word that is not in them, not all places are known.
 """
 
 from __future__ import annotations
@@ -160,8 +160,13 @@ def _describe_by_category(name: str, words: list[Word], verdict: Verdict) -> Non
 def _review(words: list[Word], verdict: Verdict) -> None:
     """Add what the reviewed tables hold of a program's words."""
     read = review([word.text for word in words])
-    may_be_options = [word.text for word in words[1:] if word.glob_first]
-    verdict.unreviewed = list(dict.fromkeys([*read.unreviewed, *may_be_options]))
+    # as keys, for their order
+    unreviewed = dict.fromkeys(read.unreviewed)
+    for word in words[1:]:
+        # pytest * beside a file "-p x"
+        if word.glob_first:
+            unreviewed[word.text] = None
+    verdict.unreviewed = list(unreviewed)
     verdict.warnings.network |= read.sends
     globs = {word.text for word in words if word.glob}
     for place, operation in read.places:
@@ -191,8 +196,10 @@ def _category(name: str, words: list[Word]) -> str:
     if choices is not None:
         if name == "git":
             return _category_of_git(texts)
-        return choices.get(texts[0] if texts else "", "unknown")
-    if "/" in words[0].text and not words[0].text.startswith(("/bin/", "/usr/bin/")):
+        first = texts[0] if texts else ""
+        return choices.get(first, "unknown")
+    program = words[0].text
+    if "/" in program and not program.startswith(("/bin/", "/usr/bin/")):
         return "runner"  # whatever lies there
     return table.categories.get(name, "unknown")
 
@@ -218,7 +225,8 @@ def _category_of_git(texts: list[str]) -> str:
         return "vcs_history"
     if texts[:1] == ["worktree"] or "--edit-description" in texts:
         return "vcs_config"
-    return actions().words["git"].get(texts[0] if texts else "", "unknown")
+    command = texts[0] if texts else ""
+    return actions().words["git"].get(command, "unknown")
 
 
 def _reaches_history(texts: list[str]) -> bool:
@@ -234,7 +242,9 @@ def _reaches_history(texts: list[str]) -> bool:
                 return True
     if texts[:1] == ["grep"] and any(map(_OPENS_PAGER.match, options)):
         return True
-    return any(f"{texts[0]} {text}" in effects().lists["git_drops"] for text in texts)
+    # git branch -D x
+    drops = effects().lists["git_drops"]
+    return any(f"{texts[0]} {text}" in drops for text in texts)
 
 
 def _git_places(words: list[Word], verdict: Verdict) -> None:
@@ -243,7 +253,7 @@ def _git_places(words: list[Word], verdict: Verdict) -> None:
         return
     command = words[0].text
     for word in words[1:]:
-        # Whether a word is a revision or a file, only git knows; both readings are judged.
+        # Only git can find out whether a word is a revision or a file; both readings are judged.
         names_file = command in ("mv", "init") or "/" in word.text
         if names_file and not word.text.startswith("-"):
             verdict.accesses.append(FileAccess(word.text, "overwrite", glob=word.glob))

@@ -22,6 +22,8 @@ def alternatives(text: str) -> list[str]:
         if match is None:
             done.append(current)
             continue
-        before, behind = current[: match.start()], current[match.end() :]
-        waiting[:0] = [before + choice + behind for choice in match[1].split(",")]
-    return [*done, *waiting]
+        choices = []
+        for choice in match[1].split(","):
+            choices.append(current[: match.start()] + choice + current[match.end() :])
+        waiting = choices + waiting
+    return done + waiting

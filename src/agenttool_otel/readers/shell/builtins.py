@@ -18,7 +18,6 @@ _FORMAT = re.compile(
 _CONVERSION = re.compile(r"%%|%[-.0-9]*(\w)")
 _TEXT_CONVERSIONS = frozenset("sbqc")
 _NUMBER = re.compile(r"-?[0-9]{1,18}\Z")
-_JOINTS = ("-a", "-o")
 
 
 def check_printf(words: list[Word]) -> None:
@@ -33,20 +32,31 @@ def check_printf(words: list[Word]) -> None:
         words = words[1:]
     if not words:
         raise Refused("printf without a format")
-    text = words[0].text
-    if words[0].glob or text.startswith("-") or not _FORMAT.match(text):
+    form = words[0]
+    if form.glob or form.text.startswith("-") or not _FORMAT.match(form.text):
         raise Refused("printf format")
-    conversions = [letter for letter in _CONVERSION.findall(text) if letter]
-    numbers = []
-    # the format is used again for further words
-    for letter, word in zip(cycle(conversions), words[1:], strict=False):
-        if letter not in _TEXT_CONVERSIONS:
-            numbers.append(word)
+    numbers = _numbers_of(form.text, words[1:])
     if not numbers:
         return
-    moves = any(word.glob for word in words)  # printf '%s %d' * 3
-    if moves or not all(_NUMBER.match(word.text) for word in numbers):
+    # printf '%s %d' * 3
+    if any(word.glob for word in words):
         raise Refused("printf of a number")
+    # printf %d 'a[$(rm x)]'
+    for word in numbers:
+        if not _NUMBER.match(word.text):
+            raise Refused("printf of a number")
+
+
+def _numbers_of(form: str, words: list[Word]) -> list[Word]:
+    """Return the words that a format prints as numbers."""
+    # %% prints no word
+    conversions = [letter for letter in _CONVERSION.findall(form) if letter]
+    numbers = []
+    # the format is used again for further words
+    for letter, word in zip(cycle(conversions), words, strict=False):
+        if letter not in _TEXT_CONVERSIONS:
+            numbers.append(word)
+    return numbers
 
 
 def tested_files(name: str, words: list[Word]) -> list[Word]:
@@ -65,16 +75,21 @@ def tested_files(name: str, words: list[Word]) -> list[Word]:
         words = words[:-1]
     if words and words[0].text == "!":
         words = words[1:]
-    parts: list[list[Word]] = []
-    for is_joint, part in groupby(words, lambda word: word.text in _JOINTS and not word.quoted):
-        if not is_joint:
-            parts.append(list(part))
     files: list[Word] = []
-    for words in parts:
-        files += _tested_by(words)
-    if not parts:
+    is_empty = True
+    # test -f a -a -f b
+    for is_joint, part in groupby(words, _is_joint):
+        if is_joint:
+            continue
+        files += _tested_by(list(part))
+        is_empty = False
+    if is_empty:
         raise Refused("test expression")
     return files
+
+
+def _is_joint(word: Word) -> bool:
+    return word.text in ("-a", "-o") and not word.quoted
 
 
 def _tested_by(words: list[Word]) -> list[Word]:
@@ -83,26 +98,36 @@ def _tested_by(words: list[Word]) -> list[Word]:
         words = words[1:]
     if any(word.glob for word in words):
         raise Refused("test with a glob")
-    table = programs()["test"]
     texts = [word.text for word in words]
-    if len(texts) == 1 and texts[0] not in ("!", "(", ")") and not texts[0].startswith("-"):
+    # [ text ]
+    if len(texts) == 1 and not _is_operator(texts[0]):
         return []
-    if len(texts) == 2 and texts[0] in table["file"]:
-        return [words[1]]
-    if len(texts) == 2 and texts[0] in table["text"]:
-        return []
+    if len(texts) == 2:
+        operator = texts[0]
+        table = programs()["test"]
+        if operator in table["file"]:
+            return words[1:]
+        if operator in table["text"]:
+            return []
     if len(texts) == 3:
         return _compared(words, texts)
     raise Refused("test expression")
 
 
+def _is_operator(text: str) -> bool:
+    return text in ("!", "(", ")") or text.startswith("-")
+
+
 def _compared(words: list[Word], texts: list[str]) -> list[Word]:
+    """Return the files that a test of two operands compares."""
     table = programs()["test"]
     first, operator, second = texts
+    # [ ! = x ] and [ ( = ) ] are no comparison to every shell
     if operator in table["equal"] and first not in ("!", "("):
         return []
     if operator in table["number"] and _NUMBER.match(first) and _NUMBER.match(second):
         return []
+    # [ a -nt b ]
     if operator in table["age"]:
         return [words[0], words[2]]
     raise Refused("test expression")

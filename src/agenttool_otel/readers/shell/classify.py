@@ -90,11 +90,11 @@ def classify(
         verdict.read_only = True
     except Refused as refused:
         verdict.reason = str(refused)
-    written = next((redirect for redirect in command.redirects if redirect.writes), None)
-    if verdict.category == "reader" and written is not None:
+    written = [redirect for redirect in command.redirects if redirect.writes]
+    if verdict.category == "reader" and written:
         verdict.category = "writer"
         verdict.read_only = False
-        verdict.reason = f"redirection {written.operator}"
+        verdict.reason = f"redirection {written[0].operator}"
     elif not verdict.read_only:
         _add_effects(command, verdict)
     _add_redirects(command.redirects, verdict)
@@ -126,7 +126,8 @@ class _Proof:
         if command.assignments:
             if not command.words:
                 raise Refused("assignment")
-            if not all(is_harmless_assignment(one.text) for one in command.assignments):
+            texts = [assignment.text for assignment in command.assignments]
+            if not all(map(is_harmless_assignment, texts)):
                 raise Refused("assignment before a command")
         if not command.words:
             raise Refused("redirection without a command")
@@ -140,20 +141,26 @@ class _Proof:
     def _refuse_cmd_switches(self) -> None:
         words = self._command.words
         for word in words[1:]:
-            if not word.quoted and _CMD_SWITCH.match(word.text):
-                if base_name(words[0].text) in effects().lists["known"]:
-                    self._verdict.warnings.other_shell = True
-                raise Refused("option of the Windows command interpreter")
+            if word.quoted or not _CMD_SWITCH.match(word.text):
+                continue
+            if base_name(words[0].text) in effects().lists["known"]:
+                self._verdict.warnings.other_shell = True
+            raise Refused("option of the Windows command interpreter")
 
     def _refuse_odd_name(self, first: Word) -> None:
+        if first.glob:
+            raise Refused("command name is not a plain word")
+        if not first.quoted:
+            return
         is_path = first.text != base_name(first.text)
         is_keyword = first.text in programs()["shell"]["keywords"]
-        if first.glob or (first.quoted and (is_path or is_keyword)):
+        if is_path or is_keyword:
             raise Refused("command name is not a plain word")
 
     def _table_row(self) -> tuple[str, Spec, list[Word]]:
         """Return the command as the tables name it, its row, and its words from its name on."""
-        words, verdict = self._command.words, self._verdict
+        words = self._command.words
+        verdict = self._verdict
         name = base_name(words[0].text)
         if name == "set" and verdict.wrappers:
             raise Refused("builtin behind another command")
@@ -176,10 +183,12 @@ class _Proof:
         start = self._behind_git_options(words) if name == "git" else 1
         if _CHECKS_SIGNATURES.search(" ".join(texts)):
             raise Refused("git that checks signatures")
-        two = " ".join([name, *texts[start : start + 2]])
-        if two in read_only():
-            return two, words[start + 1 :]
-        return " ".join([name, *texts[start : start + 1]]), words[start:]
+        # git remote get-url origin
+        two_words = " ".join([name, *texts[start : start + 2]])
+        if two_words in read_only():
+            return two_words, words[start + 1 :]
+        one_word = " ".join([name, *texts[start : start + 1]])
+        return one_word, words[start:]
 
     def _behind_git_options(self, words: list[Word]) -> int:
         """Return where git's sub-command stands, behind options that change nothing."""
@@ -190,9 +199,12 @@ class _Proof:
             if any(word.glob for word in words[3:]):
                 raise Refused("names of files for git elsewhere")
             start = 3
-        if " ".join(texts[start : start + 2]) in programs()["git"]["settings"]:
+        # git -c color.ui=never log
+        setting = " ".join(texts[start : start + 2])
+        if setting in programs()["git"]["settings"]:
             start += 2
-        if texts[start : start + 1] in (["--no-pager"], ["-P"]):
+        following = texts[start : start + 1]
+        if following in (["--no-pager"], ["-P"]):
             start += 1
         return start
 
@@ -201,10 +213,12 @@ class _Proof:
         if any(map(_WIDE.search, texts)):
             raise Refused("width without a bound")
         if spec.operands == "version":
-            asks = [["--version"], *([f"-{letter}"] for letter in spec.syntax.short)]
-            if texts not in asks:
-                raise Refused(f"{name} is only known to tell its version")
-            self._verdict.reason = f"{name} tells its version"
+            options = ["--version"]
+            for letter in spec.syntax.short:
+                options.append(f"-{letter}")
+            if len(texts) != 1 or texts[0] not in options:
+                raise Refused(f"{name} is only known to print its version")
+            self._verdict.reason = f"{name} prints its version"
         elif not spec.builtin and texts in (["--help"], ["--version"]):
             self._verdict.reason = f"{name} prints its help"
         elif spec.operands == "special":
@@ -220,7 +234,7 @@ class _Proof:
             self._print(arguments)
         elif spec.program == "test":
             for word in tested_files(name, arguments):
-                # what is there tells next to nothing
+                # that a file is there is hardly a secret
                 add_file(word, self._verdict, contents=False)
         elif spec.program == "find":
             self._find(arguments)
@@ -237,7 +251,10 @@ class _Proof:
     def _print(self, arguments: list[Word]) -> None:
         list_globs(arguments, self._verdict)
         for word in arguments:
-            for directory in self._verdict.directories if word.glob else ():
+            if not word.glob:
+                continue
+            # echo ~/.ssh/*
+            for directory in self._verdict.directories:
                 if names_secret(joined(directory, word.text), glob=True):
                     self._verdict.warnings.sensitive = True
 
@@ -308,10 +325,10 @@ class _Proof:
         if access.tree is not None:
             # grep -r without any name reads the directory
             found.append(access._replace(path=".", glob=False))
-        for one in listed:
-            tree = _opened_tree(one.tree or Tree(), deep=access.tree is not None)
+        for source in listed:
+            tree = _opened_tree(source.tree or Tree(), deep=access.tree is not None)
             found.append(
-                one._replace(
+                source._replace(
                     operation=access.operation,
                     tree=tree,
                     splits_names=access.splits_names,
@@ -324,8 +341,11 @@ class _Proof:
 
         Returns what it does to those files, and adds all else to the verdict.
         """
-        spec = read_only().get(base_name(words[0].text))
-        if spec is None or not _takes_names(spec) or (spec.program == "awk" and not for_awk):
+        name = base_name(words[0].text)
+        spec = read_only().get(name)
+        if spec is None or not _takes_names(spec):
+            raise Refused("command for each file that is not known to only read")
+        if spec.program == "awk" and not for_awk:
             raise Refused("command for each file that is not known to only read")
         verdict = self._verdict
         inner = Verdict(directories=verdict.directories, wrappers=verdict.wrappers + 1)
@@ -342,7 +362,8 @@ class _Proof:
         verdict.names_may_be_options |= inner.names_may_be_options
         verdict.warnings.sensitive |= inner.warnings.sensitive
         # grep {} a.py takes a name for a pattern, which may be an option
-        if len(files) != sum(_FOUND in word.text for word in words) and not _only_prints(spec):
+        placeholders = sum(_FOUND in word.text for word in words)
+        if len(files) != placeholders and not _only_prints(spec):
             raise Refused("name of a file as a pattern or option")
         return files
 
@@ -352,10 +373,14 @@ class _Proof:
             self._verdict.reason = "env prints the environment"
             self._verdict.warnings.sensitive = True
             return
-        inner = arguments[_end_of_wrapper(name, arguments) :]
-        if not inner or inner[0].text.startswith("-") or "=" in inner[0].text:
+        start = _end_of_wrapper(name, arguments)
+        inner = arguments[start:]
+        if not inner:
             raise Refused(f"{name} with options or assignments")
-        if inner[0].text in _NOT_WRAPPED:
+        first = inner[0].text
+        if first.startswith("-") or "=" in first:
+            raise Refused(f"{name} with options or assignments")
+        if first in _NOT_WRAPPED:
             raise Refused(f"{name} in front of a builtin")
         self._verdict.wrappers += 1
         command = Simple(words=inner, redirects=self._command.redirects)
@@ -380,9 +405,12 @@ class _XargsOptions:
             self.splits = False
         elif option == "-I{}":
             self.replaces = True
-        elif option[:2] == "-n":
-            following = self.words.pop(0).text if len(option) == 2 and self.words else ""
-            if not AMOUNT.match(option[2:] or following):
+        elif option.startswith("-n"):
+            amount = option[2:]
+            # xargs -n 1 grep x
+            if not amount and self.words:
+                amount = self.words.pop(0).text
+            if not AMOUNT.match(amount):
                 raise Refused("xargs with options")
         elif option not in ("-r", "--no-run-if-empty"):
             raise Refused("xargs with options")
@@ -390,14 +418,18 @@ class _XargsOptions:
 
 def _asks_for_command(arguments: list[Word]) -> bool:
     """Whether it is ``command -v NAME``."""
-    return bool(arguments) and not arguments[0].quoted and arguments[0].text in ("-v", "-V")
+    if not arguments or arguments[0].quoted:
+        return False
+    return arguments[0].text in ("-v", "-V")
 
 
 def _takes_names(spec: Spec) -> bool:
     """Whether a program may be given the names of files that another one finds."""
     if spec.builtin or spec.splits or spec.program == "cd":
         return False
-    return _only_prints(spec) or spec.operands in ("paths", "pattern")
+    if _only_prints(spec):
+        return True
+    return spec.operands in ("paths", "pattern")
 
 
 def _only_prints(spec: Spec) -> bool:
@@ -417,7 +449,7 @@ def _below(start: Word, access: FileAccess, tree: Tree) -> FileAccess:
 
 
 def _opened_tree(tree: Tree, *, deep: bool) -> Tree:
-    """Return how a tree is read by whoever is given the names of its files."""
+    """Return how a tree is read by a command that is given the names of its files."""
     if deep:
         return tree._replace(names=(), follow=Follow.ALL)
     follow = Follow.ALL if tree.follow is Follow.ALL else Follow.NAMED
@@ -449,16 +481,22 @@ def _add_effects(command: Simple, verdict: Verdict) -> None:
     verdict.accesses = []
     add_effects(command.texts, warnings)
     # CI=1 CI=./x assigns twice
-    assigned = [one.name for one in command.assignments if not is_harmless_assignment(one.text)]
+    assigned = []
+    for assignment in command.assignments:
+        if not is_harmless_assignment(assignment.text):
+            assigned.append(assignment.name)
     describe(command.words, assigned, verdict)
     # PATH, LD_PRELOAD, PAGER and the like name what is run
     if not all(map(is_harmless_variable, assigned)):
         warnings.executes = True
-    values = " ".join(one.text for one in command.assignments)
+    values = " ".join(assignment.text for assignment in command.assignments)
     if any(map(names_secret, surface_words(values))):
         warnings.sensitive = True
     for word in command.words[1:]:
-        value = word.text.partition("=")[2] if word.text.startswith("-") else word.text
+        value = word.text
+        # --key-file=id_rsa
+        if value.startswith("-"):
+            value = value.partition("=")[2]
         if value and names_secret(value, glob=word.glob):
             warnings.sensitive = True
 

@@ -14,58 +14,65 @@ _DEVICES = frozenset(
 )
 SYSTEM_FACTS = {
     "/etc/os-release",
-    *map("/proc/{}".format, ("cpuinfo", "meminfo", "loadavg", "uptime", "version")),
+    "/proc/cpuinfo",
+    "/proc/meminfo",
+    "/proc/loadavg",
+    "/proc/uptime",
+    "/proc/version",
 }
-"""What says no more than ``lscpu``, ``free``, ``uptime`` and ``uname`` do; to read it is to read no
+"""What shows no more than ``lscpu``, ``free``, ``uptime`` and ``uname`` do; to read it is to read no
 place.
 """
 _ENDLESS = _DEVICES - {"/dev/null", "/dev/stdin"}
 _DESCRIPTOR = re.compile(r"/dev/fd/[0-9]{1,4}\Z")
+_WILD = frozenset("*?[")
 _SUFFIX = re.compile(r"\.[A-Za-z0-9]")
 _CLASS = re.compile(r"\[[!^]?[^\]]*?\[([:.=]).*?\1\][^\]]*\]")
 
 
 def joined(directory: str, path: str) -> str:
-    """A path as seen from a directory."""
-    return path if path.startswith(("/", "~")) or not directory else f"{directory}/{path}"
+    """Return a path as seen from a directory."""
+    if not directory or path.startswith(("/", "~")):
+        return path
+    return f"{directory}/{path}"
 
 
 def entered(directories: tuple[str, ...], target: str) -> tuple[str, ...]:
-    """The directories that a line may stand in behind a ``cd``.
+    """Return the directories that a line may stand in behind a ``cd``.
 
     The old ones stay: the ``cd`` may fail, stand in a subshell or a pipe, or be skipped by ``||``.
     """
-    return tuple(
-        dict.fromkeys(
-            [*directories, *(joined(directory, target or "~") for directory in directories)]
-        )
-    )
+    # as keys, for their order
+    places = dict.fromkeys(directories)
+    for directory in directories:
+        places[joined(directory, target or "~")] = None
+    return tuple(places)
 
 
 def simple_glob(component: str) -> str:
-    """A component whose bracket expressions with classes, which differ between locales, match any
-    one character.
+    """Return a component whose bracket expressions with classes, which differ between locales,
+    match any one character.
     """
-    if "[:" in component or "[." in component or "[=" in component:
+    if _opens_class(component):
         component = _CLASS.sub("?", component)
-        cut = min(
-            (
-                i
-                for i in (component.find("[:"), component.find("[."), component.find("[="))
-                if i >= 0
-            ),
-            default=-1,
-        )
-        if cut >= 0:  # not closed as expected: everything behind its bracket may match anything
+        # not closed as expected: everything behind its bracket may match anything
+        if _opens_class(component):
             component = component[: component.find("[")] + "*"
     return component.replace("[^", "[!")
+
+
+def _opens_class(component: str) -> bool:
+    """Whether a class such as ``[:alpha:]``, ``[.a.]`` or ``[=a=]`` begins in a component."""
+    return any(start in component for start in ("[:", "[.", "[="))
 
 
 def may_match(component: str, name: str) -> bool:
     """Whether a component is a name, or a glob that can match it; without regard to case."""
     component = component.casefold()
-    if component == name or not any(char in component for char in "*?["):
-        return component == name
+    if component == name:
+        return True
+    if _WILD.isdisjoint(component):
+        return False
     if component.count("*") > 6 or len(component) > 128:
         return True  # long runs of stars make matching slow
     return fnmatchcase(name, simple_glob(component))
@@ -77,21 +84,30 @@ def climbs(component: str) -> bool:
 
 
 def absolute_readings(path: str) -> list[str]:
-    """The places from the root that a path may name.
+    """Return the places from the root that a path may name.
 
     A relative path that climbs may climb to the root, and ``..`` behind a link leads to where the
     link points, so what stands behind any ``..`` may be a path from the root. A path that does not
     climb from an unknown directory has no such reading.
     """
     parts = [part for part in path.split("/") if part not in ("", ".")]
-    readings = [posixpath.normpath("/" + "/".join(parts))] if path.startswith("/") else []
+    readings = []
+    if path.startswith("/"):
+        readings.append(_from_root(parts))
     for index in range(1, len(parts)):
-        if climbs(parts[index - 1]) and not climbs(parts[index]):
-            rest = posixpath.normpath("/" + "/".join(parts[index:]))
-            readings.append(rest)
-            if parts[0] == "~":
-                readings.append("/home" + rest)
+        # ../../etc/shadow
+        if not climbs(parts[index - 1]) or climbs(parts[index]):
+            continue
+        place = _from_root(parts[index:])
+        readings.append(place)
+        # ~/../me/.ssh
+        if parts[0] == "~":
+            readings.append("/home" + place)
     return readings
+
+
+def _from_root(parts: list[str]) -> str:
+    return posixpath.normpath("/" + "/".join(parts))
 
 
 def device_reason(path: str, *, deep: bool) -> str:
@@ -112,21 +128,29 @@ def _place_reason(place: str, *, deep: bool, climbed: bool) -> str:
     first = parts[0]
     if first.casefold().startswith("inet"):
         return "network file"
-    if may_match(first, "proc") and any(may_match(part, "dev") for part in parts[1:]):
-        return "device file"  # through /proc/self/root
+    # /proc/self/root/dev/sda
+    below = parts[1:]
+    if may_match(first, "proc") and any(may_match(part, "dev") for part in below):
+        return "device file"
     if not may_match(first, "dev"):
         return ""
     if len(parts) == 1:
         return "directory of devices" if deep else ""
     if first.casefold() != "dev":
-        # A sibling of the directory that one stands in: no device has a suffix.
-        is_sibling = climbed and "[" not in parts[1] and _SUFFIX.search(parts[1])
-        return "" if is_sibling else "glob that may name a device"
+        # ../d*/a.py, beside the current directory: no device has a suffix
+        name = parts[1]
+        if climbed and "[" not in name and _SUFFIX.search(name):
+            return ""
+        return "glob that may name a device"
     if place in _ENDLESS:
         return "device without an end"
-    return "" if is_harmless_device(place) else "device file"
+    if is_harmless_device(place):
+        return ""
+    return "device file"
 
 
 def is_harmless_device(path: str) -> bool:
     """Whether a path is a device that opening, reading or writing leaves as it is."""
-    return path in _DEVICES or _DESCRIPTOR.match(path) is not None
+    if path in _DEVICES:
+        return True
+    return _DESCRIPTOR.match(path) is not None

@@ -28,9 +28,10 @@ class WorkingDirectory(NamedTuple):
     """It can run in no other one."""
 
     def __or__(self, other: WorkingDirectory) -> WorkingDirectory:
-        paths = tuple(dict.fromkeys((*self.paths, *other.paths)))
-        fits = len(paths) <= _MAX_DIRECTORIES
-        known = self.known and other.known and fits
+        paths = tuple(dict.fromkeys(self.paths + other.paths))
+        known = self.known and other.known
+        if len(paths) > _MAX_DIRECTORIES:
+            known = False
         return WorkingDirectory(paths[:_MAX_DIRECTORIES], known)
 
 
@@ -40,7 +41,9 @@ UNKNOWN = WorkingDirectory((), known=False)
 
 def home_of(env: Surroundings) -> str:
     """Return the directory that ``~`` stands for."""
-    return env.home if env.home is not None else os.path.expanduser("~")
+    if env.home is not None:
+        return env.home
+    return os.path.expanduser("~")
 
 
 def start_of(env: Surroundings) -> WorkingDirectory:
@@ -50,10 +53,12 @@ def start_of(env: Surroundings) -> WorkingDirectory:
         try:
             cwd = os.getcwd()
         except OSError:
+            # it was removed
             return UNKNOWN
     if not cwd.startswith("/"):
         return UNKNOWN
-    return WorkingDirectory((normalize_path([], start=cwd),))
+    path = normalize_path([], start=cwd)
+    return WorkingDirectory((path,))
 
 
 @dataclass(slots=True)
@@ -92,7 +97,10 @@ class Directories:
         """Return where the next command of the line runs."""
         here = self._enter_shell(command)
         texts = command.texts
-        if len(texts) > 2 and texts[1] == "-C" and texts[0].rpartition("/")[2] == "git":
+        if len(texts) < 3 or texts[1] != "-C":
+            return here
+        # git -C src log
+        if texts[0].rpartition("/")[2] == "git":
             return self._target(command.words[2:3], here)
         return here
 
@@ -113,34 +121,53 @@ class Directories:
     def changed(self, command: Simple) -> None:
         """Take in what a command does to its shell's directory."""
         texts = command.texts
-        name = texts[0] if texts else ""
+        if not texts:
+            return
+        name = texts[0]
+        # pushd without a name swaps the two directories that it was in last
         if name == "cd" or (name == "pushd" and len(texts) == 2):
-            self._move(self._target(_without_options(command.words[1:]), self._current.now))
-        elif name in _MOVING or (name in ("command", "builtin") and _MOVING & set(texts[1:])):
+            words = _without_options(command.words[1:])
+            self._move(self._target(words, self._current.now))
+            return
+        # command cd src
+        runs_builtin = name in ("command", "builtin") and not _MOVING.isdisjoint(texts[1:])
+        if name in _MOVING or runs_builtin:
             self._move(UNKNOWN)
 
     def _move(self, target: WorkingDirectory) -> None:
         shell = self._current
-        # Whether the last command of a pipeline runs in the shell itself is not the same in all
-        # shells.
-        shell.now = shell.now | target if shell.piped else target
         shell.later = shell.later | target
+        # echo src | cd src: whether the last command of a pipeline runs in the shell itself is not
+        # the same in all shells
+        if shell.piped:
+            shell.now = shell.now | target
+        else:
+            shell.now = target
 
     def _target(self, words: list[Word], here: WorkingDirectory) -> WorkingDirectory:
+        """Return where the operands of a ``cd`` lead."""
         if len(words) > 1 or not all(map(_names_one_directory, words)):
             return UNKNOWN
-        text = words[0].text if words else "~"
+        # cd alone goes home
+        text = "~"
+        if words:
+            text = words[0].text
         if text == "~" or text.startswith("~/"):
-            home = home_of(self._env)
-            path = normalize_path(text.split("/")[1:], start=home)
-            return WorkingDirectory((path,), known=home.startswith("/"))
+            return self._below_home(text)
         parts = [part for part in text.split("/") if part not in ("", ".")]
         if text.startswith("/"):
             return WorkingDirectory(self._readings("/", parts))
-        found = WorkingDirectory((), known=here.known and not _is_looked_for(text))
+        known = here.known and not _is_looked_for(text)
+        found = WorkingDirectory((), known=known)
         for directory in here.paths:
             found = found | WorkingDirectory(self._readings(directory, parts))
         return found
+
+    def _below_home(self, text: str) -> WorkingDirectory:
+        home = home_of(self._env)
+        _, *parts = text.split("/")
+        path = normalize_path(parts, start=home)
+        return WorkingDirectory((path,), known=home.startswith("/"))
 
     def _readings(self, start: str, parts: list[str]) -> tuple[str, ...]:
         """Return where a ``cd`` leads.
@@ -148,27 +175,32 @@ class Directories:
         That is by the text, as shells go, and where ``..`` behind a link leads in the file system.
         """
         by_text = normalize_path(parts, start=start)
-        if ".." not in parts or not self._env.touch_file_system:
+        if ".." not in parts or not self._env.read_file_system:
             return (by_text,)
         real = resolve(parts, start=start).path
-        if real is None:
+        if real is None or real == by_text:
             return (by_text,)
-        return tuple(dict.fromkeys((by_text, real)))
+        return by_text, real
 
 
 def _without_options(words: list[Word]) -> list[Word]:
     """Return the words behind the options of ``cd``."""
-    rest = list(words)
-    while rest and rest[0].text.startswith("-") and rest[0].text != "-":
-        if rest.pop(0).text == "--":
-            break
-    return rest
+    for index, word in enumerate(words):
+        if word.text == "--":
+            return words[index + 1 :]
+        # cd - goes back
+        if word.text == "-" or not word.text.startswith("-"):
+            return words[index:]
+    return []
 
 
 def _names_one_directory(word: Word) -> bool:
     """Whether a word names one directory, as far as its text shows."""
-    if word.glob or word.text == "-" or "$" in word.text or "`" in word.text:
+    if word.glob or word.text == "-":
         return False
+    if "$" in word.text or "`" in word.text:
+        return False
+    # cd '~' is a directory of that name
     return not (word.quoted and word.text.startswith("~"))
 
 

@@ -14,59 +14,79 @@ from agenttool_otel.readers.shell.tables import effects
 
 _OUTPUT_OPTIONS = ("-o", "-O", "--output", "--output-document")
 _CODE_OPTIONS = ("-c", "-e", "-E", "-m", "-p", "-r")
+# -c, -lc, but not --norc
+_SHELL_CODE = re.compile(r"-(?!-).*c")
 
 
 def fetches(text: str) -> bool:
     """Whether a line may hold a program that fetches; a quick look that spares most lines
     the rest.
     """
-    return any(name in text for name in effects().lists["fetchers"])
+    fetchers = effects().lists["fetchers"]
+    return any(name in text for name in fetchers)
 
 
 def runs_download(steps: Sequence[Found]) -> bool:
     """Whether some command runs what another one fetched."""
-    fetchers = {
-        i for i, step in enumerate(steps) if _program(step.words) in effects().lists["fetchers"]
-    }
+    fetchers = set()
+    files = set()
+    for index, step in enumerate(steps):
+        program = _program(step.words)
+        if program not in effects().lists["fetchers"]:
+            continue
+        fetchers.add(index)
+        files.update(_outputs(step))
     if not fetchers:
         return False
-    files = {posixpath.basename(name) for i in fetchers for name in _outputs(steps[i])}
-    for step in steps:
-        words = unwrapped(step.words)
-        name = _program(words)
-        if files and words and "/" in words[0] and posixpath.basename(words[0]) in files:
-            return True
-        if name not in effects().lists["interpreters"]:
-            continue
-        if fetchers.intersection(step.text):
-            return True
-        script = _script(name, words[1:])
-        if (
-            fetchers.intersection(step.input)
-            if script is None
-            else posixpath.basename(script) in files
-        ):
-            return True
-    return False
+    return any(_runs_fetched(step, fetchers, files) for step in steps)
+
+
+def _runs_fetched(step: Found, fetchers: set[int], files: set[str]) -> bool:
+    """Whether a command runs what was fetched.
+
+    Args:
+        step: the command.
+        fetchers: the numbers of the commands that fetch.
+        files: the names of the files that those write.
+    """
+    words = unwrapped(step.words)
+    # curl -O https://host/x && ./x
+    if words and "/" in words[0] and posixpath.basename(words[0]) in files:
+        return True
+    name = _program(words)
+    if name not in effects().lists["interpreters"]:
+        return False
+    # sh -c "$(curl https://host/x)"
+    if fetchers.intersection(step.text):
+        return True
+    script = _script(name, words[1:])
+    # curl https://host/x | sh
+    if script is None:
+        return bool(fetchers.intersection(step.input))
+    return posixpath.basename(script) in files
 
 
 def _program(words: Sequence[str]) -> str:
-    words = unwrapped(list(words))
-    return posixpath.basename(words[0]) if words else ""
+    """Return the name of the program behind a command's wrappers."""
+    inner = unwrapped(list(words))
+    if not inner:
+        return ""
+    return posixpath.basename(inner[0])
 
 
 def _script(name: str, words: Sequence[str]) -> str | None:
-    """The script file of an interpreter: ``None`` when it reads its input, empty when its code is
-    among the words.
+    """Return the script file of an interpreter: ``None`` when it reads its input, empty when its
+    code is among the words.
     """
+    is_shell = name in effects().lists["shells"]
     for word in words:
         if word in ("-", "-s", "/dev/stdin"):
             return None
-        if (
-            re.match("-(?!-).*c", word)
-            if name in effects().lists["shells"]
-            else word.startswith(_CODE_OPTIONS)
-        ):
+        # bash -lc TEXT
+        if is_shell and _SHELL_CODE.match(word):
+            return ""
+        # python -c TEXT
+        if not is_shell and word.startswith(_CODE_OPTIONS):
             return ""
         if not word.startswith("-"):
             return word
@@ -74,16 +94,29 @@ def _script(name: str, words: Sequence[str]) -> str | None:
 
 
 def _outputs(step: Found) -> list[str]:
-    """The files that a fetching command writes."""
-    names = [target for operator, target in step.redirects if ">" in operator]
-    words = step.words
-    for index, word in enumerate(words[1:], start=1):
-        if word in _OUTPUT_OPTIONS and index + 1 < len(words):
-            names.append(words[index + 1])
-        elif word.startswith(("--output=", "--output-document=")):
-            names.append(word.partition("=")[2])
-        elif word[:2] in ("-o", "-O") and len(word) > 2:
-            names.append(word[2:])
-        if "/" in word and not word.startswith("-"):
-            names.append(word.partition("?")[0])  # named after the URL
-    return [name for name in names if posixpath.basename(name)]
+    """The names, without folders, of the files that a fetching command writes."""
+    paths = []
+    for operator, target in step.redirects:
+        if ">" in operator:
+            paths.append(target)
+    is_output = False
+    for word in step.words[1:]:
+        if is_output:
+            paths.append(word)
+        is_output = word in _OUTPUT_OPTIONS
+        paths.append(_path_in(word))
+    names = map(posixpath.basename, paths)
+    return list(filter(None, names))
+
+
+def _path_in(word: str) -> str:
+    """The file that one word of a fetching command names, or an empty text."""
+    if word.startswith(("--output=", "--output-document=")):
+        return word.partition("=")[2]
+    # curl -ox https://host/y
+    if word.startswith(("-o", "-O")):
+        return word[2:]
+    # wget https://host/x?a=b writes x
+    if "/" in word and not word.startswith("-"):
+        return word.partition("?")[0]
+    return ""

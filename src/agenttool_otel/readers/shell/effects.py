@@ -27,25 +27,33 @@ def base_name(name: str) -> str:
     Another path is kept, for anything may lie there.
     """
     directory, _, base = name.rpartition("/")
-    return base if directory in _TRUSTED_DIRECTORIES else name
+    if directory in _TRUSTED_DIRECTORIES:
+        return base
+    return name
 
 
 def add_effects(words: Sequence[str], warnings: Warnings, depth: int = 0) -> None:
-    """Add what the tables know of a command that is not proven to only read.
+    """Add what the tables hold of a command that is not proven to only read.
 
     An unknown program may do anything.
+
+    Args:
+        words: the command, its name first.
+        warnings: gets what the command may do.
+        depth: how many wrappers stand in front of it.
     """
     if not words:
         return
     name = posixpath.basename(words[0]) or words[0]
     lists = effects().lists
+    # del and rmdir /s are the Windows interpreter's, whatever a program of that name does
     foreign = name.lower() in lists["foreign"]
     unknown = name not in lists["known"] or foreign
     if foreign or _is_cmdlet(name):
         warnings.other_shell = True
     if unknown or name in lists["executes"]:
         warnings.executes = True
-    if unknown or name in lists["network"] or _holds(effects().network_words, name, words):
+    if unknown or _uses_network(name, words):
         warnings.network = True
     if _destroys(name, words):
         warnings.destructive = True
@@ -55,13 +63,24 @@ def add_effects(words: Sequence[str], warnings: Warnings, depth: int = 0) -> Non
         _add_inner_effects(name, words, warnings, depth + 1)
 
 
+def _uses_network(name: str, words: Sequence[str]) -> bool:
+    if name in effects().lists["network"]:
+        return True
+    # git fetch, but not git log
+    return _any_matches(effects().network_words.get(name), words)
+
+
 def _add_inner_effects(name: str, words: Sequence[str], warnings: Warnings, depth: int) -> None:
     """Add what is known of the commands that a command runs."""
-    add_effects(_behind(words) or [], warnings, depth)
+    inner = _behind(words)
+    if inner is not None:
+        add_effects(inner, warnings, depth)
     if name != "find":
         return
+    # find . -name '*.tmp' -exec rm {} +
+    actions = effects().lists["find_actions"]
     for index, word in enumerate(words):
-        if word in effects().lists["find_actions"]:
+        if word in actions:
             add_effects(words[index + 1 :], warnings, depth)
 
 
@@ -74,10 +93,17 @@ def _is_cmdlet(name: str) -> bool:
 
 
 def _destroys(name: str, words: Sequence[str]) -> bool:
-    if name in effects().lists["destructive"] or name.startswith("mkfs."):
+    if name in effects().lists["destructive"]:
+        return True
+    # mkfs.ext4
+    if name.startswith("mkfs."):
         return True
     triggers = effects().destructive_words.get(name, ())
-    return any(_is_triggered(word, trigger) for word in words[1:] for trigger in triggers)
+    for word in words[1:]:
+        for trigger in triggers:
+            if _is_triggered(word, trigger):
+                return True
+    return False
 
 
 def _is_triggered(word: str, trigger: str) -> bool:
@@ -86,10 +112,14 @@ def _is_triggered(word: str, trigger: str) -> bool:
         return True
     if trigger.startswith("--"):
         # --forc, --force-with-lease=main
-        bare = word.partition("=")[0]
-        return len(bare) > 3 and (trigger.startswith(bare) or bare.startswith(trigger))
-    if len(trigger) == 2 and trigger[0] == "-":
-        return _CLUSTER.match(word) is not None and trigger[1] in word[:8]
+        option = word.partition("=")[0]
+        if len(option) <= 3:
+            return False
+        return trigger.startswith(option) or option.startswith(trigger)
+    is_letter = len(trigger) == 2 and trigger[0] == "-"
+    if is_letter and _CLUSTER.match(word):
+        # -rf holds -f
+        return trigger[1] in word[:8]
     return False
 
 
@@ -99,7 +129,7 @@ def _reveals(name: str, words: Sequence[str]) -> bool:
     prints = name in lists["prints_environment"] or name in lists["sends"]
     if prints and not _only_sets(words):
         return True
-    return _holds(effects().sensitive_words, name, words)
+    return _any_matches(effects().sensitive_words.get(name), words)
 
 
 def _only_sets(words: Sequence[str]) -> bool:
@@ -109,31 +139,43 @@ def _only_sets(words: Sequence[str]) -> bool:
     rest = list(words[1:])
     while rest and is_harmless_assignment(rest[0]):
         rest.pop(0)
-    return bool(rest) and rest[0][:1] != "-" and "=" not in rest[0]
+    if not rest:
+        return False
+    # env -u PATH, env PATH=. make
+    return not rest[0].startswith("-") and "=" not in rest[0]
 
 
-def _holds(patterns: dict[str, re.Pattern[str]], name: str, words: Sequence[str]) -> bool:
-    pattern = patterns.get(name)
-    return pattern is not None and any(map(pattern.search, words[1:]))
+def _any_matches(pattern: re.Pattern[str] | None, words: Sequence[str]) -> bool:
+    """Whether a pattern, where there is one, is found in a word behind the command's name."""
+    if pattern is None:
+        return False
+    return any(map(pattern.search, words[1:]))
 
 
 def _behind(words: Sequence[str]) -> list[str] | None:
     """Return the command that a wrapper such as ``sudo`` runs; ``None``: there is no wrapper."""
-    wrapper = effects().wrappers.get(posixpath.basename(words[0])) if words else None
+    if not words:
+        return None
+    wrapper = effects().wrappers.get(posixpath.basename(words[0]))
     if wrapper is None:
         return None
-    return list(words[_end_of_options(words, wrapper) + wrapper.skip :])
+    # timeout 5 make: one word between its options and the command
+    start = _end_of_options(words, wrapper) + wrapper.skip
+    return list(words[start:])
 
 
 def _end_of_options(words: Sequence[str], wrapper: Wrapper) -> int:
+    """Return where the words behind a wrapper's options begin."""
     index = 1
     while index < len(words):
         word = words[index]
         if word == "--":
             return index + 1
         if word.startswith("-") and len(word) > 1:
-            takes_value = not word.startswith("--") and word[-1] in wrapper.value
-            index += 2 if takes_value else 1
+            index += 1
+            # sudo -u root make
+            if not word.startswith("--") and word[-1] in wrapper.value:
+                index += 1
         elif wrapper.assignments and _ASSIGNMENT.match(word):
             index += 1
         else:
@@ -156,7 +198,10 @@ def is_harmless_variable(name: str) -> bool:
     """Whether an assignment in front of a command changes neither what it runs nor what
     that loads.
     """
-    return name in effects().lists["harmless_variables"] or name.startswith("LC_")
+    # LC_ALL=C sort
+    if name.startswith("LC_"):
+        return True
+    return name in effects().lists["harmless_variables"]
 
 
 def is_harmless_assignment(text: str) -> bool:
@@ -174,12 +219,17 @@ def script_of(words: Sequence[str], depth: int = 0) -> str | None:
     """Return the script that a command runs, where it is written out.
 
     That is TEXT in ``sh -c TEXT`` and ``eval TEXT``, also behind wrappers.
+
+    Args:
+        words: the command, its name first.
+        depth: how many wrappers stand in front of it.
     """
     if not words or depth > MAX_WRAPPERS:
         return None
     name = posixpath.basename(words[0])
     if name == "eval":
         return " ".join(words[1:]) or None
+    # trap 'rm -rf x' EXIT
     if name == "trap" and len(words) > 2:
         return words[1]
     if name in effects().lists["shells"]:
@@ -190,20 +240,27 @@ def script_of(words: Sequence[str], depth: int = 0) -> str | None:
 
 
 def _shell_script(words: Sequence[str]) -> str | None:
-    for index, word in enumerate(words):
-        if index and _SCRIPT_OPTION.match(word):
-            return words[index + 1] if index + 1 < len(words) else None
+    for index, word in enumerate(words[1:], start=1):
+        if not _SCRIPT_OPTION.match(word):
+            continue
+        if index + 1 < len(words):
+            return words[index + 1]
+        return None
     return None
 
 
 def _wrapped_script(name: str, words: Sequence[str], depth: int) -> str | None:
+    shells = effects().lists["shells"]
     for index, word in enumerate(words[1:], start=1):
-        if posixpath.basename(word) in effects().lists["shells"] or word == "eval":
+        # find . -exec sh -c 'rm {}' ;
+        if posixpath.basename(word) in shells or word == "eval":
             return script_of(words[index:], depth + 1)
+        if name != "env":
+            continue
         rest = " ".join(words[index + 1 :])
         # env -S "rm -rf x" splits the text into words
-        if name == "env" and word.startswith("-S"):
+        if word.startswith("-S"):
             return word[2:] or rest
-        if name == "env" and word.startswith("--split-string"):
+        if word.startswith("--split-string"):
             return word.partition("=")[2] or rest
     return None

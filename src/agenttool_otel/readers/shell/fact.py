@@ -90,7 +90,7 @@ def shell_fact(
         surroundings: the directory that it starts in, the roots, home, what is protected, and
           whether the file system may be looked at; the process's own directory and home where they
           are not given.
-        inferred: whether nobody stated that this text is a command; the fact repeats it.
+        inferred: whether no declaration names this text as a command; the fact repeats it.
 
     Returns:
         What is uncertain is dangerous: a line that holds more than literal commands, or that every
@@ -147,7 +147,7 @@ class _Reading:
         """A command's words can be read in too many ways."""
 
     def fact(
-        self, text: str, depth: int, directories: tuple[str, ...], where: WorkingDirectory
+        self, text: str, depth: int, directories: tuple[str, ...], current: WorkingDirectory
     ) -> ShellFact:
         """Read a line, or a script within one.
 
@@ -155,19 +155,19 @@ class _Reading:
             text: the line.
             depth: how many scripts it stands in.
             directories: the directories that it may run in, by the text of the lines around it.
-            where: the same, as absolute paths.
+            current: the same, as absolute paths.
         """
         try:
             commands = read(text)
         except Unproven as unproven:
-            return self._unproven(text, unproven.construct, depth, where)
+            return self._unproven(text, unproven.construct, depth, current)
         if set("%$\\") & set(text) and _WINDOWS.search(_without_bodies(text, commands)):
-            return self._unproven(text, "windows", depth, where)
-        line = _Line(self, text, depth, directories, where)
+            return self._unproven(text, "windows", depth, current)
+        line = _Line(self, text, depth, directories, current)
         for command in commands:
             line.add(command)
             if len(line.directories) > MAX_DIRECTORIES:
-                return self._unproven(text, "too_many_directories", depth, where)
+                return self._unproven(text, "too_many_directories", depth, current)
         return line.finish()
 
     def new_fact(self) -> ShellFact:
@@ -213,7 +213,7 @@ class _Reading:
         if readings is None:
             self.unspelled = True
             readings = [argv]
-        plain = plain_words(argv, [one.text for one in command.assignments])
+        plain = plain_words(argv, [assignment.text for assignment in command.assignments])
         literal = not any(word.glob for word in words)
         carries = literal and verdict.script is not None and runs_one_script(plain)
         reviewed = verdict.read_only or carries
@@ -224,7 +224,7 @@ class _Reading:
             "plain": plain,
             "repository": self._unsafe_git(readings, plain, verdict, here),
             "carries": carries,
-            "assignments": [one.name for one in command.assignments],
+            "assignments": [assignment.name for assignment in command.assignments],
             "redirects": [
                 {
                     "operator": redirect.fd + redirect.operator,
@@ -269,7 +269,7 @@ class _Reading:
         row: ShellCommand | None,
         verdict: Verdict,
         depth: int,
-        where: WorkingDirectory,
+        current: WorkingDirectory,
     ) -> None:
         """Read the script that a command runs into the same fact.
 
@@ -278,14 +278,14 @@ class _Reading:
             row: the command's row; ``None``: the line is not proven.
             verdict: what is known of the command.
             depth: how many scripts the line stands in.
-            where: the directory of the command.
+            current: the directory of the command.
         """
         if depth >= _MAX_NESTED or verdict.script is None:
             _mark_nested_too_deep(fact, row)
             return
         if row is not None and _MOVING.intersection(w.partition("=")[0] for w in row["argv"]):
-            where = where._replace(known=False)
-        nested = self.fact(verdict.script, depth + 1, verdict.directories, where)
+            current = current._replace(known=False)
+        nested = self.fact(verdict.script, depth + 1, verdict.directories, current)
         fact["commands"].extend(nested["commands"])
         fact["sensitive_read"] |= nested["sensitive_read"]
         fact["network"] |= nested["network"]
@@ -307,7 +307,7 @@ class _Reading:
             _merge(fact, verdict.warnings)
 
     def _unproven(
-        self, text: str, construct: str, depth: int, where: WorkingDirectory
+        self, text: str, construct: str, depth: int, current: WorkingDirectory
     ) -> ShellFact:
         """Return what a tolerant reading finds in a line that could not be read as a whole."""
         fact = _unreadable(text, self._argument, self._inferred, construct)
@@ -315,10 +315,10 @@ class _Reading:
             return fact
         found = survey(text)
         fact["runs_download"] = runs_download(found)
-        shell = Directories(where, self.env)
+        shell = Directories(current, self.env)
         scripts: list[Verdict] = []
         for item in found:
-            command = self._simple(item, where)
+            command = self._simple(item, current)
             here = shell.enter(command)
             verdict = _warned_of(item, command, construct)
             shell.changed(command)
@@ -332,15 +332,15 @@ class _Reading:
                 fact["commands"].append(row)
         for verdict in scripts[:_MAX_SCRIPTS]:
             if depth < _MAX_NESTED and verdict.script != text:
-                self.merge_script(fact, None, verdict, depth, where)
+                self.merge_script(fact, None, verdict, depth, current)
         fact["parsed"] = fact["complete"] = False
         fact["unparsed"] = construct
         return fact
 
-    def _simple(self, item: Found, where: WorkingDirectory) -> Simple:
+    def _simple(self, item: Found, current: WorkingDirectory) -> Simple:
         """Return a command of a tolerant reading, with the directories for their variables."""
         known = {
-            "PWD": where.paths[0] if where.paths else "$PWD",
+            "PWD": current.paths[0] if current.paths else "$PWD",
             "HOME": home_of(self.env),
         }
         words = []
@@ -368,11 +368,11 @@ class _Line:
         text: str,
         depth: int,
         directories: tuple[str, ...],
-        where: WorkingDirectory,
+        current: WorkingDirectory,
     ) -> None:
         self._reading = reading
         self._depth = depth
-        self._shell = Directories(where, reading.env)
+        self._shell = Directories(current, reading.env)
         self._pipeline: list[tuple[Simple, Verdict]] = []
         """The commands that feed the next one, if a pipe stands in front of it."""
         self._other_shell = False
@@ -430,7 +430,7 @@ def _target(command: Simple) -> str:
 
 
 def _mark_nested_too_deep(fact: ShellFact, row: ShellCommand | None) -> None:
-    """Mark a script whose commands nobody has read, which a list may deny."""
+    """Mark a script whose commands have not been read, which a list may deny."""
     fact["executes"] = fact["network"] = True
     fact["complete"] = fact["parsed"] = False
     fact["unparsed"] = fact["unparsed"] or "nested_too_deep"
@@ -454,7 +454,11 @@ def _warned_of(item: Found, command: Simple, construct: str) -> Verdict:
             verdict.accesses.append(FileAccess(target, operation))
         warnings.network |= redirect.connects
     # A word that still holds something to expand names no place that is known.
-    verdict.accesses = [one for one in verdict.accesses if not set("$`") & set(one.path)]
+    known = []
+    for access in verdict.accesses:
+        if not set("$`") & set(access.path):
+            known.append(access)
+    verdict.accesses = known
     if not all(map(is_harmless_variable, item.assignments)):
         warnings.executes = True
     verdict.script = script_of(item.words)

@@ -11,6 +11,7 @@ import re
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import cache
+from itertools import product
 
 from agenttool_otel.readers.paths.fact import clean, within
 
@@ -31,53 +32,73 @@ class IgnoreFiles:
         self._index = cache(_index_of)
 
     def lets_in(self, path: str) -> bool:
-        """Whether an ignore file beside or above a hidden name says that ripgrep looks at it."""
+        """Whether an ignore file beside or above a hidden name makes ripgrep look at it."""
         folder, name = os.path.split(path)
         while any(within(folder, root) for root in self._roots):
-            if any(fnmatchcase(name, pattern) for pattern in self._excepted(folder)):
+            if self._excepts(folder, [name]):
                 return True
-            if os.path.dirname(folder) == "/":
+            parent = os.path.dirname(folder)
+            if parent == "/":
                 break
-            folder = os.path.dirname(folder)
+            folder = parent
         return False
 
     def surely_ignored(self, path: str, top: str) -> bool:
         """Whether git's ignore files surely leave out a path below a directory, for ripgrep."""
-        root = next((root for root in self._roots if within(path, root)), "")
+        root = self._root_of(path)
         parts = os.path.relpath(path, root).split("/")
-        folders = [os.path.join(root, *parts[:size]) for size in range(len(parts))]
+        folders = []
+        for size in range(len(parts)):
+            folders.append(os.path.join(root, *parts[:size]))
         # in a repository of its own, nothing counts that stands above it
         inner = any(os.path.lexists(f"{folder}/.git") for folder in folders[1:])
         if inner or not os.path.isdir(f"{root}/.git"):
             return False
-        excepted = [pattern for folder in folders for pattern in self._excepted(folder)]
-        if any(fnmatchcase(part, pattern) for part in parts for pattern in excepted):
-            return False
+        for folder in folders:
+            if self._excepts(folder, parts):
+                return False
         start = clean(top)
-        for size in range(len(parts)):
+        for size in range(1, len(parts) + 1):
             # each folder above the file, and the file itself, may be left out
-            name = os.path.join(root, *parts[: size + 1])
+            name = os.path.join(root, *parts[:size])
             if name == start or not within(name, start):
                 continue
-            if any(_ignores(folder, name) for folder in folders[: size + 1]):
+            if any(_ignores(folder, name) for folder in folders[:size]):
                 return True
         return False
+
+    def _root_of(self, path: str) -> str:
+        """Return the first root that a path lies in."""
+        for root in self._roots:
+            if within(path, root):
+                return root
+        return ""
+
+    def _excepts(self, folder: str, names: list[str]) -> bool:
+        """Whether a directory's ignore files let in one of some names."""
+        pairs = product(names, self._excepted(folder))
+        return any(fnmatchcase(name, pattern) for name, pattern in pairs)
 
     def may_be_tracked(self, path: str, top: str) -> bool:
         """Whether the index of a directory's repository may hold a name.
 
-        With a slash at the end of the path: some name below it.
+        Args:
+            path: the name; with a slash at its end, some name below it.
+            top: the directory.
         """
         repository = os.path.realpath(top)
-        while not os.path.lexists(f"{repository}/.git") and repository != "/":
+        while repository != "/" and not os.path.lexists(f"{repository}/.git"):
             repository = os.path.dirname(repository)
         content = self._index(repository)
         if content is None:
             return True
         folder, name = os.path.split(path.rstrip("/"))
         real = os.path.join(os.path.realpath(folder), name)
-        end = b"/" if path.endswith("/") else b"\0"
-        return os.fsencode(os.path.relpath(real, repository)) + end in content
+        written = os.fsencode(os.path.relpath(real, repository))
+        if path.endswith("/"):
+            return written + b"/" in content
+        # the index ends each name with a zero
+        return written + b"\0" in content
 
 
 def _excepted_by(directory: str) -> list[str]:
@@ -97,23 +118,35 @@ def _excepted_by(directory: str) -> list[str]:
             lines += file.read(_MAX_IGNORE_BYTES).splitlines()
     patterns = []
     for line in lines:
-        if not line.startswith("!"):
-            continue
-        pattern = line.strip()[1:].strip("/").rpartition("/")[2]
-        # !.[^x]nv: character classes are not the same for git and fnmatch
-        patterns.append(_ANYTHING if set(pattern) & set("{\\[") else pattern)
+        if line.startswith("!"):
+            patterns.append(_excepted_name(line))
     return patterns
+
+
+def _excepted_name(line: str) -> str:
+    """Return the pattern of the name that a line such as ``!/docs/.env`` excepts."""
+    path = line.strip().removeprefix("!").strip("/")
+    name = path.rpartition("/")[2]
+    # !.[^x]nv: character classes are not the same for git and fnmatch
+    if any(char in name for char in "{\\["):
+        return _ANYTHING
+    return name
 
 
 def _index_of(top: str) -> bytes | None:
     """Return a repository's index, where it is one file that holds each name in full."""
     with suppress(OSError), open(f"{top}/.git/index", "rb") as file:
         content = file.read(_MAX_INDEX_BYTES + 1)
-        if content[:8] not in _INDEX_VERSIONS or len(content) > _MAX_INDEX_BYTES:
+        if len(content) > _MAX_INDEX_BYTES or content[:8] not in _INDEX_VERSIONS:
             return None
-        # a split index, or one with whole directories in it
-        split = any(name.startswith("sharedindex") for name in os.listdir(f"{top}/.git"))
-        return None if split or b"sdir" in content else content
+        # an index in two files
+        for name in os.listdir(f"{top}/.git"):
+            if name.startswith("sharedindex"):
+                return None
+        # the extension of an index that has whole directories in it
+        if b"sdir" in content:
+            return None
+        return content
     return None
 
 
@@ -121,7 +154,8 @@ def _ignores(directory: str, path: str) -> bool:
     """Whether a plain line of a directory's own ignore file leaves a path out."""
     lines: list[bytes] = []
     with suppress(OSError), open(f"{directory}/.gitignore", "rb") as file:
-        lines += file.read(_MAX_IGNORE_BYTES).split(b"\n")
+        content = file.read(_MAX_IGNORE_BYTES)
+        lines = content.split(b"\n")
     parts = os.path.relpath(path, directory).split("/")
     is_folder = os.path.isdir(path)
     for line in lines:
@@ -129,13 +163,20 @@ def _ignores(directory: str, path: str) -> bool:
         if plain is None:
             continue
         pattern = plain[0].decode().rstrip()
+        # "build/" names no file
         if is_folder:
             pattern = pattern.removesuffix("/")
-        # "config/x" and "/x" begin at the directory, "x" is a name anywhere below it
-        pieces = pattern.removeprefix("/").split("/")
-        named = parts if "/" in pattern else parts[-1:]
-        if "**" in pieces or len(pieces) != len(named):
-            continue
-        if all(map(fnmatchcase, named, pieces)):
+        if _matches_line(pattern, parts):
             return True
     return False
+
+
+def _matches_line(pattern: str, parts: list[str]) -> bool:
+    """Whether a line of an ignore file names a path, which it has from its own directory."""
+    # "config/x" and "/x" begin at the directory, "x" is a name anywhere below it
+    if "/" not in pattern:
+        parts = parts[-1:]
+    pieces = pattern.removeprefix("/").split("/")
+    if "**" in pieces or len(pieces) != len(parts):
+        return False
+    return all(map(fnmatchcase, parts, pieces))

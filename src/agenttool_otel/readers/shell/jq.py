@@ -12,6 +12,14 @@ _MAX_STEPS = 24
 _NAME = re.compile(r"(?<![A-Za-z0-9_])(?<!(?<![.0-9])\.)[A-Za-z_][A-Za-z0-9_]*")
 _STRING = re.compile(r'"(?:[^"\\]|\\[^(])*"')
 _PART = re.compile(r"def\s+\w+|\w+|\S")
+_BRACKET_STEPS = {
+    "(": 1,
+    "[": 1,
+    "{": 1,
+    ")": -1,
+    "]": -1,
+    "}": -1,
+}
 _REPEATS = re.compile(r"\b(?:def|reduce|foreach)\b")
 _DEFINES = re.compile(r"\bdef\s")
 
@@ -50,12 +58,11 @@ def _may_call_itself(program: str) -> bool:
     depth = 0
     defining: list[tuple[str, int]] = []
     for part in _PART.findall(plain):
-        if part in "([{":
-            depth += 1
-        elif part in ")]}":
-            depth -= 1
-        if part[:3] == "def" and part[3:4].isspace():
-            defining.append((part[3:].strip(), depth))
+        depth += _BRACKET_STEPS.get(part, 0)
+        # "def  double", but not the word "default"
+        if part.startswith("def") and part[3:4].isspace():
+            name = part[3:].strip()
+            defining.append((name, depth))
         elif part == ";" and defining and defining[-1][1] == depth:
             defining.pop()
         elif any(part == name for name, _ in defining):

@@ -19,6 +19,7 @@ _SORTS = r"(?:sort|uniq)(?: -[ufrnz]+)*"
 _GREPS = r"[ef]?grep(?: -[viEFwxez]+)*"
 _FILTERS = re.compile(f"{_CUTS}|{_SORTS}|{_GREPS}")
 
+_GREP_NAMES = ("grep", "egrep", "fgrep")
 _GREP_LISTS = re.compile(r"-[EFGPiyvwxcqsbHhnoTUzRraIZ]*[lL]|--files-with(?:out)?-match")
 _RG_LISTS = re.compile(r"-[SiwFnsvu0]*l[lSiwFnsvu0]*|--files(?:-with(?:out)?-match(?:es)?)?")
 _RG_LONG = r"--(?:hidden|no-ignore|null|i?glob(?:=.*)?|type(?:=.*)?|sort=\w+)"
@@ -72,9 +73,12 @@ def ends_names_with_nul(pipeline: Pipeline) -> bool:
     """Whether a pipeline is one command that ends each name that it prints with a NUL."""
     if len(pipeline) != 1:
         return False
-    words = pipeline[0][0].texts
-    option = _ENDS_WITH_NUL.get(words[0] if words else "", _GREP_ENDS_WITH_NUL)
-    return any(option.fullmatch(word) for word in words[1:])
+    command, _ = pipeline[0]
+    if not command.words:
+        return False
+    name, *words = command.texts
+    option = _ENDS_WITH_NUL.get(name, _GREP_ENDS_WITH_NUL)
+    return any(map(option.fullmatch, words))
 
 
 def _options(words: list[str]) -> list[str]:
@@ -117,10 +121,14 @@ def _listed_by_find(command: Simple, verdict: Verdict) -> list[FileAccess]:
     words = command.texts
     if "-printf" in words or "-ls" in words:
         return []
+    if words.count("-exec") > 1:
+        return []
     if "-exec" in words:
         # find . -exec grep -l x {} +
-        lists = words.count("-exec") == 1 and _grep_lists(words[words.index("-exec") + 1 :])
-        return list(filter(_is_read, verdict.accesses)) if lists else []
+        command_at = words.index("-exec") + 1
+        if not _grep_lists(words[command_at:]):
+            return []
+        return list(filter(_is_read, verdict.accesses))
     names = find_words(command.words[1:]).file_names
     found = []
     for access in verdict.accesses:
@@ -134,15 +142,22 @@ def _listed_by_ls(words: list[str], verdict: Verdict) -> list[FileAccess]:
     """Read ``ls *.py``; the names in a folder are printed without the folder."""
     if not all(map(_LS_SORTS.fullmatch, _options(words))):
         return []
-    if not all(access.glob for access in verdict.accesses):
-        return []
-    return [access._replace(operation="read", only_files=True) for access in verdict.accesses]
+    found = []
+    for access in verdict.accesses:
+        if not access.glob:
+            return []
+        found.append(access._replace(operation="read", only_files=True))
+    return found
 
 
 def _listed_by_rg(words: list[str], verdict: Verdict) -> list[FileAccess]:
-    options = _options(words)
-    others = [option for option in options if not _RG_LISTS.fullmatch(option)]
-    if len(others) == len(options) or not all(map(_RG_CHOOSES.fullmatch, others)):
+    lists = False
+    for option in _options(words):
+        if _RG_LISTS.fullmatch(option):
+            lists = True
+        elif not _RG_CHOOSES.fullmatch(option):
+            return []
+    if not lists:
         return []
     return [_with_bare_names(access) for access in verdict.accesses]
 
@@ -182,14 +197,17 @@ def _tracked_files(*, tracked: bool = True) -> FileAccess:
 
 def _grep_lists(words: list[str]) -> bool:
     """Whether a call of grep prints nothing but the names of files."""
-    if words[:1] not in (["grep"], ["egrep"], ["fgrep"]) or "-" in words:
+    if not words or words[0] not in _GREP_NAMES:
         return False
-    options = []
+    if "-" in words:
+        return False
+    lists = False
     for word in words[1:]:
         if word in ("--", ";", "+"):
             break
-        options.append(word)
-    # --label=/etc/shadow names what comes from the input
-    if any(word.startswith("--la") for word in options):
-        return False
-    return any(map(_GREP_LISTS.match, options))
+        # --label=/etc/shadow names what comes from the input
+        if word.startswith("--la"):
+            return False
+        if _GREP_LISTS.match(word):
+            lists = True
+    return lists

@@ -103,30 +103,46 @@ class _WordsProof:
 
     def _note_names(self, option: str, value: str) -> None:
         spec = self._spec
-        excludes = value[:1] == "!"  # rg -g '!docs' only leaves out
-        if option in spec.name_options and not (spec.skips_hidden and excludes):
-            # --iglob matches in any case, which "narrowing" does not
-            self._names += ["**"] if option == "iglob" else alternatives(value)
+        names_files = option in spec.name_options
+        # rg -g '!docs' only leaves out
+        excludes = bool(spec.skips_hidden) and value.startswith("!")
+        if names_files and not excludes:
+            self._add_names(option, value)
         if not spec.skips_hidden:
             return
         is_type = option in ("t", "type")
         if is_type and value in programs()["rg"]["code"]:
             self._names.append(f"*.{value}")
-        elif (is_type or option in spec.name_options) and not excludes:
+        elif (is_type or names_files) and not excludes:
             # what is asked for by its name is looked at where it is hidden, too
             self._options.add("hidden")
 
+    def _add_names(self, option: str, value: str) -> None:
+        # --iglob matches in any case, which "narrowing" does not
+        if option == "iglob":
+            self._names.append("**")
+        else:
+            self._names.extend(alternatives(value))
+
     def _note_secret(self, option: str, value: str) -> None:
-        """Note a value that chooses files or fields that hold credentials or the environment."""
-        spec = self._spec
-        searches = spec.operands == "revisions" and option in ("S", "G")
-        if (
-            (option in spec.name_options and aims_at_secret(value))
-            or (option in spec.suffix_options and names_secret(f"x.{value}"))
-            or (spec.sensitive_value is not None and spec.sensitive_value.search(value))
-            or (searches and searches_secret(value))
-        ):
+        if self._asks_for_secret(option, value):
             self._verdict.warnings.sensitive = True
+
+    def _asks_for_secret(self, option: str, value: str) -> bool:
+        """Whether a value chooses files or fields that hold credentials or the environment."""
+        spec = self._spec
+        # find . -name id_rsa
+        if option in spec.name_options and aims_at_secret(value):
+            return True
+        # fd -e pem
+        if option in spec.suffix_options and names_secret(f"x.{value}"):
+            return True
+        if spec.sensitive_value is not None and spec.sensitive_value.search(value):
+            return True
+        # git log -S 'BEGIN PRIVATE KEY'
+        if spec.operands != "revisions" or option not in ("S", "G"):
+            return False
+        return searches_secret(value)
 
     def _use_value(self, option: str, value: Word) -> None:
         spec = self._spec
@@ -142,8 +158,9 @@ class _WordsProof:
 
     def _check_revisions(self) -> None:
         """Account for words that git takes for a revision, a file, or a file of a revision."""
-        ends = any(word.text == "--" for word in self._arguments)
-        if not ends and any(word.text[:2] == ":/" for word in self._operands):
+        has_dashes = any(word.text == "--" for word in self._arguments)
+        by_message = any(word.text.startswith(":/") for word in self._operands)
+        if by_message and not has_dashes:
             raise Refused("commit that is looked for by its message")
         for word in self._operands:
             self._check_revision(word)
@@ -154,11 +171,14 @@ class _WordsProof:
 
     def _check_revision(self, word: Word) -> None:
         text = word.text
-        if names_secret(text.rpartition(":")[2]):
+        # HEAD:.env
+        name = text.rpartition(":")[2]
+        if names_secret(name):
             self._verdict.warnings.sensitive = True
         outside = text.startswith(("/", "~", "..")) or "/.." in text
         has_sign = any(sign in text for sign in _REVISION_SIGNS)
-        if outside or word.glob or ("/" in text and not has_sign):
+        is_path = "/" in text and not has_sign
+        if outside or word.glob or is_path:
             add_file(word, self._verdict)
 
     def _sort_operands(self) -> None:
@@ -175,7 +195,8 @@ class _WordsProof:
             self._sort_pattern()
 
     def _check_operands(self) -> None:
-        spec, operands = self._spec, self._operands
+        spec = self._spec
+        operands = self._operands
         pattern = spec.operand_pattern
         if pattern is not None and not all(pattern.fullmatch(word.text) for word in operands):
             raise Refused("operand")
@@ -184,9 +205,10 @@ class _WordsProof:
         most = spec.max_operands
         if most is None:
             return
+        if len(operands) > most:
+            raise Refused("more operands")
         # "uniq *" may be "uniq a b", which writes b
-        has_glob = any(word.glob for word in operands)
-        if len(operands) > most or (most == 1 and has_glob):
+        if most == 1 and any(word.glob for word in operands):
             raise Refused("more operands")
 
     def _sort_pattern(self) -> None:
@@ -249,23 +271,31 @@ class _WordsProof:
 
     def _tree(self) -> Tree:
         """What is read below a directory."""
-        spec, options = self._spec, self._options
-        follows = bool(options & spec.follows)
-        # GNU grep reads what matches neither where --exclude comes first; a link that is followed
-        # may have any name
-        any_name = "exclude" in options or (bool(spec.skips_hidden) and follows)
-        return Tree(
-            names=() if any_name else narrowing(self._names),
-            hidden=not spec.skips_hidden or bool(options & spec.skips_hidden) or follows,
-            follow=Follow.ALL if follows else Follow.NONE,
-        )
+        spec = self._spec
+        options = self._options
+        if options & spec.follows:
+            # a link that is followed may have any name
+            names = () if spec.skips_hidden else self._narrowed_names()
+            return Tree(names=names, hidden=True, follow=Follow.ALL)
+        hidden = not spec.skips_hidden or bool(options & spec.skips_hidden)
+        return Tree(names=self._narrowed_names(), hidden=hidden, follow=Follow.NONE)
+
+    def _narrowed_names(self) -> tuple[str, ...]:
+        """Return patterns of the names that are read, or none where any is."""
+        # GNU grep reads what matches neither where --exclude comes first
+        if "exclude" in self._options:
+            return ()
+        return narrowing(self._names)
 
     def _enter(self, files: list[Word]) -> None:
         """Turn what ``cd`` names into a directory that is entered."""
         verdict = self._verdict
         if any(word.text == "-" for word in files):
             verdict.complete = False  # where the line came from is unknown
-        verdict.accesses = [a._replace(operation="enter") for a in verdict.accesses]
+        entered = []
+        for access in verdict.accesses:
+            entered.append(access._replace(operation="enter"))
+        verdict.accesses = entered
         if not files:
             verdict.accesses.append(FileAccess("~/", "enter"))
 

@@ -38,7 +38,7 @@ def read_words(spec: Spec, arguments: list[Word]) -> tuple[list[Option], list[Wo
         The options with their values, and the operands.
 
     Raises:
-        Refused: the table does not know a word, or some version of the program reads it otherwise.
+        Refused: the table lacks a word, or some version of the program reads it otherwise.
     """
     reader = _OptionReader(spec, arguments)
     reader.read()

@@ -1,8 +1,8 @@
 """The places of a command: each word that names one, with the fact of a path argument.
 
 Globs are expanded in the file system, links are followed, and a directory that is read with all
-that it holds is walked. Where a bound ends the work, the places are not complete, and the fact says
-so.
+that it holds is walked. Where a bound ends the work, the places are not complete, and the fact
+states that.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Places:
 
     def __init__(self, argument: str, env: Surroundings) -> None:
         self._argument = argument
-        self._env = replace(env, real_roots=real_roots(env)) if env.touch_file_system else env
+        self._env = replace(env, real_roots=real_roots(env)) if env.read_file_system else env
         self._roots = [clean(root) for root in env.roots]
         self._ignored = IgnoreFiles(env.roots)
         self._facts: dict[tuple[str, str, str], PathFact] = {}
@@ -56,7 +56,7 @@ class Places:
         """A tree that is read holds a key or a credential."""
 
     def of(
-        self, accesses: Iterable[FileAccess], where: WorkingDirectory
+        self, accesses: Iterable[FileAccess], current: WorkingDirectory
     ) -> tuple[list[ShellPlace], bool]:
         """Return the places of one command, and whether these are all."""
         self._found = []
@@ -66,9 +66,9 @@ class Places:
             if _is_no_place(access):
                 continue
             absolute = access.path.startswith("/")
-            if not absolute and not where.known:
+            if not absolute and not current.known:
                 self._complete = False
-            for directory in ("/",) if absolute else where.paths:
+            for directory in ("/",) if absolute else current.paths:
                 key = (directory, access.path, access.operation)
                 if key not in done or access.tree is not None:
                     done.add(key)
@@ -82,14 +82,18 @@ class Places:
                 return
         self._add(access.path, access.operation, directory)
         self._check_split(access, directory + access.path.translate(_GLOB))
-        if not self._env.touch_file_system:
+        if not self._env.read_file_system:
             if access.glob or access.tree is not None:
                 self._complete = False
             return
-        matches = self._matches(access, directory) if access.glob else [access.path]
-        if access.tree is not None:
-            for match in matches:
-                self._walk(posixpath.join(directory, match), access, access.tree)
+        matches = [access.path]
+        if access.glob:
+            matches = self._matches(access, directory)
+        if access.tree is None:
+            return
+        for match in matches:
+            top = posixpath.join(directory, match)
+            self._walk(top, access, access.tree)
 
     def _check_split(self, access: FileAccess, name: str) -> None:
         # xargs makes two names of "a b"
@@ -120,21 +124,30 @@ class Places:
         self._count += 1
         fact = self._fact(word, operation, directory)
         covers = self._covers(fact) if operation in _DELETES else []
-        self._found.append({"word": word, "operation": operation, "covers": covers, "path": fact})
+        place: ShellPlace = {
+            "word": word,
+            "operation": operation,
+            "covers": covers,
+            "path": fact,
+        }
+        self._found.append(place)
 
     def _fact(self, word: str, operation: str, directory: str) -> PathFact:
         access = PathAccess.WRITE if operation in _WRITES else PathAccess.READ
         key = (directory, word, access.value)
-        if key not in self._facts:
-            if directory not in self._surroundings:
-                self._surroundings[directory] = replace(self._env, cwd=directory)
-            self._facts[key] = path_fact(
-                word,
-                argument=self._argument,
-                access=access.value,
-                surroundings=self._surroundings[directory],
-            )
-        return self._facts[key]
+        known = self._facts.get(key)
+        if known is not None:
+            return known
+        if directory not in self._surroundings:
+            self._surroundings[directory] = replace(self._env, cwd=directory)
+        fact = path_fact(
+            word,
+            argument=self._argument,
+            access=access.value,
+            surroundings=self._surroundings[directory],
+        )
+        self._facts[key] = fact
+        return fact
 
     def _covers(self, fact: PathFact) -> list[str]:
         """Return which of the session's roots and the home directory lie at or below a place."""
@@ -253,9 +266,11 @@ class Places:
         return False
 
     def _check_repository(self, entry: os.DirEntry[str]) -> None:
-        inner = self._listed(entry.path) if entry.is_dir() else []
-        if any(one.is_symlink() and one.name != "hooks" for one in inner):
-            self._complete = False
+        if not entry.is_dir():
+            return
+        for part in self._listed(entry.path):
+            if part.is_symlink() and part.name != "hooks":
+                self._complete = False
 
     def _is_passed_over(self, entry: os.DirEntry[str], tree: Tree) -> bool:
         if tree.hidden or not entry.name.startswith("."):
@@ -296,12 +311,16 @@ class Places:
     def _is_secret(self, entry: os.DirEntry[str], tree: Tree) -> bool:
         if not _is_named(entry, tree):
             return False
-        root = next((root for root in self._env.roots if within(entry.path, clean(root))), None)
+        root = None
+        for candidate in self._env.roots:
+            if within(entry.path, clean(candidate)):
+                root = candidate
+                break
         return sensitive_class(entry.path, root) in _SECRETS
 
 
 def _is_no_place(access: FileAccess) -> bool:
-    """Whether it is a device, or tells no more of the system than ``uname`` does."""
+    """Whether it is a device, or shows no more of the system than ``uname`` does."""
     if access.path in SYSTEM_FACTS and access.operation in ("read", "list"):
         return True
     return is_harmless_device(access.path) and access.operation not in _DELETES
@@ -313,11 +332,14 @@ def _is_plain(entry: os.DirEntry[str]) -> bool:
 
 def _is_named(entry: os.DirEntry[str], tree: Tree) -> bool:
     """Whether a name is among those that are read."""
-    return not tree.names or any(fnmatchcase(entry.name, pattern) for pattern in tree.names)
+    if not tree.names:
+        return True
+    return any(fnmatchcase(entry.name, pattern) for pattern in tree.names)
 
 
 def _lies_at_or_below(place: str, fact: PathFact) -> bool:
-    lexical, resolved = fact["lexical"], fact["resolved"]
+    lexical = fact["lexical"]
+    resolved = fact["resolved"]
     if lexical and within(clean(place), lexical):
         return True
     return resolved is not None and within(real_root(place), resolved)

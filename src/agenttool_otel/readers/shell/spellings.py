@@ -15,6 +15,7 @@ from functools import cache
 from typing import NamedTuple
 
 from agenttool_otel.readers.shell.effects import MAX_WRAPPERS, base_name, is_harmless_assignment
+from agenttool_otel.readers.shell.harmless import behind_harmless
 from agenttool_otel.readers.shell.survey import survey
 from agenttool_otel.readers.shell.tables import effects, read_only, with_commands
 from agenttool_otel.values.tables import load_table, row_of
@@ -30,13 +31,14 @@ _MAX_DEPTH = 3  # sub-commands below each other
 _ASSIGNMENT = re.compile(r"[A-Za-z_][\w.-]*\+?=")
 _OPTION = re.compile(r"[-+].")
 _PYTHON = re.compile(r"(?:python|pypy)[0-9.]*")
-_MODULE = re.compile(r"-[A-Za-z]*m(.*)", re.DOTALL)
+_MODULE = re.compile(r"-[A-Za-z]*m(?P<module>.*)", re.DOTALL)
 _VERSION = re.compile(r"-?[0-9]+(?:\.[0-9]+)*\Z")
 _ENDING = re.compile(r"\.(?:exe|cmd|bat|com)\Z")
 _LINE = re.compile(r"[\s;|&]")
-_ALIAS = re.compile(r"alias\.[^=]+=(.*)", re.DOTALL)
+_ALIAS = re.compile(r"alias\.[^=]+=(?P<meaning>.*)", re.DOTALL)
 _SHELL_OPTION = re.compile(r"-[eluxi]+|--login|--norc|--noprofile")
 _SHELL_SCRIPT = re.compile(r"-[eluxi]*c")
+_SCRIPT_RUNNERS = ("npm", "pnpm", "yarn", "bun")
 
 Words = tuple[str, ...]
 
@@ -49,7 +51,6 @@ class Spellings(NamedTuple):
     values: dict[str, frozenset[str]]
     flags: dict[str, frozenset[str]]
     same: dict[Words, str]
-    harmless: dict[str, re.Pattern[str]]
     commanding: frozenset[str]
 
 
@@ -58,40 +59,50 @@ def _table() -> Spellings:
     from agenttool_otel.readers.shell.actions import actions
 
     raw = load_table(__package__, "data/spellings.toml")
-    wrappers = {(name,): wrapper.skip for name, wrapper in effects().wrappers.items()}
-    lists = {name: frozenset(words) for name, words in raw["lists"].items()}
-    return row_of(
-        Spellings,
-        {
-            **raw,
-            "runs": {
-                **wrappers,
-                **{tuple(name.split()): skip for name, skip in raw["runs"].items()},
-            },
-            "lists": lists,
-            "same": {tuple(name.split()): word for name, word in raw["same"].items()},
-            "commanding": lists["commanding"]
-            | with_commands()
-            | actions().words.keys()
-            | lists["targets"],
-        },
-    )
+    runs = {}
+    for name, wrapper in effects().wrappers.items():
+        runs[(name,)] = wrapper.skip
+    for name, skip in raw["runs"].items():
+        runs[tuple(name.split())] = skip
+    same = {}
+    for name, word in raw["same"].items():
+        same[tuple(name.split())] = word
+    lists = {}
+    for name, words in raw["lists"].items():
+        lists[name] = frozenset(words)
+    commanding = {
+        *lists["commanding"],
+        *lists["targets"],
+        *with_commands(),
+        *actions().words,
+    }
+    parts = {
+        "runs": runs,
+        "lists": lists,
+        "same": same,
+        "commanding": commanding,
+    }
+    return row_of(Spellings, {**raw, **parts})
 
 
 def spellings(words: Sequence[str]) -> list[list[str]] | None:
     """Return the ways to read a command, first as it is written; ``None`` where there are
     too many.
     """
-    found: dict[Words, None] = {}
+    seen: set[Words] = set()
+    # as keys, for their order
     kept: dict[Words, None] = {}
     waiting = [tuple(words)]
     while waiting:
         argv = waiting.pop()
-        if not argv or argv in found:
+        if not argv or argv in seen:
             continue
-        found[argv] = None
-        kept[argv[:MAX_ENTRY_WORDS] if kept else argv] = None
-        if len(found) > _MAX_READ or len(kept) > _MAX_SPELLINGS:
+        seen.add(argv)
+        if kept:
+            kept[argv[:MAX_ENTRY_WORDS]] = None
+        else:
+            kept[argv] = None
+        if len(seen) > _MAX_READ or len(kept) > _MAX_SPELLINGS:
             return None
         waiting += reversed(list(_readings(argv)))
     return [list(argv) for argv in kept]
@@ -99,78 +110,118 @@ def spellings(words: Sequence[str]) -> list[list[str]] | None:
 
 def _readings(argv: Words) -> Iterator[Words]:
     """Yield what a command may be called instead, one step further."""
-    yield from (name + argv[1:] for name in _names(argv[0]))
+    for name in _names(argv[0]):
+        yield (name, *argv[1:])
     yield from _without_options(argv)
     yield from _behind(argv)
 
 
-def _names(program: str) -> Iterator[Words]:
+def _names(program: str) -> Iterator[str]:
     """Yield a program's other names: without its directory, its version, the ending that Windows
     gives it.
     """
     base = posixpath.basename(program.replace("\\", "/")) or program
-    yield (base,)
+    yield base
     lower = base.lower()
-    yield (_ENDING.sub("", lower),)
-    plain = _VERSION.sub("", lower.partition("@")[0])  # python3.12, gcc-12, jest@29
+    yield _ENDING.sub("", lower)
+    # python3.12, gcc-12, jest@29
+    plain = _VERSION.sub("", lower.partition("@")[0])
     if plain:
-        yield (plain,)
+        yield plain
+    # ld-linux-x86-64.so.2 runs the program that its words name
     if lower.startswith("ld-") and ".so" in lower:
-        yield ("ld.so",)
+        yield "ld.so"
 
 
 def _ends_of_options(argv: Words, start: int, flags: frozenset[str] = frozenset()) -> Iterator[int]:
-    """Yield the places at which the options from ``start`` on may end; ``flags`` take no value."""
+    """Yield the places at which the options of a command may end.
+
+    Args:
+        argv: the command.
+        start: where its options begin.
+        flags: options that take no value.
+    """
     index = start
     while index < len(argv):
-        word, before = argv[index], argv[index - 1]
+        word = argv[index]
         if word == "--":
             yield index + 1
             return
         if _OPTION.match(word) or _ASSIGNMENT.match(word):
             index += 1
             continue
-        takes_value = index > start and _OPTION.match(before) is not None and "=" not in before
-        if takes_value and before in _taking(argv[0]):
+        option = argv[index - 1] if index > start else ""
+        takes_value = _may_take_value(option)
+        # git -C src log
+        if takes_value and option in _taking(argv[0]):
             index += 1
             continue
         yield index
-        if not takes_value or before in flags or before.startswith("--no-"):
+        if not takes_value or option in flags or option.startswith("--no-"):
             return
         index += 1
+
+
+def _may_take_value(option: str) -> bool:
+    """Whether the word behind an option may be its value: not behind ``--depth=1``."""
+    return _OPTION.match(option) is not None and "=" not in option
 
 
 @cache
 def _taking(program: str) -> frozenset[str]:
     """Return the options of a program that are known to take the next word."""
+    options = set(_table().values.get(program, ()))
     wrapper = effects().wrappers.get(program)
-    letters = {f"-{letter}" for letter in wrapper.value} if wrapper is not None else set()
-    return _table().values.get(program, frozenset()) | letters
+    if wrapper is not None:
+        for letter in wrapper.value:
+            options.add(f"-{letter}")
+    return frozenset(options)
 
 
 def _without_options(argv: Words) -> Iterator[Words]:
     """Yield a command without the options in front of its sub-command, or of its first operand."""
-    table, name = _table(), argv[0]
-    if name not in table.commanding:
+    name = argv[0]
+    if name not in _table().commanding:
         ends = [end for end in _ends_of_options(argv, 1) if end > 1]
-        yield from (argv[:1] + argv[end:] for end in ends[:_MAX_VALUES])
+        for end in ends[:_MAX_VALUES]:
+            yield (name, *argv[end:])
         return
-    flags = table.flags["*"] | table.flags.get(name, frozenset())
+    yield from _without_command_options(argv)
+    yield from _other_commands(argv)
+    # make -j 4 clean test: each target may be the one that counts
+    if name in _table().lists["targets"]:
+        for index in range(2, min(len(argv), _MAX_VALUES + 2)):
+            yield (name, *argv[index:])
+
+
+def _without_command_options(argv: Words) -> Iterator[Words]:
+    """Yield a command without the options in front of each of its sub-commands."""
+    table = _table()
+    flags = table.flags["*"] | table.flags.get(argv[0], frozenset())
     for depth in range(1, min(len(argv), _MAX_DEPTH + 1)):
-        if _OPTION.match(argv[depth - 1]) and depth > 1:
+        # git -C src log has no sub-command -C
+        if depth > 1 and _OPTION.match(argv[depth - 1]):
             break
-        yield from (
-            argv[:depth] + argv[end:] for end in _ends_of_options(argv, depth, flags) if end > depth
-        )
-    if (word := table.same.get(argv[:2])) is not None:
-        yield (name, word, *argv[2:])
-    if name in ("docker", "podman") and argv[1:2] in (("container",), ("image",)):
+        for end in _ends_of_options(argv, depth, flags):
+            if end > depth:
+                yield argv[:depth] + argv[end:]
+
+
+def _other_commands(argv: Words) -> Iterator[Words]:
+    """Yield the other names of a program's sub-command."""
+    name = argv[0]
+    same = _table().same.get(argv[:2])
+    if same is not None:
+        yield (name, same, *argv[2:])
+    command = argv[1:2]
+    # docker container rm is docker rm, docker image rm is docker rmi
+    if name in ("docker", "podman") and command in (("container",), ("image",)):
         yield (name, *argv[2:])
-        yield from [(name, "rmi", *argv[3:])] if argv[1:3] == ("image", "rm") else ()
-    if name in ("npm", "pnpm", "yarn", "bun") and argv[1:2] == ("run",) and len(argv) > 2:
+        if argv[1:3] == ("image", "rm"):
+            yield (name, "rmi", *argv[3:])
+    # npm run test is npm test
+    if name in _SCRIPT_RUNNERS and command == ("run",) and len(argv) > 2:
         yield (name, *argv[2:])
-    if name in table.lists["targets"]:
-        yield from ((name, *argv[index:]) for index in range(2, min(len(argv), _MAX_VALUES + 2)))
 
 
 def _behind(argv: Words) -> Iterator[Words]:
@@ -179,18 +230,30 @@ def _behind(argv: Words) -> Iterator[Words]:
     yield from _behind_runner(argv)
     yield from _by_option(argv)
     yield from _by_interpreter(argv)
-    runner = _is_runner(argv)
-    lists = effects().lists
-    executes = name not in lists["known"] or name in lists["executes"]
+    is_runner = _is_runner(argv)
     # some-tool -- rm x
-    if executes and "--" in argv and name != "git" and (runner or name not in read_only()):
+    if "--" in argv and _may_run(name, is_runner=is_runner):
         yield _after(argv, argv.index("--"))
-    if runner or name in lists["shells"] or name in ("eval", "trap", "alias"):
+    reads_text = name in effects().lists["shells"] or name in ("eval", "trap", "alias")
+    if is_runner or reads_text:
         yield from _by_text(argv)
 
 
+def _may_run(name: str, *, is_runner: bool) -> bool:
+    """Whether the words behind ``--`` may be a command that a program runs."""
+    # git checkout -- rm
+    if name == "git":
+        return False
+    lists = effects().lists
+    if name in lists["known"] and name not in lists["executes"]:
+        return False
+    return is_runner or name not in read_only()
+
+
 def _is_runner(argv: Words) -> bool:
-    return any(argv[:size] in _table().runs for size in (1, 2, 3))
+    """Whether the words begin as those of a program that runs another one."""
+    runs = _table().runs
+    return any(argv[:size] in runs for size in (1, 2, 3))
 
 
 def _behind_runner(argv: Words) -> Iterator[Words]:
@@ -201,6 +264,7 @@ def _behind_runner(argv: Words) -> Iterator[Words]:
             continue
         for end in _ends_of_options(argv, size):
             yield _after(argv, end + skip)
+        # timeout make, where the number that it skips is missing
         if skip:
             for end in _ends_of_options(argv, size):
                 yield _after(argv, end)
@@ -217,7 +281,11 @@ def _by_text(argv: Words) -> Iterator[Words]:
 
 
 def _after(argv: Words, index: int) -> Words:
-    return argv[index + 1 :] if argv[index : index + 1] == ("--",) else argv[index:]
+    """Return the words from a place on, without ``--`` at their beginning."""
+    rest = argv[index:]
+    if rest[:1] == ("--",):
+        return rest[1:]
+    return rest
 
 
 def _lines(text: str) -> Iterator[Words]:
@@ -228,19 +296,39 @@ def _lines(text: str) -> Iterator[Words]:
 
 def _by_option(argv: Words) -> Iterator[Words]:
     """Yield what options such as ``find -exec`` and ``git rebase --exec`` name."""
-    table, name = _table().lists, argv[0]
+    if argv[0] in ("find", "fd", "fdfind", "start-stop-daemon", "gfind"):
+        yield from _by_exec(argv)
+    if argv[0] != "git":
+        return
     for index, word in enumerate(argv[1:], start=1):
         option, equals, value = word.partition("=")
-        following = argv[index + 1 : index + 2]
-        if (
-            name in ("find", "fd", "fdfind", "start-stop-daemon", "gfind")
-            and option in table["exec_options"]
-        ):
-            rest = argv[index + 1 :]
-            end = next((i for i, one in enumerate(rest) if one in (";", "+", "\\;")), len(rest))
-            yield ((value,) if equals else ()) + rest[:end]
-        if name == "git" and option in table["git_texts"]:
-            yield from _of_git(argv, value if equals else "".join(following))
+        if option not in _table().lists["git_texts"]:
+            continue
+        # git rebase --exec 'rm -rf x'
+        if not equals:
+            value = "".join(argv[index + 1 : index + 2])
+        yield from _of_git(argv, value)
+
+
+def _by_exec(argv: Words) -> Iterator[Words]:
+    """Yield the commands that a program runs for each file that it finds."""
+    for index, word in enumerate(argv[1:], start=1):
+        option, equals, value = word.partition("=")
+        if option not in _table().lists["exec_options"]:
+            continue
+        words = _until_end_of_exec(argv[index + 1 :])
+        # fd --exec=rm
+        if equals:
+            words = (value, *words)
+        yield words
+
+
+def _until_end_of_exec(words: Words) -> Words:
+    """Return the words before the ``;`` or ``+`` that ends ``-exec``."""
+    for index, word in enumerate(words):
+        if word in (";", "+", "\\;"):
+            return words[:index]
+    return words
 
 
 def _of_git(argv: Words, value: str) -> Iterator[Words]:
@@ -250,22 +338,27 @@ def _of_git(argv: Words, value: str) -> Iterator[Words]:
     alias = _ALIAS.match(value)
     if alias is None:
         yield from _lines(value)
-    elif alias[1].startswith("!"):
-        yield from _lines(alias[1][1:])
+        return
+    meaning = alias["meaning"]
+    # git -c alias.x='!rm -rf .' x
+    if meaning.startswith("!"):
+        yield from _lines(meaning[1:])
     else:
-        yield ("git", *alias[1].split(), *argv[3:])
+        yield ("git", *meaning.split(), *argv[3:])
 
 
 def _by_interpreter(argv: Words) -> Iterator[Words]:
     """Yield the module or script that an interpreter runs, as a program."""
-    table, name = _table().lists, argv[0]
-    python = _PYTHON.fullmatch(name) is not None
+    lists = _table().lists
+    name = argv[0]
+    # py, uv run python
     for size in (1, 2):
-        if " ".join(argv[:size]) in table["pythons"]:
+        if " ".join(argv[:size]) in lists["pythons"]:
             yield ("python", *argv[size:])
-    if python:
+    is_python = _PYTHON.fullmatch(name) is not None
+    if is_python:
         yield from _by_module(argv)
-    if python or name in table["interpreters"] or name in effects().lists["shells"]:
+    if is_python or name in lists["interpreters"] or name in effects().lists["shells"]:
         for end in _ends_of_options(argv, 1):
             yield argv[end:]
 
@@ -276,9 +369,14 @@ def _by_module(argv: Words) -> Iterator[Words]:
         match = _MODULE.match(word)
         if match is None:
             continue
-        rest = (match[1], *argv[index + 1 :]) if match[1] else argv[index + 1 :]
+        rest = argv[index + 1 :]
+        # python -mpip install x
+        attached = match["module"]
+        if attached:
+            rest = (attached, *rest)
         if rest:
             yield rest
+            # python -m pytest.__main__
             yield (rest[0].partition(".")[0], *rest[1:])
         return
 
@@ -287,36 +385,21 @@ def plain_words(words: Sequence[str], assignments: Sequence[str]) -> list[str]:
     """Return the words behind harmless wrappers, for permissions; none where something else stands
     before them.
 
-    ``assignments`` are those before the command, as ``NAME=value``.
+    Args:
+        words: the command, its name first.
+        assignments: those before the command, as ``NAME=value``.
     """
     if not all(map(is_harmless_assignment, assignments)):
         return []
     rest = list(words)
     for _ in range(MAX_WRAPPERS + 1):
-        if (inner := _behind_harmless(rest)) is None:
+        inner = behind_harmless(rest)
+        if inner is None:
             break
         rest = inner
-    return [base_name(rest[0]), *rest[1:]] if rest else []
-
-
-def _behind_harmless(words: list[str]) -> list[str] | None:
-    """Return what stands behind one wrapper that changes nothing, or ``None``."""
-    name = base_name(words[0]) if words else ""
-    pattern = _table().harmless.get(name)
-    if pattern is None:
-        return None
-    shown = "".join(f"{word} " for word in words[1:])
-    between = pattern.match(shown)
-    if between is None:
-        return None
-    count = between[0].count(" ")
-    # a blank within a word is none between two
-    if "".join(f"{word} " for word in words[1 : count + 1]) != between[0]:
-        return None
-    rest = words[count + 1 :]
-    while name == "env" and rest and is_harmless_assignment(rest[0]):
-        rest = rest[1:]
-    return rest if rest and not rest[0].startswith("-") and "=" not in rest[0] else None
+    if not rest:
+        return []
+    return [base_name(rest[0]), *rest[1:]]
 
 
 def runs_one_script(words: Sequence[str]) -> bool:
@@ -325,7 +408,13 @@ def runs_one_script(words: Sequence[str]) -> bool:
     """
     if len(words) < 3 or words[0] not in effects().lists["shells"]:
         return False
-    options, last = list(words[1:-2]), words[-2]
-    while options and (_SHELL_OPTION.fullmatch(options[0]) or options[:2] == ["-o", "pipefail"]):
-        options = options[2 if options[0] == "-o" else 1 :]
-    return not options and _SHELL_SCRIPT.fullmatch(last) is not None
+    options = list(words[1:-2])
+    while options:
+        # bash -o pipefail -c TEXT
+        if options[:2] == ["-o", "pipefail"]:
+            options = options[2:]
+        elif _SHELL_OPTION.fullmatch(options[0]):
+            options = options[1:]
+        else:
+            return False
+    return _SHELL_SCRIPT.fullmatch(words[-2]) is not None

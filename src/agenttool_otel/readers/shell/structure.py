@@ -1,6 +1,6 @@
 """The structure of a command line, as bash's grammar gives it to the words that were read.
 
-The grammar's tree says which words belong together. It is not believed where the words are
+The grammar's tree shows which words belong together. It is not believed where the words are
 concerned: it has to use each token of the strict check (``tokens``) once and in the order of the
 text. Whatever is more than simple commands, joined by ``&& || ; |`` and line ends and grouped by
 ``( )``, ends the proof with the name of the construct.

@@ -23,6 +23,7 @@ _SINGLE_QUOTED = r"'([^']*)'?"
 _DOUBLE_QUOTED = r"\"((?:[^\"\\]|\\.)*)\"?"
 _ESCAPED = r"\\(.)"
 _QUOTED = re.compile(f"{_SINGLE_QUOTED}|{_DOUBLE_QUOTED}|{_ESCAPED}", re.DOTALL)
+_SPECIAL = frozenset("'\"\\$`")
 _ESCAPED_IN_DOUBLE_QUOTES = re.compile(r'\\(["\\$`])')
 
 
@@ -101,39 +102,56 @@ class _Surveyor:
         self.found[owner].redirects.append(redirect)
 
     def _redirect(self, node: Node) -> tuple[str, str]:
-        operator = next((child.type for child in node.children if not child.is_named), ">")
+        operators = [child.type for child in node.children if not child.is_named]
+        operator = operators[0] if operators else ">"
         target = node.child_by_field_name("destination")
-        return operator, "" if target is None else _unquote(self._slice(target))
+        if target is None:
+            return operator, ""
+        return operator, _unquote(self._slice(target))
 
     def _command(self, node: Node) -> Found:
         if node.type != "command":
-            return Found(words=[self._slice(node).split(None, 1)[0]], literal=[True])
+            # [[ -f x ]], export A=1
+            program = self._slice(node).split(None, 1)[0]
+            return Found(words=[program], literal=[True])
         command = Found()
         for child in node.named_children:
             if child.type == "variable_assignment":
-                command.assignments.append(self._name(child))
+                name = self._name(child)
+                command.assignments.append(name)
             elif child.type not in REDIRECT_KINDS and child.type != "comment":
-                text, literal = self._word(child)
-                # find . {-delete,-print}
-                for one in alternatives(text) if self._has_braces(child) else [text]:
-                    command.words.append(one)
-                    command.literal.append(literal)
+                self._add_words(child, command)
         return command
+
+    def _add_words(self, node: Node, command: Found) -> None:
+        text, literal = self._word(node)
+        words = [text]
+        # find . {-delete,-print}
+        if self._has_braces(node):
+            words = alternatives(text)
+        for word in words:
+            command.words.append(word)
+            command.literal.append(literal)
 
     def _has_braces(self, node: Node) -> bool:
         """Whether bash makes several words of one; what is quoted is not looked into."""
         raw = self._slice(node)
-        return BRACE.search(raw) is not None and not set("'\"\\$`") & set(raw)
+        if BRACE.search(raw) is None:
+            return False
+        return _SPECIAL.isdisjoint(raw)
 
     def _word(self, node: Node) -> tuple[str, bool]:
+        """Return a word, and whether it holds nothing to expand."""
+        raw = self._slice(node)
         inner = node
         if node.type == "command_name" and node.named_children:
             inner = node.named_children[0]
         if inner.type not in LITERAL_KINDS:
-            return self._slice(node), False
-        if any(part.type not in _LITERAL_PARTS for part in walk(inner)):
-            return self._slice(node), False
-        return _unquote(self._slice(node)), True
+            return raw, False
+        kinds = {part.type for part in walk(inner)}
+        if not kinds <= _LITERAL_PARTS:
+            return raw, False
+        return _unquote(raw), True
 
     def _connect(self, node: Node, position: int) -> None:
         """Note whose output a command gets, and whose words its own output is among."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple
 
+from agenttool_otel.readers.shell.secret_patterns import secret_patterns
 from agenttool_otel.values.tables import load_table, row_of
 
 
@@ -132,7 +134,7 @@ def read_only() -> dict[str, Spec]:
 
 @cache
 def with_commands() -> frozenset[str]:
-    """Return the programs whose sub-commands the table tells apart."""
+    """Return the programs whose sub-commands have rows of their own."""
     return frozenset(name.partition(" ")[0] for name in read_only() if " " in name)
 
 
@@ -175,7 +177,7 @@ def sensitive() -> Sensitive:
     for sample in raw["samples"]:
         samples.append((sample[0] == "/", tuple(sample.strip("/").split("/"))))
     patterns = {
-        "path": _any_of(raw["patterns"]),
+        "path": _any_of(secret_patterns(raw["words"]).values()),
         "searched": _any_of(raw["searched"]),
         "fields": _any_of(raw["fields"]),
         "listed": "|".join(raw["listed"]),
@@ -183,5 +185,5 @@ def sensitive() -> Sensitive:
     return row_of(Sensitive, {**raw, **patterns, "samples": tuple(samples)})
 
 
-def _any_of(patterns: list[str]) -> str:
+def _any_of(patterns: Iterable[str]) -> str:
     return "(?i)" + "|".join(f"(?:{pattern})" for pattern in patterns)

@@ -89,7 +89,7 @@ class Verdict:
     """One of those of ``ShellCommand``."""
     accesses: list[FileAccess] = field(default_factory=list)
     complete: bool = True
-    """The accesses are all that it touches."""
+    """The accesses are all that it has."""
     names_may_be_options: bool = False
     """It is only proven where all places are known: a file name could be an option."""
     runs_git: bool = False

@@ -21,31 +21,44 @@ def names_itself(cte: exp.CTE) -> bool:
     """Return whether a common table is made of its own rows, so that it may never end."""
     # PostgreSQL folds names: with recursive t as (... from T)
     name = cte.alias.lower()
-    return any(table.name.lower() == name for table in cte.this.find_all(exp.Table))
+    tables = cte.this.find_all(exp.Table)
+    return any(table.name.lower() == name for table in tables)
 
 
 def is_small(call: exp.Func) -> bool:
     """Return whether a function that makes a text or rows of a given size makes few."""
     name = _function_name(call)
+    literals = list(call.find_all(exp.Literal))
     if name in ("printf", "format"):
-        return not any(_is_wide(literal) for literal in call.find_all(exp.Literal))
+        return not any(map(_is_wide, literals))
     if name not in sql_table()["makes"]:
         return True
     # repeat('x', 10000 * 10000)
-    if call.find(exp.Mul, exp.Pow, exp.BitwiseLeftShift) is not None:
+    product = call.find(exp.Mul, exp.Pow, exp.BitwiseLeftShift)
+    if product is not None:
         return False
-    return all(literal.is_string or _is_short(literal) for literal in call.find_all(exp.Literal))
+    return all(map(_is_short, literals))
 
 
 def _function_name(call: exp.Func) -> str:
     if isinstance(call, exp.Anonymous):
-        return call.name.lower()  # one that sqlglot does not model
-    return type(call).__name__.lower()
+        return call.name.lower()  # sqlglot does not model it
+    name = type(call).__name__
+    return name.lower()
 
 
 def _is_wide(literal: exp.Literal) -> bool:
-    return literal.is_string and _WIDE.search(str(literal.this)) is not None
+    """Return whether a text is a format with a wide conversion."""
+    if not literal.is_string:
+        return False
+    return _WIDE.search(literal.name) is not None
 
 
-def _is_short(number: exp.Literal) -> bool:
-    return len(number.name) <= _MAX_DIGITS and number.name.isdecimal()
+def _is_short(literal: exp.Literal) -> bool:
+    """Return whether a literal is no large number."""
+    if literal.is_string:
+        return True
+    digits = literal.name
+    if len(digits) > _MAX_DIGITS:
+        return False
+    return digits.isdecimal()

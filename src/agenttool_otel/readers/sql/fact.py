@@ -62,7 +62,7 @@ def sql_fact(
         argument: the JSON pointer of the query, which the fact repeats.
         dialect: the database's, by the name that sqlglot has for it, such as ``postgres``. Where
             it is not given, only what all databases read alike is proven.
-        inferred: whether nobody stated that this text is SQL; the fact repeats it.
+        inferred: whether no declaration names this text as SQL; the fact repeats it.
 
     Returns:
         What is uncertain is dangerous: a text that could not be read in one way has ``parsed``
@@ -126,7 +126,7 @@ def _fill(fact: SqlFact, query: str, dialect: str) -> None:
         fact["statements"] = ["pragma"]
         fact["read_only"] = pragma[1].lower() in sql_table()["pragmas"]
         return
-    # sqlglot keeps these as commands, of which it says nothing
+    # sqlglot keeps these as commands, without parsing them
     if shown := _SHOW.match(query):
         fact["parsed"] = fact["read_only"] = True
         fact["statements"] = [shown[1].lower()]

@@ -1,4 +1,4 @@
-"""Names in a query that say what they hold: columns of secrets, and tables that are files."""
+"""Names in a query that show what they hold: columns of secrets, and tables that are files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from agenttool_otel.readers.sql.tables import sql_table
 
 FILE_ENDING: Final = r"\.(?:csv|tsv|parquet|jsonl?|ndjson|xlsx|txt|db|gz|zst)"
 
-# has_password, reset_password and the like say something about a secret, and hold none
+# has_password, reset_password and the like are about a secret, and hold none
 _ABOUT: Final = (
     "has|is|needs|requires?|must|uses?|force|allows?|no|num|can|should|reset|change|show|"
     "enables?|supports?"

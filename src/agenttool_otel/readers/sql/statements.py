@@ -243,7 +243,7 @@ def _check_table_hint(node: exp.WithTableHint) -> bool:
 
 def _check_unknown_function(node: exp.Anonymous | exp.AnonymousAggFunc) -> bool:
     if isinstance(node.parent, exp.Hint):
-        return True  # of which the hint's own check speaks
+        return True  # the hint has a check of its own
     return isinstance(node.this, str) and node.this.lower() in sql_table()["names"]
 
 

@@ -10,5 +10,7 @@ from agenttool_otel.values.tables import load_table
 @cache
 def sql_table() -> dict[str, frozenset[str]]:
     """Return the lists of the table, by name."""
-    table = load_table(__package__, "data/sql.toml")
-    return {name: frozenset(words) for name, words in table.items()}
+    lists = {}
+    for name, words in load_table(__package__, "data/sql.toml").items():
+        lists[name] = frozenset(words)
+    return lists

@@ -1,7 +1,7 @@
 """Which kind of place an IP address is.
 
 The standard library's ``is_private`` and ``is_global`` are not enough: they call NAT64 and 6to4
-addresses that carry a private one global, and know no metadata services. Here every IPv4 address
+addresses that carry a private one global, and have no list of metadata services. Here every IPv4 address
 that an IPv6 address carries is unwrapped and classed too, and IPv6 is public only inside the space
 that is handed out for it.
 """

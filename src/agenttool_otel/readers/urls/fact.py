@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 import re
 import unicodedata
-from contextlib import suppress
 from functools import cache
 from typing import Any, Final
 from urllib.parse import unquote, unquote_plus
@@ -19,6 +17,7 @@ from agenttool_otel.readers.urls.addresses import (
     canonical_address,
     hosts_data,
 )
+from agenttool_otel.readers.urls.credentials import holds_credential
 from agenttool_otel.readers.urls.dns import resolved_addresses
 from agenttool_otel.readers.urls.hostnames import is_relay, name_class
 from agenttool_otel.readers.urls.lookalikes import is_allowed, lookalike_of
@@ -29,7 +28,6 @@ from agenttool_otel.readers.urls.readings import (
     readers_disagree,
 )
 from agenttool_otel.readers.vocabulary import AddressClass, UrlRejection
-from agenttool_otel.values.tables import load_table
 from agenttool_otel.values.unicode import has_escaped_surrogate
 
 MAX_URL_CHARS: Final = 16_384
@@ -37,29 +35,7 @@ MAX_URL_CHARS: Final = 16_384
 
 _MAX_HOST_CHARS: Final = 253
 _MAX_PARAMETERS: Final = 1000
-_URL_SAFE: Final = str.maketrans("-_", "+/")
-_NAMED_SECRET: Final = re.compile(
-    r"(?i)(?<![a-z])(?:secret|passw(?:or)?d|token|(?:api|access|private|secret)_?key)[\"']?\s*[=:]\s*\S"
-)
 
-
-def _from_base64(text: str) -> bytes:
-    return base64.b64decode(text.translate(_URL_SAFE) + "===")
-
-
-def _from_base32(text: str) -> bytes:
-    padding = "=" * (-len(text) % 8)
-    return base64.b32decode(text + padding, True)
-
-
-_HIDDEN: Final = (
-    (re.compile(r"[A-Za-z0-9+/_-]{24,4096}", re.ASCII), _from_base64),
-    # a slash may as well be the path's
-    (re.compile(r"[A-Za-z0-9+_-]{24,4096}", re.ASCII), _from_base64),
-    (re.compile(r"(?:[0-9A-Fa-f]{2}){8,2048}", re.ASCII), bytes.fromhex),
-    (re.compile(r"[A-Za-z2-7]{20,4096}", re.ASCII), _from_base32),
-)
-"""What may hide a credential, and how it is undone."""
 
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _SPACE: Final = re.compile(r"\s")
@@ -99,7 +75,7 @@ def url_fact(
         value: the URL, or a host name with or without port and path.
         argument: the JSON pointer of the URL, which the fact repeats.
         surroundings: the allowed hosts, and whether and how names are resolved.
-        inferred: whether nobody stated that this text is a URL; the fact repeats it.
+        inferred: whether no declaration names this text as a URL; the fact repeats it.
 
     Returns:
         What is uncertain is dangerous: ``valid`` is false, with the reason in ``rejected``, for
@@ -222,7 +198,7 @@ def _describe_secrets(
     fact["credentials"] = (
         "@" in authority(text)
         or not sent.isdisjoint(_parameters("credential_query"))
-        or _holds_credential(f"{host.replace('.', ' ')} {rest}")
+        or holds_credential(f"{host.replace('.', ' ')} {rest}")
     )
     fact["sensitive_query"] = any(map(_is_sensitive_parameter, given))
 
@@ -274,30 +250,6 @@ def _unicode_host(host: str) -> str:
     if "xn--" not in host or len(host) > _MAX_HOST_CHARS:
         return host
     return str(ada_url.idna_to_unicode(host)) or host
-
-
-def _holds_credential(text: str) -> bool:
-    """Return whether a text, or what it holds in Base64, Base32 or hexadecimal, has a credential by its
-    shape or its name.
-    """
-    if _credential_value().search(text):
-        return True
-    for pattern, decode in _HIDDEN:
-        for match in set(pattern.findall(text)):
-            with suppress(ValueError):
-                hidden = decode(match).decode()
-                if _credential_value().search(hidden) or _NAMED_SECRET.search(hidden):
-                    return True
-    return False
-
-
-@cache
-def _credential_value() -> re.Pattern[str]:
-    """What is a credential by its shape, in a path or whatever its parameter is called."""
-    tokens = "|".join(load_table("agenttool_otel.readers", "data/token_shapes.json").values())
-    return re.compile(
-        "|".join([f"(?<![A-Za-z0-9])(?:{tokens})", *hosts_data()["credential_value"]])
-    )
 
 
 @cache

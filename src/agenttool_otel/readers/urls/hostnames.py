@@ -57,7 +57,7 @@ def is_relay(host: str, path: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def name_class(host: str) -> AddressClass:
-    """Return what a host name means by itself: ``name`` for one that only a resolver can tell about.
+    """Return what a host name means by itself: ``name`` where only a resolver can tell.
 
     A name of one label, or one below ``.local``, ``.internal`` and the like, is answered by a
     private name service and counts as ``private``. A name that spells an address that is not public

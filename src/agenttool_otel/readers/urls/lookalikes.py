@@ -37,8 +37,12 @@ class _Known(NamedTuple):
 
 @lru_cache(maxsize=64)
 def _known(allowed: tuple[str, ...]) -> _Known:
-    own = tuple(name.lower().strip(".") for name in allowed if name.strip("."))
-    names = frozenset(own) | frozenset(hosts_data()["well_known"])
+    own: list[str] = []
+    for allowed_name in allowed:
+        bare = allowed_name.lower().strip(".")
+        if bare:
+            own.append(bare)
+    names = frozenset([*own, *hosts_data()["well_known"]])
     looks: dict[str, str] = {}
     for name in sorted(names):
         for slip in _slips(name):
@@ -48,7 +52,7 @@ def _known(allowed: tuple[str, ...]) -> _Known:
     for name in sorted(names):
         looks[skeleton(name)] = name
     longest_first = tuple(sorted(names, key=len, reverse=True))
-    return _Known(looks, names, longest_first, own)
+    return _Known(looks, names, longest_first, tuple(own))
 
 
 def _slips(name: str) -> Iterator[str]:
@@ -83,14 +87,18 @@ def lookalike_of(host: str, unicode_host: str, allowed: tuple[str, ...]) -> str 
         allowed: the allowed hosts.
     """
     known = _known(allowed)
-    if (head := _head_of(host, known)) is not None:
+    head = _head_of(host, known)
+    if head is not None:
         return head
-    if any(tail in known.names for tail in _tails(host)):
+    # docs.python.org is python.org's own
+    if not known.names.isdisjoint(_tails(host)):
         return None
-    if (contained := _contained_in(host, known)) is not None:
+    contained = _contained_in(host, known)
+    if contained is not None:
         return contained
     for tail in _tails(unicode_host):
-        if (look := known.looks.get(skeleton(tail))) is not None:
+        look = known.looks.get(skeleton(tail))
+        if look is not None:
             return look
     if unicode_host.isascii():
         return None
@@ -112,7 +120,7 @@ def _head_of(host: str, known: _Known) -> str | None:
         if head not in known.names:
             continue
         rest = host[len(head) + 1 :]
-        # "google.com.br" is a country's own form, whoever lends the rest
+        # "google.com.br" is a country's own form, whatever registry has the rest
         if len(rest) != 2 or head in known.own:
             return head
     return None
@@ -123,7 +131,11 @@ def _contained_in(host: str, known: _Known) -> str | None:
     for name in known.longest_first:
         if name not in host:
             continue
-        if host.startswith(name + "-") or f".{name}." in host or f".{name}-" in host:
+        # github.com-login.example
+        if host.startswith(f"{name}-"):
+            return name
+        # a.github.com.b.example
+        if f".{name}." in host or f".{name}-" in host:
             return name
     for name in known.own:
         if len(name) < _LEAST_CONTAINED:

@@ -35,7 +35,7 @@ class BrowserReading(NamedTuple):
     path: str  # percent-encoded
     query: str  # with its question mark
     fragment: str  # with its number sign
-    special: bool  # one of the schemes that browsers know
+    special: bool  # a scheme that browsers treat specially (WHATWG URL, special schemes)
 
 
 def browser_reading(text: str) -> BrowserReading | None:
@@ -130,7 +130,7 @@ def _zeros_count(text: str) -> bool:
 
 
 def _old_idna_differs(text: str, wanted: str) -> bool:
-    """Return whether IDNA 2003, which Python's sockets speak, maps the host to another name than
+    """Return whether IDNA 2003, which Python's sockets use, maps the host to another name than
     IDNA 2008.
     """
     host, _ = _split(text)

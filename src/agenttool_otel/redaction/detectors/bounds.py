@@ -1,6 +1,4 @@
-"""Where names and values begin and end in text, as far as their quotes, brackets and white
-space tell.
-"""
+"""The bounds of names and values in text, by their quotes, brackets and white space."""
 
 from __future__ import annotations
 
@@ -16,6 +14,7 @@ _NO_SPACE_OR_QUOTE: Final = re.compile(rb"[^\s\"'`<>]*")
 _PHRASE: Final = re.compile(rb"[a-z]{2,10}(?:[ -][a-z]{2,10}){2,9}")
 _SPACES: Final = (b" ", b"\n", b"\t", b"\r")
 _TAIL: Final = b",;)]}&\\"
+_SEPARATORS: Final = b",;\\"
 _BACKSLASH: Final = 92
 _LINE_BYTES: Final = 512
 _MOST_NAME_BYTES: Final = 64
@@ -24,36 +23,44 @@ _MOST_VALUE_BYTES: Final = 4096
 
 
 def is_open(data: bytes, at: int) -> bool:
-    """Whether a double quote is open there, as far as its line tells."""
+    """Whether the line has opened a double quote before a place; False in a very long line."""
     first = max(0, at - _LINE_BYTES)
-    start = data.rfind(b"\n", first, at) + 1
-    if not start and first:
-        return False  # the line is too long to tell
-    line = data[start:at]
+    newline = data.rfind(b"\n", first, at)
+    # minified source text of one line
+    if newline < 0 and first > 0:
+        return False
+    line = data[newline + 1 : at]
+    # "a \"quoted\" word
     quotes = line.count(b'"')
     escaped = line.count(b'\\"')
-    return (quotes - escaped) % 2 == 1
+    opened = quotes - escaped
+    return opened % 2 == 1
 
 
 def is_name(data: bytes, first: int, opener: bytes) -> bool:
     """Whether a quoted text is itself the name of what follows: ``"password", "user": ...``."""
     behind = closing(data, first, opener) + len(opener)
-    following = data[behind : behind + 3].lstrip()
-    return following[:1] in (b":", b"=")
+    following = data[behind : behind + 3]
+    sign = following.lstrip()[:1]
+    return sign in (b":", b"=")
 
 
 def name_start_of(data: bytes, start: int) -> int:
     """Where the whole name around a keyword starts."""
     if not start or not _IN_NAME[data[start - 1]]:
         return start
-    window = data[max(0, start - _MOST_NAME_BYTES) : start]
+    first = max(0, start - _MOST_NAME_BYTES)
+    window = data[first:start]
+    # of "export DB_" before the keyword "PASSWORD", "export " is outside of the name
     outside = window.rstrip(_NAME_BYTES)
-    name_start = start - len(window) + len(outside)
+    name_start = first + len(outside)
     if not 0 < name_start < start:
         return name_start
     # the n of an escaped line break is not part of the name: "a\npassword=x"
-    if data[name_start - 1] == _BACKSLASH and data[name_start] in b"nrt":
-        name_start += 1
+    before = data[name_start - 1]
+    letter = data[name_start]
+    if before == _BACKSLASH and letter in b"nrt":
+        return name_start + 1
     return name_start
 
 
@@ -68,7 +75,10 @@ def closing(data: bytes, first: int, opener: bytes) -> int:
         at = data.find(opener, at, limit)
         if at < 0:
             return limit
-        if len(opener) > 1 or not _is_escaped(data, at, first):
+        # an opener of several bytes is an escaped quote itself: \"
+        if len(opener) > 1:
+            return at
+        if not _is_escaped(data, at, first):
             return at
         at += 1
 
@@ -78,7 +88,9 @@ def _is_escaped(data: bytes, at: int, first: int) -> bool:
     back = at
     while back > first and data[back - 1] == _BACKSLASH:
         back -= 1
-    return (at - back) % 2 == 1
+    # two of them are one backslash of the value: "C:\\"
+    backslashes = at - back
+    return backslashes % 2 == 1
 
 
 def whole(data: bytes, first: int, last: int) -> int:
@@ -101,15 +113,17 @@ def whole(data: bytes, first: int, last: int) -> int:
     escape = data.find(b"\\n", first, end)
     if escape > first:
         end = escape
+    # {"password": hunter2!},
     while end > last and data[end - 1] in _TAIL:
         end -= 1
-    while end > first and data[end - 1] in b",;\\":
+    while end > first and data[end - 1] in _SEPARATORS:
         end -= 1
     return end
 
 
 def sentence(data: bytes, first: int, last: int) -> int:
-    """End of an unquoted passphrase: the whole line, where that is nothing but words."""
+    """End of an unquoted passphrase: the whole line, if that is nothing but words."""
+    # passphrase: correct horse battery staple
     limit = first + _MOST_PHRASE_BYTES
     newline = data.find(b"\n", first, limit)
     if newline >= 0:

@@ -27,26 +27,41 @@ def find_encoded(
     data: bytes, lowered: bytes, find_inner: Callable[[bytes, bytes], list[Span]]
 ) -> Iterable[Span]:
     """Spans of whole blobs."""
+    yield from _find_base64(data, lowered, find_inner)
+    for match in find_all(_HEX_BLOB, data):
+        start, end = match.span(1)
+        text = bytes.fromhex(data[start:end].decode())
+        if not _printable(text):
+            continue
+        span = _judge(text, start, end, find_inner)
+        if span is not None:
+            yield span
+
+
+def _find_base64(
+    data: bytes, lowered: bytes, find_inner: Callable[[bytes, bytes], list[Span]]
+) -> Iterable[Span]:
+    """Spans of Base64 that holds a secret, or begins as a private key does."""
     for match in find_all(_BLOB, data):
-        start, end = match.start(), match.end()
-        if (
-            data[max(0, start - len(_DATA_URL)) : start] == _DATA_URL
-            and b"image/" in lowered[max(0, start - 40) : start]
-        ):
+        start, end = match.span()
+        if _is_image(data, lowered, start):
             continue
         text = decode_text(data[start:end])
+        # some encode twice
         if text is not None and _WHOLE.fullmatch(text):
-            text = decode_text(text.strip()) or text  # some encode twice
+            text = decode_text(text.strip()) or text
         span = _judge(text, start, end, find_inner)
         if span is None and text is None and _is_private_key(data[start:end]):
             span = Span(start, end, "private_key", "encoded:pem")
         if span is not None:
             yield span
-    for match in find_all(_HEX_BLOB, data):
-        start, end = match.span(1)
-        text = bytes.fromhex(data[start:end].decode())
-        if _printable(text) and (span := _judge(text, start, end, find_inner)) is not None:
-            yield span
+
+
+def _is_image(data: bytes, lowered: bytes, start: int) -> bool:
+    """Whether a blob stands behind ``data:image/png;base64,``."""
+    if not data.endswith(_DATA_URL, 0, start):
+        return False
+    return b"image/" in lowered[max(0, start - 40) : start]
 
 
 def _judge(
@@ -56,14 +71,17 @@ def _judge(
         return None
     spend(_BLOB_WORK)
     found = find_inner(text, text.lower())
-    return Span(start, end, found[0].kind, "encoded:" + found[0].rule) if found else None
+    if not found:
+        return None
+    return Span(start, end, found[0].kind, "encoded:" + found[0].rule)
 
 
 def _is_private_key(blob: bytes) -> bool:
     """Whether base64 begins as a private key does, whatever follows."""
-    head = (
-        decode_bytes(blob[:64].translate(_URL_SAFE)) if blob.startswith(b"LS0tLS1CRUdJTi") else None
-    )
+    # "-----BEGIN" in Base64
+    if not blob.startswith(b"LS0tLS1CRUdJTi"):
+        return False
+    head = decode_bytes(blob[:64].translate(_URL_SAFE))
     return head is not None and _PEM.match(head) is not None
 
 
@@ -74,24 +92,26 @@ def decode_text(blob: bytes) -> bytes | None:
         if b"+" in plain or b"/" in plain:
             return None
         plain = plain.translate(_URL_SAFE)
-    # most blobs are no text: the first bytes tell, so that an image costs nothing
+    # most blobs are no text, which the first bytes show, so that an image costs nothing
     head = decode_bytes(plain[:64])
     if head is None or not _printable(_narrow(head[: len(head) // 2 * 2])):
         return None
     if len(plain) % 4 == 1:
         return None
-    if (text := decode_bytes(plain)) is not None:
-        text = _narrow(text)
-    if text is None or not _printable(text):
+    decoded = decode_bytes(plain)
+    if decoded is None:
         return None
-    return text
+    text = _narrow(decoded)
+    return text if _printable(text) else None
 
 
 def _narrow(text: bytes) -> bytes:
     """UTF-16 of ASCII text, as PowerShell's encoded commands are, as that text; other bytes as they
     are.
     """
-    return text[::2] if len(text) % 2 == 0 and text[1:2] == b"\0" and not any(text[1::2]) else text
+    if len(text) % 2 or text[1:2] != b"\0" or any(text[1::2]):
+        return text
+    return text[::2]
 
 
 _URL_SAFE = bytes.maketrans(b"-_", b"+/")

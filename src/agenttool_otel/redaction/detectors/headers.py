@@ -10,7 +10,7 @@ from typing import Final
 
 from agenttool_otel.redaction.detectors.built_in import BuiltIn
 from agenttool_otel.redaction.detectors.encoded import decode_bytes
-from agenttool_otel.redaction.patterns import LONG_PATTERNS, find_all, spans_of
+from agenttool_otel.redaction.patterns import find_all, spans_of
 from agenttool_otel.redaction.plausibility import (
     has_digit,
     is_filler,
@@ -20,13 +20,37 @@ from agenttool_otel.redaction.plausibility import (
 )
 from agenttool_otel.redaction.types import Span
 
-_LONG_PATTERNS: Final = LONG_PATTERNS["headers"]
-_SCHEMES = _LONG_PATTERNS["schemes"]
-_AUTHORIZATION = _LONG_PATTERNS["authorization"]
-_KNOWN = re.compile(b"(?i)(?:" + _SCHEMES.encode() + b")")
+COMMON_SCHEMES: Final = (
+    r"basic|bearer|token|apikey|api-key|digest|negotiate|ntlm|aws4-hmac-sha256|aws|hawk|oauth|key"
+)
+"""``Bearer``, ``AWS4-HMAC-SHA256``"""
+RARE_SCHEMES: Final = r"jwt|dpop|gnap|mutual|hmac"
+"""``DPoP`` (RFC 9449), ``GNAP`` (RFC 9635)"""
+SCHEMES_OF_SERVICES: Final = (
+    r"sharedkey(?:lite)?|sharedaccesssignature|splunk|bot|genie-?key"
+    r"|sso-key|snowflake token|discogs|fxapiauth"
+)
+"""``SharedKey`` of Azure, ``GenieKey`` of Opsgenie, ``sso-key`` of GoDaddy"""
+SCHEMES: Final = f"{COMMON_SCHEMES}|{RARE_SCHEMES}|{SCHEMES_OF_SERVICES}"
+"""What stands before the credential in an Authorization header: registered schemes and vendors'."""
+_ESCAPED_QUOTES = r"""[\\"'`]{0,8}"""
+_OPENING = r"""[\\"'`\[]{0,8}"""
+AUTHORIZATION_NAME: Final = (
+    rf"\b(?:proxy-|x-|http_)?authorization{_ESCAPED_QUOTES}\s{{0,4}}(?:=>|:|=|,)\s{{0,4}}{_OPENING}"
+)
+"""A header's name and what leads to its value, in source text, too: ``"Authorization" => "``."""
+_AUTHORIZATION = (
+    rf"(?i){AUTHORIZATION_NAME}"
+    # a scheme that nobody has listed is a word, too
+    rf"[ \t]{{0,4}}(?:({SCHEMES}|[A-Za-z][A-Za-z-]{{1,24}})[ \t]+)?"
+    r"""([^\s"'`<>\\,]+)"""
+)
+_KNOWN = re.compile(b"(?i)(?:" + SCHEMES.encode() + b")")
 _BARE = r"(?i)(?:^|[^A-Za-z0-9_-])(bearer|basic|token)[ \t]+([A-Za-z0-9._~+/=|%-]{12,})"
 _PAIR = r"[A-Za-z0-9!#$%&*+.^_|~-]{1,80}=[^\s;\"'`\\,]*"
-_COOKIE = _LONG_PATTERNS["cookie"]
+COOKIE_NAME: Final = rf"\b(set-)?cookie2?{_ESCAPED_QUOTES}\s{{0,4}}(?::|=>|,|=)\s{{0,4}}{_OPENING}"
+"""``Cookie:`` or ``Set-Cookie:``, with ``set-`` as group 1."""
+_COOKIE = rf"(?i){COOKIE_NAME}({_PAIR}(?:;[ \t]{{0,4}}{_PAIR})*)"
 _CURL = r"(?:^|\s)(?:-b|--cookie)[ =]\\{0,3}[\"']?(" + _PAIR + r"(?:;[ \t]{0,4}" + _PAIR + ")*)"
 _TASTE = re.compile(
     rb"[\w.-]+=(?:[A-Za-z_.%/+-]{0,15}\d?|v?\d{1,4}(?:[x.%-]\d{1,4}){0,3}|\d{1,4}[a-z]{1,3})"
@@ -35,7 +59,7 @@ _SESSION = re.compile(
     rb"(?i)ses|(?:^|[._-])sid|sid$|auth|token|jwt|csrf|key|secret|remember|user|id$"
 )
 _VALUE = re.compile(rb"[\w=~@.+/:|%-]{6,}")
-_SCHEME = re.compile(rb"(?i)\s*(?:(" + _SCHEMES.encode() + rb")[ \t]+)?(.*)", re.DOTALL)
+_SCHEME = re.compile(rb"(?i)\s*(?:(" + SCHEMES.encode() + rb")[ \t]+)?(.*)", re.DOTALL)
 _LINE_REST = re.compile(rb"[^\r\n\"'`\\]*")
 _WHOLE_LINE = frozenset((b"digest", b"aws4-hmac-sha256", b"hawk", b"oauth", b"hmac", b"mutual"))
 
@@ -140,11 +164,13 @@ def _is_taste(value: bytes) -> bool:
     """Whether cookies hold words only, under names that are no session's: ``theme=dark;
     lang=pl``.
     """
-    return all(
-        is_template(taste.strip()) or (_TASTE.fullmatch(pair.strip()) and not _SESSION.search(name))
-        for pair in value.split(b";")
-        for name, _, taste in (pair.partition(b"="),)
-    )
+    for pair in value.split(b";"):
+        name, _, taste = pair.partition(b"=")
+        if is_template(taste.strip()):
+            continue
+        if not _TASTE.fullmatch(pair.strip()) or _SESSION.search(name):
+            return False
+    return True
 
 
 def _credible(value: bytes, scheme: bytes | None) -> bool:

@@ -87,10 +87,12 @@ class LabelledNumber:
 
 
 def _fits(text: str, check: str, unless: re.Pattern[str] | None) -> bool:
+    # 123-45-6780 is an example's
     if unless is not None and unless.match(text):
         return False
     if not check:
         return True
+    # stdnum.us.ssn
     module = import_module(f"stdnum.{check}")
     return bool(module.is_valid(text))
 
@@ -100,10 +102,11 @@ AFTER_LABEL: Final = r"[^\r\n\d:]{0,24}[:.]?\s{0,3}\(?(\d(?:[ .-]?\d){8,12})\b"
 
 _TELEPHONE: Final = r"\bt(?:e|é)l(?:(?:e|é)ph?on[eo]?|efon)?\b"
 _DEVICES: Final = r"\bphone\b|\bmobile?\b|\bhandy|\bportable\b|\bm(?:o|ó)vil\b|\bcell\b|\bfax\b"
-_CALL_ME_AT: Final = (
-    r"\b(?:call(?:s|ed|ing)?|ring|text|reach(?:ed|able)?|dial)\b"
-    r"(?: (?:me|us|him|her|them|you))?(?: back)? (?:at|on|under|via)\b"
-)
+CALL: Final = r"\b(?:call(?:s|ed|ing)?|ring|text|reach(?:ed|able)?|dial)\b"
+"""``reachable``, ``dial``"""
+PERSON_AT: Final = r"(?: (?:me|us|him|her|them|you))?(?: back)? (?:at|on|under|via)\b"
+"""`` me back at``, `` under``"""
+_CALL_ME_AT: Final = CALL + PERSON_AT
 _GERMAN: Final = "r(?:ü|ue)ckruf|erreichbar|anrufen"
 _ROMANCE: Final = r"appele[rz]\b|joindre\b|ll(?:a|á)m\w+ al\b|chiamar\w+ al\b"
 _DUTCH: Final = r"bel (?:me|ons)\b"
@@ -165,10 +168,13 @@ _PERSON: Final = (
     r"\b(?:w-?[249]|1099|dob|born|birth|patient|employee|applicant|borrower|spouse|dependents?"
     r"|citizen|claimant|name)\b"
 )
-_OF_A_THING: Final = (
-    r"\bpart|teil|\bsku|order|bestell|arti[ck]|product|produkt|\bitem|model|invoice|rechnung|serial"
-    r"|batch|\blot\b|catalog|pièce|commande|pedido|ricambio|onderdeel|ticket"
-)
+THINGS: Final = r"\bpart|teil|\bsku|order|bestell|arti[ck]|product|produkt|\bitem|model"
+"""``part no. 123-45-6789``"""
+NUMBERED_PAPERS: Final = r"invoice|rechnung|serial|batch|\blot\b|catalog"
+"""``Rechnung 123-45-6789``"""
+ORDERS_ELSEWHERE: Final = r"pièce|commande|pedido|ricambio|onderdeel|ticket"
+"""``pedido 123-45-6789``"""
+_OF_A_THING: Final = f"{THINGS}|{NUMBERED_PAPERS}|{ORDERS_ELSEWHERE}"
 _ALONE: Final = (
     r"""(?:[\s\S]*(?:\n[ \t]*|["\x27,;|\t] ?))?"""
     r"""\d{3}-\d\d-\d{4} ?(?:$|["\x27,;|\t\r\n])"""
@@ -242,6 +248,7 @@ def _find_labelled(data: bytes) -> Iterable[Span]:
     for number in _LABELLED:
         for match in find_all(number.pattern, data):
             start, end = match.span(1)
+            # BSN: 1112.22.333
             digits = re.sub(rb"\D", b"", data[start:end])
             if number.fits(digits.decode()):
                 yield Span(start, end, number.kind, "pii:" + number.rule)
@@ -255,11 +262,9 @@ def _find_bare(data: bytes) -> Iterable[Span]:
                 continue
             if not number.fits(data[start:end].decode()):
                 continue
-            if number.near is not None:
-                around = data[max(0, start - _NEAR_BEFORE) : end + _NEAR_BEHIND]
-                if not number.near.search(around.decode("utf-8", "replace")):
-                    continue
-            yield Span(start, end, "national_id", "pii:" + number.rule)
+            around = data[max(0, start - _NEAR_BEFORE) : end + _NEAR_BEHIND]
+            if number.near is None or number.near.search(around.decode("utf-8", "replace")):
+                yield Span(start, end, "national_id", "pii:" + number.rule)
 
 
 def in_longer_number(data: bytes, start: int, end: int) -> bool:

@@ -47,26 +47,33 @@ class KeywordIndex:
         self._short: list[bytes] = []
         self._long: list[bytes] = []
         for word in everything:
-            is_short = len(word) < _LEAST_BYTES or word in frequent
-            (self._short if is_short else self._long).append(word)
+            if len(word) < _LEAST_BYTES or word in frequent:
+                self._short.append(word)
+            else:
+                self._long.append(word)
         self._hidden = cache(self._hidden_in)
         self._matcher = compile_pattern(_any_of(self._long))
 
     def hits(self, lowered: bytes) -> dict[bytes, list[int] | None]:
-        """The literals that occur, and where; None as places means: somewhere.
+        """The literals that occur, and their places; None as places means: somewhere.
 
         Args:
             lowered: a text in lower case.
         """
-        spend(_SEARCH_WORK * (3 + (len(lowered) >> 10)))
-        found: dict[bytes, list[int] | None] = dict.fromkeys(self._frequent_in(lowered))
-        enough = max(_ENOUGH, len(lowered) // _BYTES_PER_HIT)
+        size = len(lowered)
+        kilobytes = size >> 10
+        spend(_SEARCH_WORK * (3 + kilobytes))
+        frequent = self._frequent_in(lowered)
+        found: dict[bytes, list[int] | None] = dict.fromkeys(frequent)
+        enough = max(_ENOUGH, size // _BYTES_PER_HIT)
         left = self._long
         matcher = self._matcher
         at = 0
         for _ in range(_ROUNDS):
             seen: Counter[bytes] = Counter()
-            for match in islice(matcher.finditer(lowered, at), enough):
+            # a log in which "key_" stands in each line has thousands of matches: some are enough
+            matches = matcher.finditer(lowered, at)
+            for match in islice(matches, enough):
                 word = match.group()
                 at = match.start()
                 seen[word] += 1
@@ -75,11 +82,15 @@ class KeywordIndex:
             spend(_HIT_WORK * hits)
             if hits < enough:
                 return found
-            spend(_SEARCH_WORK * (1 + ((len(lowered) - at) >> 10)))
+            kilobytes = (size - at) >> 10
+            spend(_SEARCH_WORK * (1 + kilobytes))
             # what comes again and again is everywhere; the others are looked for alone, from here
             # on
-            often = {word for word, times in seen.items() if times >= _OFTEN} or set(seen)
-            found.update(dict.fromkeys(often))
+            often = {word for word, times in seen.items() if times >= _OFTEN}
+            if not often:
+                often = set(seen)
+            for word in often:
+                found[word] = None
             left = [word for word in left if word not in often]
             matcher = _compile_once(left)
         for word in left:
@@ -92,11 +103,13 @@ class KeywordIndex:
     ) -> None:
         """Add the place of a match, and those of the literals that it may hide."""
         for offset, literal in self._hidden(word):
-            if not lowered.startswith(literal, at + offset):
+            place = at + offset
+            if not lowered.startswith(literal, place):
                 continue
             places = found.setdefault(literal, [])
+            # None: it is everywhere
             if places is not None:
-                places.append(at + offset)
+                places.append(place)
 
     def _frequent_in(self, lowered: bytes) -> list[bytes]:
         """The frequent literals that occur: most of them early in the text, the others are looked
@@ -107,7 +120,8 @@ class KeywordIndex:
         left = [word for word in self._short if word not in found]
         at = 0
         while left and len(lowered) > len(head):
-            match = next(_compile_once(left).finditer(lowered, at), None)
+            matcher = _compile_once(left)
+            match = next(matcher.finditer(lowered, at), None)
             if match is None:
                 break
             word = match.group()
@@ -118,7 +132,11 @@ class KeywordIndex:
 
     def _hidden_in(self, word: bytes) -> list[tuple[int, bytes]]:
         """Where a find is: itself, and those it may hide, within it or going on behind it."""
-        return [(at, other) for other in self._long for at in _places_in(word, other)]
+        hidden: list[tuple[int, bytes]] = []
+        for other in self._long:
+            for at in _places_in(word, other):
+                hidden.append((at, other))
+        return hidden
 
     def occurs(self, lowered: bytes) -> bool:
         """Whether any literal occurs."""
@@ -130,8 +148,11 @@ class KeywordIndex:
         """Where literals begin, without those that are part of many words; None when there are more
         than ``most``.
         """
-        found = [match.start() for match in islice(self._matcher.finditer(lowered), most + 1)]
-        return found if len(found) <= most else None
+        matches = self._matcher.finditer(lowered)
+        found = [match.start() for match in islice(matches, most + 1)]
+        if len(found) > most:
+            return None
+        return found
 
 
 def _compile_once(words: Iterable[bytes]) -> Matcher:
@@ -141,11 +162,14 @@ def _compile_once(words: Iterable[bytes]) -> Matcher:
 
 def _any_of(words: Iterable[bytes]) -> str:
     """An alternation of literals; of none, what never matches."""
-    return "|".join(re.escape(word.decode()) for word in words) or r"\z."
+    escaped = [re.escape(word.decode()) for word in words]
+    # behind the end of a text no character follows
+    return "|".join(escaped) or r"\z."
 
 
 def _places_in(word: bytes, other: bytes) -> Iterator[int]:
     """Where in a literal another one may begin: "secret" within, "token" at the end of "auth_to"."""
     for at in range(len(word)):
-        if word.startswith(other[: len(word) - at], at):
+        within = other[: len(word) - at]
+        if word.startswith(within, at):
             yield at

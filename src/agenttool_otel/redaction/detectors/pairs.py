@@ -11,9 +11,10 @@ from collections.abc import Iterable
 from typing import Final
 
 from agenttool_otel.redaction.detectors.built_in import BuiltIn
+from agenttool_otel.redaction.detectors.known_places.statement import Statement
 from agenttool_otel.redaction.detectors.statements import fits, matches
 from agenttool_otel.redaction.keys import classify, fits_class, is_service, kind_of_key
-from agenttool_otel.redaction.patterns import find_all
+from agenttool_otel.redaction.patterns import MatchLike, find_all
 from agenttool_otel.redaction.plausibility import has_digit, is_code, is_template
 from agenttool_otel.redaction.types import Span
 
@@ -26,19 +27,32 @@ _MANIFEST_VALUE: Final = re.compile(rb"(?m)^[ \t]+[\w.\-]+:[ \t]+[\"']?([^\s\"'|
 def find_in_pairs(data: bytes, lowered: bytes) -> Iterable[Span]:
     """Spans of values that stand apart from their name, and of those of a Kubernetes Secret."""
     for statement, match in matches(data, lowered, named=True):
-        start, end = match.span(2)
-        if start < 0:
-            # group 3 is a value without quotes: name=password value=get_password()
-            start, end = match.span(3)
-            if is_code(data[start:end]) and not has_digit(data[start:end]):
-                continue
-        name = match.group(1).decode()
-        value = data[start:end]
-        found = classify(name)
-        if fits(statement, value) and fits_class(found, value, service=is_service(name)):
-            yield Span(start, end, kind_of_key(found), "pair:" + found.value)
+        span = _value_of(statement, match, data)
+        if span is not None:
+            yield span
+    # kind: Secret
     if b"kind: secret" in lowered:
         yield from _manifests(data)
+
+
+def _value_of(statement: Statement, match: MatchLike, data: bytes) -> Span | None:
+    """The value beside a name, if it is a secret by that name."""
+    start, end = match.span(2)
+    is_quoted = start >= 0
+    if not is_quoted:
+        start, end = match.span(3)
+    value = data[start:end]
+    # name=password value=get_password()
+    if not is_quoted and is_code(value) and not has_digit(value):
+        return None
+    if not fits(statement, value):
+        return None
+    name = match.group(1).decode()
+    found = classify(name)
+    if not fits_class(found, value, service=is_service(name)):
+        return None
+    kind = kind_of_key(found)
+    return Span(start, end, kind, "pair:" + found.value)
 
 
 def _manifests(data: bytes) -> Iterable[Span]:
@@ -55,7 +69,9 @@ def _values_of_manifest(document: bytes, first: int) -> Iterable[Span]:
     for block in find_all(_MANIFEST, document):
         start = first + block.start(1)
         for line in _MANIFEST_VALUE.finditer(block.group(1)):
-            if is_template(line.group(1)):
+            value = line.group(1)
+            # password: {{ .Values.password | b64enc }} of a Helm chart
+            if is_template(value):
                 continue
             begin, end = line.span(1)
             yield Span(start + begin, start + end, "credential", "kubernetes:secret")

@@ -38,15 +38,25 @@ _AUTHOR_FIELDS: Final = (
 )
 _AUTHOR: Final = re.compile(rb"(?i)(?:" + _AUTHOR_FIELDS + rb")\b[^\n<>@]{0,64}<\Z")
 # a place of work's number
+HOT_LINES: Final = rb"(?:hot|help|support) ?line"
+"""``hotline``"""
+RECEPTIONS: Final = (
+    rb"reception|front desk|switchboard|help ?desk|service ?desk|office|headquarters"
+    rb"|empfang|zentrale"
+)
+"""``Reception: +49 30 901820``"""
+CUSTOMER_SERVICES: Final = rb"head of sales|call cent(?:er|re)|customer (?:service|care|support)"
+"""``customer care``"""
 _DESK: Final = (
-    rb"(?i)\b(?:hot|help|support) ?line|\b(?:reception|front desk|switchboard|help ?desk"
-    rb"|service ?desk|head of sales|call cent(?:er|re)|office|customer (?:service|care|support)"
-    rb"|headquarters|empfang|zentrale)\b"
+    rb"(?i)\b" + HOT_LINES + rb"|\b(?:" + RECEPTIONS + rb"|" + CUSTOMER_SERVICES + rb")\b"
 )
-_DESK_ADDRESS: Final = (
-    rb"\b(?:info|sales|service|support|contact|kontakt|hello|office|helpdesk|servicedesk|vertrieb"
-    rb"|orders|billing|accounts|marketing|press|hr|jobs)@[\w-]+\."
+ROLE_USERS: Final = (
+    rb"info|sales|service|support|contact|kontakt|hello|office|helpdesk|servicedesk|vertrieb"
 )
+"""``info@``"""
+DEPARTMENT_USERS: Final = rb"orders|billing|accounts|marketing|press|hr|jobs"
+"""``billing@``"""
+_DESK_ADDRESS: Final = rb"\b(?:" + ROLE_USERS + rb"|" + DEPARTMENT_USERS + rb")@[\w-]+\."
 _DESK_BEFORE: Final = re.compile(_DESK + rb"|" + _DESK_ADDRESS)
 _DESK_BEHIND: Final = re.compile(rb"(?i)[^\n@]{0,32}" + _DESK_ADDRESS)
 # free calls, and +1 555 0100 to 0199, which is set apart for films

@@ -139,6 +139,7 @@ def matches(data: bytes, lowered: bytes, *, named: bool) -> Iterator[tuple[State
 
 def fits(statement: Statement, value: bytes) -> bool:
     """Whether what stands at a place looks as a credential there has to look."""
+    # echo aHVudGVyMg== | base64 -d
     if statement.decoded:
         value = decode_text(value) or value
     if is_template(value) or is_label(value):
@@ -152,6 +153,7 @@ def fits(statement: Statement, value: bytes) -> bool:
 
 def _is_mixed(value: bytes) -> bool:
     """Whether a value has letters and digits, or letters that do not read like words."""
+    # "abcd efgh ijkl mnop" of an app password
     letters = value.translate(None, b" -")
     if letters.isalpha():
         return not reads_like_words(letters)

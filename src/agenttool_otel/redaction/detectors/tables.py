@@ -1,4 +1,4 @@
-"""Columns and lists whose head says that they hold secrets: CSV, TSV, Markdown, what clients print;
+"""Columns and lists whose head names secrets: CSV, TSV, Markdown, what clients print;
 YAML's lists.
 """
 
@@ -7,11 +7,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
-from typing import Final
+from typing import Final, NamedTuple
 
 from agenttool_otel.redaction.detectors.built_in import BuiltIn
 from agenttool_otel.redaction.keys import KeyClass, classify, fits_class, is_service, kind_of_key
-from agenttool_otel.redaction.patterns import LONG_PATTERNS, MATCH, find_all, occurs
+from agenttool_otel.redaction.patterns import MATCH, find_all, occurs
 from agenttool_otel.redaction.plausibility import FOUR_KINDS, has_digit, is_template
 from agenttool_otel.redaction.types import Span
 from agenttool_otel.redaction.words import reads_like_words
@@ -20,8 +20,14 @@ from agenttool_otel.redaction.work import spend
 _LIST_WORDS: Final = (
     r"pass|pwd|secret|token|api.?key|\bpin\b|otp|cvv|cvc|ssn|iban|card.?num|cred|recovery|backup"
 )
-_LONG_PATTERNS: Final = LONG_PATTERNS["tables"]
-_WORDS: Final = _LONG_PATTERNS["words"]
+IN_OTHER_LANGUAGES: Final = (
+    r"contrase|senha|wachtwoord|kennwort|lösenord|adgangskode|hasło|haslo|heslo|geslo|jelsz|parol"
+    r"|salasana"
+)
+"""The word "password", or its stem."""
+_WORDS: Final = (
+    r"pass|pwd|secret|token|api.?key|\bpin\b|otp|cvv|cvc|ssn|iban|card.?num|" + IN_OTHER_LANGUAGES
+)
 _MOST_BYTES: Final = 800
 _CELL_NAME: Final = re.compile(
     rb"(?:[^\W\d]|[\x80-\xff])(?:[\w .\-/]|[\x80-\xff]){0,40}(?:\([\w .\-/]{0,20}\))?"
@@ -54,38 +60,69 @@ def find_in_tables(data: bytes, lowered: bytes) -> Iterable[Span]:
     for start in _heads(lowered):
         if start < upto or _goes_on(data, start):
             continue
-        copied = _COPY.match(data, start)
-        head = copied.span(1) if copied else (start, _line_end(data, start))
-        for delimiter in _DELIMITERS:
-            columns, width = _columns(data, *head, delimiter)
-            if columns:
-                delimiter = b"\t" if copied else delimiter
-                of_user = re.search(
-                    rb"user|login|host|account", lowered[start : _line_end(data, start)]
-                )
-                for row in _rows(data, _line_end(data, start) + 1, delimiter, width):
-                    upto = row[-1][1]
-                    for index, found, name in columns:
-                        first, last = row[index]
-                        value = data[first:last]
-                        plain = (
-                            delimiter is _SPACES
-                            and not has_digit(value)
-                            and reads_like_words(value)
-                        )
-                        count = (
-                            not of_user
-                            and name.lower().endswith("pass")
-                            and len(value) < 4
-                            and value.isdigit()
-                        )
-                        if (
-                            value
-                            and not (plain or count)
-                            and fits_class(found, value, service=is_service(name))
-                        ):
-                            yield Span(first, last, kind_of_key(found), "column:" + found.value)
-                break
+        head = _head_at(data, lowered, start)
+        if head is None:
+            continue
+        for row in _rows(data, _line_end(data, start) + 1, head.delimiter, head.width):
+            upto = row[-1][1]
+            yield from _secret_cells(data, row, head)
+
+
+class _Column(NamedTuple):
+    """A column whose name is that of secrets."""
+
+    place: int  # which cell of a row
+    found: KeyClass
+    name: str
+
+    def span(self, first: int, last: int) -> Span:
+        """The find of a cell."""
+        return Span(first, last, kind_of_key(self.found), "column:" + self.found.value)
+
+
+class _Head(NamedTuple):
+    """The first line of a table."""
+
+    columns: list[_Column]  # those that hold secrets
+    width: int  # how many there are in all
+    delimiter: bytes  # what separates the cells of the rows
+    of_users: bool  # whether the rows are accounts
+
+
+def _head_at(data: bytes, lowered: bytes, start: int) -> _Head | None:
+    """The head that a line is, by the first delimiter that divides it into names."""
+    end = _line_end(data, start)
+    # pg_dump's COPY names the columns, and separates the cells by tabs
+    copied = _COPY.match(data, start)
+    first, last = copied.span(1) if copied else (start, end)
+    for delimiter in _DELIMITERS:
+        columns, width = _columns(data, first, last, delimiter)
+        if columns:
+            of_users = re.search(rb"user|login|host|account", lowered[start:end]) is not None
+            return _Head(columns, width, b"\t" if copied else delimiter, of_users)
+    return None
+
+
+def _secret_cells(data: bytes, row: list[Cell], head: _Head) -> Iterable[Span]:
+    """Spans of the cells of a row that hold secrets."""
+    for column in head.columns:
+        first, last = row[column.place]
+        if _is_secret_cell(data[first:last], column, head):
+            yield column.span(first, last)
+
+
+def _is_secret_cell(value: bytes, column: _Column, head: _Head) -> bool:
+    """Whether a cell of a secret column holds a secret."""
+    if not value:
+        return False
+    # columns of a program's output are separated by spaces, as words are
+    if head.delimiter is _SPACES and not has_digit(value) and reads_like_words(value):
+        return False
+    # suite,pass,fail with 12 tests that passed
+    counts = not head.of_users and column.name.lower().endswith("pass")
+    if counts and len(value) < 4 and value.isdigit():
+        return False
+    return fits_class(column.found, value, service=is_service(column.name))
 
 
 _GRIDS: Final = (
@@ -109,7 +146,7 @@ def _find_in_grids(data: bytes, lowered: bytes) -> Iterable[Span]:
     for mark, row, cell in _GRIDS:
         if mark not in lowered or not occurs(_WORDS, lowered):
             continue
-        columns: list[tuple[int, KeyClass]] = []
+        columns: list[_Column] = []
         width = 0
         for match in find_all(row, data):
             cells = [
@@ -117,20 +154,34 @@ def _find_in_grids(data: bytes, lowered: bytes) -> Iterable[Span]:
                 for found in islice(cell.finditer(data, *match.span(1)), _MOST_COLUMNS)
             ]
             if columns and len(cells) == width:
-                for (first, last), found in ((cells[index], found) for index, found in columns):
-                    value = data[first:last]
-                    if fits_class(found, value, service=False) and (
-                        has_digit(value) or not reads_like_words(value)
-                    ):
-                        yield Span(first, last, kind_of_key(found), "column:" + found.value)
+                yield from _find_in_row(data, cells, columns)
             elif mark in match.group().lower():
                 width = len(cells)
-                named = enumerate(
-                    classify(data[first:last].decode("utf-8", "replace")) for first, last in cells
-                )
-                columns = [
-                    (index, found) for index, found in named if found in _CLASSES and width > 1
-                ]
+                columns = _named_columns(data, cells)
+
+
+def _find_in_row(data: bytes, cells: list[Cell], columns: list[_Column]) -> Iterable[Span]:
+    """Spans of the secret cells of a row."""
+    for column in columns:
+        first, last = cells[column.place]
+        value = data[first:last]
+        if not fits_class(column.found, value, service=False):
+            continue
+        if has_digit(value) or not reads_like_words(value):
+            yield column.span(first, last)
+
+
+def _named_columns(data: bytes, cells: list[Cell]) -> list[_Column]:
+    """The secret columns of a row of names; a list of one is no row."""
+    if len(cells) < 2:
+        return []
+    columns: list[_Column] = []
+    for index, (first, last) in enumerate(cells):
+        name = data[first:last].decode("utf-8", "replace")
+        found = classify(name)
+        if found in _CLASSES:
+            columns.append(_Column(index, found, name))
+    return columns
 
 
 _NAME = r"([A-Za-z_][\w.\-]+)"
@@ -142,7 +193,14 @@ _LISTS: Final = (
     _NAME + r"\\{0,3}[\"']?(?:[ \t]*(?:=>|[:=])[ \t]*[\[({]|[ \t]+\{)([^\[\](){}]{6,})[\])}]",
     _NAME + r"[ \t]*[:=][ \t]*([^\s,;\"'(){}\[\]]{6,}(?:[,;][ \t]?[^\s,;\"'(){}\[\]]{6,})+)",
 )
-_ITEM: Final = re.compile(_LONG_PATTERNS["item"].encode())
+QUOTED_ITEM: Final = r"""\\{0,3}["']([^\s"'\\,]+)\\{0,3}["']"""
+"""An item in quotes, which may be escaped."""
+BARE_ITEM: Final = (
+    r"""(?:^[ \t]*-|^|[,;])[ \t]*"""
+    r"""([^\s"'\\,;\[\]{}()]*[^\s"'\\,;\[\]{}():])(?=[ \t]*(?:[,;\r\n]|\Z))"""
+)
+"""An item behind a dash or a comma, up to the next one; what ends in a colon is a name."""
+_ITEM: Final = re.compile(rf"(?m){QUOTED_ITEM}|{BARE_ITEM}".encode())
 
 
 def find_in_lists(data: bytes, lowered: bytes) -> Iterable[Span]:
@@ -151,30 +209,39 @@ def find_in_lists(data: bytes, lowered: bytes) -> Iterable[Span]:
         return
     fruitless: set[bytes] = set()
     for match in chain.from_iterable(find_all(pattern, data) for pattern in _LISTS):
-        (start, end), (first, last) = match.span(1), match.span(2)
+        start, end = match.span(1)
+        first, last = match.span(2)
         name = data[start:end].decode()
-        found = classify(name)
-        if found in _LIST_CLASSES and data[start:last] not in fruitless:
-            if len(fruitless) < _MOST_REMEMBERED and last - start < _MOST_BYTES:
-                fruitless.add(data[start:last])
-            for item in _ITEM.finditer(data[first:last]):
-                value = item.group(item.lastindex or 0)
-                # under a name of credentials, a password by its four kinds of characters
-                chosen = (
-                    found is KeyClass.WEAK
-                    and FOUR_KINDS.fullmatch(value)
-                    and not is_template(value)
-                )
-                if (
-                    len(value) >= _LEAST_ITEM_BYTES
-                    and (chosen or fits_class(found, value, service=is_service(name)))
-                    and (has_digit(value) or not reads_like_words(value))
-                ):
-                    fruitless.discard(data[match.start(1) : last])
-                    start, end = item.span(item.lastindex or 0)
-                    yield Span(
-                        first + start, first + end, kind_of_key(found), "list:" + found.value
-                    )
+        text = data[start:last]
+        if classify(name) not in _LIST_CLASSES or text in fruitless:
+            continue
+        if len(fruitless) < _MOST_REMEMBERED and last - start < _MOST_BYTES:
+            fruitless.add(text)
+        for span in _items(data, first, last, name):
+            fruitless.discard(text)
+            yield span
+
+
+def _items(data: bytes, first: int, last: int, name: str) -> Iterable[Span]:
+    """Spans of the secret items of a list with a name."""
+    found = classify(name)
+    for item in _ITEM.finditer(data[first:last]):
+        start, end = item.span(item.lastindex or 0)
+        value = data[first + start : first + end]
+        if _is_secret_item(value, found, name):
+            yield Span(first + start, first + end, kind_of_key(found), "list:" + found.value)
+
+
+def _is_secret_item(value: bytes, found: KeyClass, name: str) -> bool:
+    """Whether an item of a list is a secret, by the name of the list."""
+    if len(value) < _LEAST_ITEM_BYTES:
+        return False
+    if not has_digit(value) and reads_like_words(value):
+        return False
+    # under a name of credentials, a password by its four kinds of characters
+    if found is KeyClass.WEAK and FOUR_KINDS.fullmatch(value) and not is_template(value):
+        return True
+    return fits_class(found, value, service=is_service(name))
 
 
 def _heads(lowered: bytes) -> Iterator[int]:
@@ -204,9 +271,7 @@ def _goes_on(data: bytes, start: int) -> bool:
     return len(lines) > 1 and b"|" in lines[-2] and _RULE.fullmatch(lines[-1]) is not None
 
 
-def _columns(
-    data: bytes, start: int, end: int, delimiter: bytes
-) -> tuple[list[tuple[int, KeyClass, str]], int]:
+def _columns(data: bytes, start: int, end: int, delimiter: bytes) -> tuple[list[_Column], int]:
     """The secret columns of a head, and how many it has in all; none when the line is no head."""
     line = data[start:end]
     if not line.rstrip().count(delimiter) >= 1 or line.count(delimiter) >= _MOST_COLUMNS:
@@ -214,7 +279,7 @@ def _columns(
     cells = _cells(data, start, end, delimiter)
     if len(cells) < 2:
         return [], 0  # an indented word, such as Python's "pass"
-    found: list[tuple[int, KeyClass, str]] = []
+    found: list[_Column] = []
     for index, (first, last) in enumerate(cells):
         text = data[first:last]
         if not text and delimiter == b"|" and index in (0, len(cells) - 1):
@@ -224,7 +289,7 @@ def _columns(
         name = text.decode("utf-8", "replace")
         kind = classify(name)
         if kind in _CLASSES:
-            found.append((index, kind, name))
+            found.append(_Column(index, kind, name))
     return found, len(cells)
 
 

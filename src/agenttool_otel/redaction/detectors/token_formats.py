@@ -18,6 +18,8 @@ WORD_END: Final = r"(?:$|[^A-Za-z0-9_-])"
 """Where a word ends."""
 HEX: Final = r"[0-9a-fA-F]"
 """A hexadecimal digit."""
+UUID: Final = HEX + "{8}(?:-" + HEX + "{4}){3}-" + HEX + "{12}"
+"""``123e4567-e89b-42d3-a456-426614174000``"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +85,7 @@ _AZURE_KEYS: Final = (
 )
 
 
-def _one_of(alternatives: tuple[str, ...]) -> str:
+def _either(alternatives: tuple[str, ...]) -> str:
     """One of several expressions, as a group."""
     return "(" + "|".join(alternatives) + ")"
 
@@ -99,6 +101,7 @@ TOKEN_RULES: Final = (
         entropy=3.2,
     ),
     TokenRule(
+        # "eyJ" is the beginning of {" in base64
         id="1password_service_token",
         keywords=("ops_eyj",),
         pattern=WORD_START + "(ops_eyJ[A-Za-z0-9+/]{100,}={0,3})",
@@ -112,6 +115,7 @@ TOKEN_RULES: Final = (
         entropy=2.0,
     ),
     TokenRule(
+        # Bech32 has no 1, b, i and o
         id="age_secret_key",
         kind="private_key",
         keywords=("age-secret-key-1",),
@@ -132,6 +136,7 @@ TOKEN_RULES: Final = (
         entropy=2.0,
     ),
     TokenRule(
+        # sk-ant-api03-..., sk-ant-admin01-...; all end in AA
         id="anthropic_key",
         keywords=("sk-ant-",),
         pattern=WORD_START + r"(sk-ant-[a-z]{2,10}\d\d-[A-Za-z0-9_-]{80,120}AA)" + WORD_END,
@@ -147,6 +152,7 @@ TOKEN_RULES: Final = (
         joined=True,
     ),
     TokenRule(
+        # "reftkn:" in base64
         id="artifactory_reference_token",
         keywords=("cmvmd",),
         pattern=BASE64_START + "(cmVmd[A-Za-z0-9]{59})" + WORD_END,
@@ -172,6 +178,7 @@ TOKEN_RULES: Final = (
         entropy=2.0,
     ),
     TokenRule(
+        # AKIA... of a user, ASIA... of the security token service
         id="aws_access_key",
         keywords=("a3t", "akia", "asia", "abia", "acca"),
         pattern=BASE64_START + "((?:A3T[A-Z0-9]|AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16})" + WORD_END,
@@ -179,6 +186,7 @@ TOKEN_RULES: Final = (
         joined=True,
     ),
     TokenRule(
+        # 40 characters without a form of their own: only behind their access key id
         id="aws_secret_key",
         keywords=("akia", "asia"),
         pattern=(
@@ -196,6 +204,7 @@ TOKEN_RULES: Final = (
         filler=False,
     ),
     TokenRule(
+        # "bedrock.amazonaws.com" in base64
         id="aws_bedrock_session_key",
         keywords=("bedrock-api-key-",),
         pattern="(bedrock-api-key-YmVkcm9jay5hbWF6b25hd3MuY29t[A-Za-z0-9+/=_-]*)",
@@ -204,22 +213,11 @@ TOKEN_RULES: Final = (
     TokenRule(
         id="aws_mws_key",
         keywords=("amzn.mws",),
-        pattern=(
-            r"(amzn\.mws\."
-            + HEX
-            + "{8}-"
-            + HEX
-            + "{4}-"
-            + HEX
-            + "{4}-"
-            + HEX
-            + "{4}-"
-            + HEX
-            + "{12})"
-        ),
+        pattern=r"(amzn\.mws\." + UUID + ")",
         entropy=3.0,
     ),
     TokenRule(
+        # "8Q~" behind three characters
         id="azure_ad_client_secret",
         keywords=("q~",),
         pattern=(
@@ -235,6 +233,7 @@ TOKEN_RULES: Final = (
         entropy=3.5,
     ),
     TokenRule(
+        # 84 characters, of which the 77th to the 80th are AZDO
         id="azure_devops_pat",
         keywords=("azdo",),
         pattern=BASE64_START + "([A-Za-z0-9]{76}AZDO[A-Za-z0-9]{4})" + WORD_END,
@@ -326,6 +325,7 @@ TOKEN_RULES: Final = (
         joined=True,
     ),
     TokenRule(
+        # a cookie's s:ID.SIGNATURE, in which the colon may be percent-encoded
         id="express_session",
         keywords=("s%3a", "s:"),
         pattern=(
@@ -335,6 +335,7 @@ TOKEN_RULES: Final = (
         entropy=3.5,
     ),
     TokenRule(
+        # 1234567890123456|AbCd...: the application's id and its secret
         id="facebook_app_token",
         keywords=("|", "%7c"),
         pattern=WORD_START + r"(\d{15,16}(?:\||%7[cC])[0-9A-Za-z_-]{27,40})" + WORD_END,
@@ -404,6 +405,7 @@ TOKEN_RULES: Final = (
         joined=True,
     ),
     TokenRule(
+        # glpat-....01.0z1a2b3c4: a routable token ends in its length and a checksum
         id="gitlab_token",
         keywords=(
             "glpat-",
@@ -442,6 +444,7 @@ TOKEN_RULES: Final = (
         entropy=3.0,
     ),
     TokenRule(
+        # {"k":" in base64
         id="grafana_key",
         keywords=("eyjrijoi",),
         pattern=BASE64_START + "(eyJrIjoi(?i:[a-z0-9]{60,400}={0,3}))(?:$|[^A-Za-z0-9+/=])",
@@ -488,6 +491,7 @@ TOKEN_RULES: Final = (
         joined=True,
     ),
     TokenRule(
+        # letters alone, as a long name has: 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
         id="huggingface_token",
         keywords=("hf_", "api_org_"),
         pattern=WORD_START + "((?:hf_|api_org_)[A-Za-z]{34})" + WORD_END,
@@ -527,6 +531,7 @@ TOKEN_RULES: Final = (
         joined=True,
     ),
     TokenRule(
+        # five parts; the second, the encrypted key, may be empty (RFC 7516, 5.1)
         id="jwe",
         kind="jwt",
         keywords=("eyj",),
@@ -539,6 +544,7 @@ TOKEN_RULES: Final = (
         joined=True,
     ),
     TokenRule(
+        # "eyJ" in base64: encoded twice, as Kubernetes keeps it
         id="jwt_base64",
         kind="jwt",
         keywords=("zxlk",),
@@ -568,6 +574,7 @@ TOKEN_RULES: Final = (
         joined=True,
     ),
     TokenRule(
+        # the data centre ends it: ...-us21
         id="mailchimp_key",
         keywords=("-us",),
         pattern=BASE64_START + r"""([a-f0-9]{32}-us\d{1,2})(?:$|[`'"\s;,&]|\\[nr])""",
@@ -657,11 +664,12 @@ TOKEN_RULES: Final = (
     TokenRule(
         id="openai_key",
         keywords=("sk-",),
-        pattern=WORD_START + _one_of(_OPENAI_KEYS) + WORD_END,
+        pattern=WORD_START + _either(_OPENAI_KEYS) + WORD_END,
         entropy=3.0,
         joined=True,
     ),
     TokenRule(
+        # "sha256~" is a token's, "sha256:" the digest of an image
         id="openshift_token",
         keywords=("sha256~",),
         pattern=WORD_START + r"(sha256~[\w-]{43})" + WORD_END,
@@ -686,19 +694,7 @@ TOKEN_RULES: Final = (
         id="plaid_token",
         keywords=("access-",),
         pattern=(
-            WORD_START
-            + "(access-(?:sandbox|development|production)-"
-            + HEX
-            + "{8}-"
-            + HEX
-            + "{4}-"
-            + HEX
-            + "{4}-"
-            + HEX
-            + "{4}-"
-            + HEX
-            + "{12})"
-            + WORD_END
+            WORD_START + "(access-(?:sandbox|development|production)-" + UUID + ")" + WORD_END
         ),
         entropy=3.0,
     ),
@@ -738,6 +734,7 @@ TOKEN_RULES: Final = (
         joined=True,
     ),
     TokenRule(
+        # a macaroon of version 2: the byte 0x02 is "Ag" in base64
         id="pypi_token",
         keywords=("pypi-ag",),
         pattern=WORD_START + r"(pypi-Ag[\w-]{60,})" + WORD_END,
@@ -828,7 +825,7 @@ TOKEN_RULES: Final = (
     TokenRule(
         id="slack_token",
         keywords=("xoxb-", "xoxp-", "xoxe", "xoxo-", "xoxs-", "xoxa-", "xoxr-", "xapp-"),
-        pattern=WORD_START + _one_of(_SLACK_TOKENS) + "(?:$|[^A-Za-z0-9_])",
+        pattern=WORD_START + _either(_SLACK_TOKENS) + "(?:$|[^A-Za-z0-9_])",
         entropy=2.6,
         joined=True,
     ),
@@ -907,6 +904,7 @@ TOKEN_RULES: Final = (
         entropy=2.0,
     ),
     TokenRule(
+        # pk_live_... is public and stays
         id="stripe_key",
         keywords=("sk_", "rk_", "whsec_"),
         pattern=(
@@ -932,6 +930,7 @@ TOKEN_RULES: Final = (
         joined=True,
     ),
     TokenRule(
+        # https://api.telegram.org/bot123456789:AAE.../getMe
         id="telegram_bot_token",
         keywords=(":a",),
         pattern="(?:" + WORD_START + r"|/bot)(\d{8,10}:A(?i:[a-z0-9_-]{34}))(?:$|[^A-Za-z0-9_-])",
@@ -951,6 +950,7 @@ TOKEN_RULES: Final = (
         entropy=2.8,
     ),
     TokenRule(
+        # the 21 and more A's are part of the format, no filler
         id="twitter_bearer",
         keywords=("aaaaaaaaaaaaaaaaaaaaa",),
         pattern=BASE64_START + "(A{21,23}[A-Za-z0-9%]{79,110})" + WORD_END,
@@ -972,6 +972,7 @@ TOKEN_RULES: Final = (
         joined=True,
     ),
     TokenRule(
+        # s.getElementsByClassNameOf has the same shape
         id="vault_legacy_token",
         kind="vault_token",
         keywords=("s.",),
@@ -1018,6 +1019,7 @@ TOKEN_RULES: Final = (
         filler=False,
     ),
     TokenRule(
+        # the private lines go to their MAC; a text that was cut has none
         id="putty_private_key",
         kind="private_key",
         keywords=("putty-user-key-file-",),
@@ -1028,6 +1030,7 @@ TOKEN_RULES: Final = (
         filler=False,
     ),
     TokenRule(
+        # 32 bytes in base64: the last two bits of the 43rd character are zero
         id="wireguard_private_key",
         kind="private_key",
         keywords=("privatekey",),
@@ -1042,6 +1045,7 @@ TOKEN_RULES: Final = (
         entropy=3.0,
     ),
     TokenRule(
+        # accounts: ["0x..."] of hardhat.config.js
         id="ethereum_accounts",
         kind="private_key",
         keywords=("accounts", "account"),
@@ -1055,6 +1059,7 @@ TOKEN_RULES: Final = (
         entropy=2.8,
     ),
     TokenRule(
+        # Base58: 52 characters from K, L or c if the key is compressed, 51 from 5 or 9 if not
         id="bitcoin_wif_key",
         kind="private_key",
         keywords=("k", "l", "5", "c", "9"),
@@ -1065,6 +1070,7 @@ TOKEN_RULES: Final = (
         entropy=4.2,
     ),
     TokenRule(
+        # BIP-32's xprv, and the yprv, zprv, ... of SLIP-132, in Base58
         id="extended_private_key",
         kind="private_key",
         keywords=("prv",),
@@ -1096,24 +1102,11 @@ TOKEN_RULES: Final = (
     TokenRule(
         id="launchdarkly_key",
         keywords=("sdk-", "mob-", "api-"),
-        pattern=(
-            WORD_START
-            + "((?:sdk|mob|api)-"
-            + HEX
-            + "{8}-"
-            + HEX
-            + "{4}-"
-            + HEX
-            + "{4}-"
-            + HEX
-            + "{4}-"
-            + HEX
-            + "{12})"
-            + WORD_END
-        ),
+        pattern=WORD_START + "((?:sdk|mob|api)-" + UUID + ")" + WORD_END,
         entropy=2.5,
     ),
     TokenRule(
+        # Bech32 has no 1, b, i and o
         id="nostr_private_key",
         kind="private_key",
         keywords=("nsec1",),
@@ -1129,6 +1122,7 @@ TOKEN_RULES: Final = (
         digit=True,
     ),
     TokenRule(
+        # the secret address of a calendar in iCal format
         id="private_calendar_url",
         kind="webhook_url",
         keywords=("/private-",),
@@ -1150,6 +1144,7 @@ TOKEN_RULES: Final = (
         joined=True,
     ),
     TokenRule(
+        # {"a":" in base64
         id="cloudflare_tunnel_token",
         keywords=("eyjhijoi",),
         pattern=BASE64_START + "(eyJhIjoi[A-Za-z0-9+/]{80,400}={0,2})(?:$|[^A-Za-z0-9+/=])",
@@ -1255,21 +1250,7 @@ TOKEN_RULES: Final = (
     TokenRule(
         id="axiom_token",
         keywords=("xaat-", "xapt-"),
-        pattern=(
-            WORD_START
-            + "(xa[ap]t-"
-            + HEX
-            + "{8}-"
-            + HEX
-            + "{4}-"
-            + HEX
-            + "{4}-"
-            + HEX
-            + "{4}-"
-            + HEX
-            + "{12})"
-            + WORD_END
-        ),
+        pattern=WORD_START + "(xa[ap]t-" + UUID + ")" + WORD_END,
         entropy=3.0,
         joined=True,
     ),
@@ -1281,6 +1262,7 @@ TOKEN_RULES: Final = (
         joined=True,
     ),
     TokenRule(
+        # ATTA, 64 hexadecimal digits in lower case, and a checksum in upper case
         id="trello_token",
         keywords=("atta",),
         pattern=BASE64_START + "(ATTA[0-9a-f]{64}[0-9A-F]{8})" + WORD_END,
@@ -1288,6 +1270,7 @@ TOKEN_RULES: Final = (
         joined=True,
     ),
     TokenRule(
+        # "cio" and letters alone may be a long word
         id="crates_token",
         keywords=("cio",),
         pattern=BASE64_START + "(cio[A-Za-z0-9]{32})" + WORD_END,
@@ -1337,6 +1320,7 @@ TOKEN_RULES: Final = (
         joined=True,
     ),
     TokenRule(
+        # test_thatUsersWithoutAccountsCanPay is the name of a test
         id="mollie_key",
         keywords=("live_", "test_"),
         pattern=WORD_START + "((?:live|test)_[A-Za-z0-9]{30})" + WORD_END,
@@ -1353,20 +1337,7 @@ TOKEN_RULES: Final = (
     TokenRule(
         id="bitwarden_access_token",
         keywords=("0.",),
-        pattern=(
-            WORD_START
-            + r"(0\."
-            + HEX
-            + "{8}-"
-            + HEX
-            + "{4}-"
-            + HEX
-            + "{4}-"
-            + HEX
-            + "{4}-"
-            + HEX
-            + r"{12}\.[A-Za-z0-9]{30}:[A-Za-z0-9+/]{22}==)"
-        ),
+        pattern=WORD_START + r"(0\." + UUID + r"\.[A-Za-z0-9]{30}:[A-Za-z0-9+/]{22}==)",
         entropy=3.2,
     ),
     TokenRule(
@@ -1396,21 +1367,7 @@ TOKEN_RULES: Final = (
     TokenRule(
         id="infisical_token",
         keywords=("st.",),
-        pattern=(
-            WORD_START
-            + r"(st\."
-            + HEX
-            + "{8}-"
-            + HEX
-            + "{4}-"
-            + HEX
-            + "{4}-"
-            + HEX
-            + "{4}-"
-            + HEX
-            + r"{12}\.[a-f0-9]{32}\.[a-f0-9]{32})"
-            + WORD_END
-        ),
+        pattern=WORD_START + r"(st\." + UUID + r"\.[a-f0-9]{32}\.[a-f0-9]{32})" + WORD_END,
         entropy=3.0,
     ),
     TokenRule(
@@ -1446,7 +1403,7 @@ TOKEN_RULES: Final = (
             "azca",
             "jqqj99",
         ),
-        pattern=(r"(?:^|[^A-Za-z0-9+/_-])" + _one_of(_AZURE_KEYS) + "(?:$|[^A-Za-z0-9+/=])"),
+        pattern=(r"(?:^|[^A-Za-z0-9+/_-])" + _either(_AZURE_KEYS) + "(?:$|[^A-Za-z0-9+/=])"),
         entropy=3.5,
     ),
     TokenRule(
@@ -1514,6 +1471,7 @@ TOKEN_RULES: Final = (
         joined=True,
     ),
     TokenRule(
+        # pa-... is too short alone: "voyage" stands before it on the line
         id="voyage_key",
         keywords=("voyage",),
         pattern=r"(?i:voyage)[^\r\n]{0,80}?[^A-Za-z0-9_](pa-[A-Za-z0-9_-]{43})" + WORD_END,
@@ -1534,6 +1492,7 @@ TOKEN_RULES: Final = (
         joined=True,
     ),
     TokenRule(
+        # ak-... and 22 characters are too little alone: "modal" stands before it on the line
         id="modal_token",
         keywords=("modal",),
         pattern=r"(?i:modal)[^\r\n]{0,80}?[^A-Za-z0-9_](a[ks]-[A-Za-z0-9]{22})" + WORD_END,
@@ -1618,6 +1577,7 @@ TOKEN_RULES: Final = (
         entropy=3.5,
     ),
     TokenRule(
+        # the version 0x80 and the first bytes of a time in seconds, in base64
         id="fernet_token",
         keywords=("gaaaaa",),
         pattern=BASE64_START + "(gAAAAA[A-Za-z0-9_-]{90,1000}={0,2})",
@@ -1633,19 +1593,7 @@ TOKEN_RULES: Final = (
     TokenRule(
         id="proxmox_token",
         keywords=("pveapitoken=",),
-        pattern=(
-            r"PVEAPIToken=[^\s=]{3,80}=("
-            + HEX
-            + "{8}-"
-            + HEX
-            + "{4}-"
-            + HEX
-            + "{4}-"
-            + HEX
-            + "{4}-"
-            + HEX
-            + "{12})"
-        ),
+        pattern=r"PVEAPIToken=[^\s=]{3,80}=(" + UUID + ")",
         entropy=2.5,
     ),
     TokenRule(
@@ -1680,6 +1628,7 @@ TOKEN_RULES: Final = (
         entropy=3.0,
     ),
     TokenRule(
+        # what Google Authenticator exports as a QR code
         id="otp_migration",
         kind="otp_seed",
         keywords=("otpauth-migration",),
@@ -1711,6 +1660,7 @@ TOKEN_RULES: Final = (
         digit=True,
     ),
     TokenRule(
+        # "EdScB2", the algorithms of a secret key, in base64
         id="minisign_secret_key",
         kind="private_key",
         keywords=("rwrty0iy",),
@@ -1718,6 +1668,7 @@ TOKEN_RULES: Final = (
         entropy=3.0,
     ),
     TokenRule(
+        # hs_ed25519_secret_key of Tor
         id="onion_secret_key",
         kind="private_key",
         keywords=("ed25519v1-secret",),
@@ -1766,6 +1717,7 @@ TOKEN_RULES: Final = (
         entropy=3.0,
     ),
     TokenRule(
+        # "ngrok config add-authtoken 2abc..."
         id="ngrok_token",
         keywords=("ngrok",),
         pattern=(

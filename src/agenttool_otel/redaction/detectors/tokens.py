@@ -43,78 +43,116 @@ class TokenDetector:
         Args:
             joined_only: only the rules that are looked for across line breaks, too.
         """
-        self._rules = tuple(rule for rule in TOKEN_RULES if rule.joined or not joined_only)
+        self._rules: tuple[TokenRule, ...] = TOKEN_RULES
+        if joined_only:
+            self._rules = tuple(rule for rule in TOKEN_RULES if rule.joined)
         self._by_keyword: dict[bytes, list[int]] = {}
         for index, rule in enumerate(self._rules):
             for word in rule.keywords:
-                self._by_keyword.setdefault(word.encode(), []).append(index)
+                with_word = self._by_keyword.setdefault(word.encode(), [])
+                with_word.append(index)
         self.keywords = KeywordIndex(self._by_keyword)
 
     def find(self, data: bytes, lowered: bytes) -> Iterable[Span]:
         """Spans of all known formats."""
+        is_long = len(data) >= _WINDOW
         for rule, places in self._present(lowered):
-            near = None
-            if places is not None and len(data) >= _WINDOW:
-                near = _find_near(rule, data, sorted(places))
-            yield from _find_everywhere(rule, data) if near is None else near
+            if places is None or not is_long:
+                yield from _find_everywhere(rule, data)
+                continue
+            near = _find_near(rule, data, sorted(places))
+            if near is None:
+                yield from _find_everywhere(rule, data)
+            else:
+                yield from near
 
     def _present(self, lowered: bytes) -> list[tuple[TokenRule, list[int] | None]]:
         """Rules whose keyword occurs, in their order, and where it does; None: look everywhere."""
+        hits = self.keywords.hits(lowered)
         wanted: dict[int, list[int] | None] = {}
-        for word, places in self.keywords.hits(lowered).items():
+        for word, places in hits.items():
+            # "sk-" is a keyword of several formats, and a format may have several keywords
             for index in self._by_keyword[word]:
                 before = wanted.get(index, [])
                 if before is None or places is None:
                     wanted[index] = None
                 else:
                     wanted[index] = before + places
-        return [(self._rules[index], wanted[index]) for index in sorted(wanted)]
+        present: list[tuple[TokenRule, list[int] | None]] = []
+        for index in sorted(wanted):
+            rule = self._rules[index]
+            present.append((rule, wanted[index]))
+        return present
 
 
 def _find_everywhere(rule: TokenRule, data: bytes) -> Iterator[Span]:
     """Spans of one format in the whole text."""
-    for match in _matches(compile_pattern(rule.pattern), data):
+    matcher = compile_pattern(rule.pattern)
+    for match in _matches(matcher, data):
         start, end = match.span(1)
         if start >= 0 and _is_secret(rule, data[start:end]):
-            yield Span(start, end, rule.kind or rule.id, rule.id)
+            yield _span(rule, start, end)
+
+
+def _span(rule: TokenRule, start: int, end: int) -> Span:
+    """The find of one format."""
+    kind = rule.kind or rule.id
+    return Span(start, end, kind, rule.id)
 
 
 def _find_near(rule: TokenRule, data: bytes, places: Sequence[int]) -> list[Span] | None:
-    """Spans around places; None when a match touches the edge of what was looked at, so that
+    """Spans around places; None when a match reaches the edge of what was looked at, so that
     all has to be.
     """
     found: list[Span] = []
     size = len(data)
-    matcher = compile_pattern(rule.pattern)
     seen_up_to = 0
     for place in places:
         if place < seen_up_to:
             continue
         start = max(seen_up_to, place - _BEFORE)
         end = min(size, place + _AFTER)
-        for match in _matches(matcher, data[start:end]):
-            touches_start = match.start() == 0 and start > 0
-            touches_end = start + match.end() >= end and end < size
-            if touches_start or touches_end:
-                return None
-            first, last = match.span(1)
-            if _is_secret(rule, data[start + first : start + last]):
-                found.append(Span(start + first, start + last, rule.kind or rule.id, rule.id))
-        # what is to come may begin within reach of the end
-        seen_up_to = place + _AFTER - _BEFORE
+        spans = _find_between(rule, data, start, end)
+        if spans is None:
+            return None
+        found.extend(spans)
         if end == size:
             seen_up_to = place + 1
+        else:
+            # what is to come may begin within reach of the end
+            seen_up_to = place + _AFTER - _BEFORE
+    return found
+
+
+def _find_between(rule: TokenRule, data: bytes, start: int, end: int) -> list[Span] | None:
+    """Spans between two places; None when a match reaches one that is no end of the text."""
+    found: list[Span] = []
+    matcher = compile_pattern(rule.pattern)
+    for match in _matches(matcher, data[start:end]):
+        # a service account's file of 3,000 bytes goes on beyond both
+        if start > 0 and match.start() == 0:
+            return None
+        if end < len(data) and start + match.end() >= end:
+            return None
+        value_start, value_end = match.span(1)
+        value_start += start
+        value_end += start
+        value = data[value_start:value_end]
+        if _is_secret(rule, value):
+            found.append(_span(rule, value_start, value_end))
     return found
 
 
 def _matches(matcher: Matcher, data: bytes) -> Iterator[MatchLike]:
     """All matches; what ends one may be what the next one begins with."""
+    # "ghp_...,ghp_...": the comma ends the first, and the second begins behind it
     at = 0
     spend(2 + (len(data) >> 10))
     while (match := next(matcher.finditer(data, at), None)) is not None:
         spend(MATCH + (match.end() - match.start()) // 8)
         yield match
-        at = match.end(1) if match.start(1) >= 0 else match.end()
+        has_value = match.start(1) >= 0
+        at = match.end(1) if has_value else match.end()
 
 
 @cache
@@ -146,9 +184,14 @@ def _is_secret(rule: TokenRule, value: bytes) -> bool:
         return False
     if rule.digit and not has_digit(value) and reads_like_words(value):
         return False
-    if hashlib.sha256(value).hexdigest()[:_DIGEST_CHARS] in _examples():
+    # a key that a provider's documentation prints
+    digest = hashlib.sha256(value).hexdigest()
+    if digest[:_DIGEST_CHARS] in _examples():
         return False
-    return not rule.entropy or entropy(value[:_MOST_ENTROPY_BYTES]) >= rule.entropy
+    if not rule.entropy:
+        return True
+    beginning = value[:_MOST_ENTROPY_BYTES]
+    return entropy(beginning) >= rule.entropy
 
 
 DETECTOR: Final = BuiltIn(find=find_tokens)

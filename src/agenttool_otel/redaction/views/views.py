@@ -1,7 +1,7 @@
 """Other readings of the same text, each with a map back to the original bytes.
 
 A token with a zero-width space inside, in full-width letters, wrapped over two lines or
-percent-encoded is the same token for whoever reads it. Detectors look at these readings too, and
+percent-encoded is the same token for a reader. Detectors look at these readings too, and
 what they find is removed from the original. Here are the map and Unicode's reading; ``decoded.py``
 has the encodings, ``joined.py`` what was apart.
 """
@@ -42,55 +42,71 @@ class View:
         locate: Callable[[int], tuple[int, int]],
         *,
         joins: bool = False,
+        lowered: bytes | None = None,
     ) -> None:
-        """Keep a reading."""
+        """Keep a reading.
+
+        Args:
+            name: what it is called; empty for the text as it is.
+            data: its bytes.
+            locate: for a byte of the reading, the first byte and one past the last of what it
+                stands for in the original.
+            joins: whether it puts together what is apart in the original.
+            lowered: ``data`` in lower case, for a caller that has it.
+        """
         self.name = name
         self.joins = joins
         self.data = data
-        self.lowered = data.lower()
+        self.lowered = data.lower() if lowered is None else lowered
         self._locate = locate
 
     def source(self, span: Span) -> Span:
         """The same span in the original."""
-        return Span(
-            self._locate(span.start)[0], self._locate(span.end - 1)[1], span.kind, span.rule
-        )
+        start, _ = self._locate(span.start)
+        _, end = self._locate(span.end - 1)
+        return Span(start, end, span.kind, span.rule)
 
     def sources(self, span: Span) -> list[Span]:
-        """What of the original a find takes out; in one piece, unless the view knows better."""
+        """What of the original a find takes out: one piece, but in a reading of events several."""
         return [self.source(span)]
 
     def changed(self, span: Span) -> bool:
         """Whether something was left out within the span."""
-        where = self.source(span)
-        return where.end - where.start != span.end - span.start
+        source = self.source(span)
+        return source.end - source.start != span.end - span.start
 
 
 def parts_around(data: bytes, places: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """The parts of a text within reach of places in order, by whole lines; a text that is not large
     is one part.
     """
-    whole = [(0, len(data))]
-    if len(data) <= _LARGE:
+    size = len(data)
+    whole = [(0, size)]
+    if size <= _LARGE:
         return whole
     parts: list[tuple[int, int]] = []
-    for first, last in places:
-        first, last = max(0, first - _REACH), min(len(data), last + _REACH)
+    for begin, end in places:
+        first = max(0, begin - _REACH)
+        last = min(size, end + _REACH)
+        # two secrets on neighbouring lines are in one part
         if parts and first <= parts[-1][1]:
             parts[-1] = (parts[-1][0], last)
         else:
             parts.append((first, last))
-    if sum(last - first for first, last in parts) * 2 > len(data):
+    covered = sum(last - first for first, last in parts)
+    if covered * 2 > size:
         return whole
-    return [
-        (_break_before(data, first), _break_before(data, last) if last < len(data) else last)
-        for first, last in parts
-    ]
+    lines: list[tuple[int, int]] = []
+    for first, last in parts:
+        end = _break_before(data, last) if last < size else last
+        lines.append((_break_before(data, first), end))
+    return lines
 
 
 def _break_before(data: bytes, place: int) -> int:
     """The start of the line that a place is in, or of the character, where the line is long."""
     start = data.rfind(b"\n", max(0, place - _REACH), place) + 1
+    # 10xxxxxx is not the first byte of a character in UTF-8
     while not start and place and data[place] & 0xC0 == 0x80:
         place -= 1
     return start or place
@@ -129,23 +145,23 @@ class Pieces:
 
 def needs_normalising(text: str) -> bool:
     """Whether NFKC or the loss of invisible characters changes a text."""
-    return not text.isascii() and not (
-        unicodedata.is_normalized("NFKC", text) and _HAS_INVISIBLE.search(text) is None
-    )
+    if text.isascii():
+        return False
+    # full-width letters, or a zero-width space within a token
+    if not unicodedata.is_normalized("NFKC", text):
+        return True
+    return _HAS_INVISIBLE.search(text) is not None
 
 
 def normalised_view(text: str) -> View | None:
-    """NFKC of each character, without invisible ones; None where that changes nothing or leaves
-    nothing.
-    """
+    """NFKC of each character, without invisible ones; None if that changes or leaves nothing."""
     if not needs_normalising(text):
         return None
     plain = text.translate(_PLAIN)
-    return (
-        View("normalised", plain.encode("utf-8", "surrogatepass"), _Normalised(text).source)
-        if plain
-        else None
-    )
+    if not plain:
+        return None
+    data = plain.encode("utf-8", "surrogatepass")
+    return View("normalised", data, _Normalised(text).source)
 
 
 class _PlainForms(dict[int, str]):
@@ -181,10 +197,11 @@ class _Normalised:
         if not self._at:
             self._measure()
         block = bisect_right(self._at, position) - 1
-        if (pieces := self._pieces.get(block)) is None:
-            pieces = self._pieces[block] = _normal_pieces(
-                self._text[block * _BLOCK : (block + 1) * _BLOCK]
-            )
+        pieces = self._pieces.get(block)
+        if pieces is None:
+            first = block * _BLOCK
+            pieces = _normal_pieces(self._text[first : first + _BLOCK])
+            self._pieces[block] = pieces
         start, end = pieces.source(position - self._at[block])
         return self._start[block] + start, self._start[block] + end
 
@@ -223,9 +240,11 @@ def _normal_pieces(text: str) -> Pieces:
 @lru_cache(maxsize=4096)
 def _sizes(char: str) -> tuple[int, int]:
     """Bytes of a character's plain form, and of itself."""
-    return len(_PLAIN[ord(char)].encode("utf-8", "surrogatepass")), len(
-        char.encode("utf-8", "surrogatepass")
-    )
+    # U+FF47, a full-width g of 3 bytes, is a plain one of 1
+    plain = _PLAIN[ord(char)]
+    made = len(plain.encode("utf-8", "surrogatepass"))
+    taken = len(char.encode("utf-8", "surrogatepass"))
+    return made, taken
 
 
 class Around:

@@ -52,20 +52,34 @@ class Block:
         family = media_type.partition("/")[0]
         if family in ("image", "audio", "video"):
             kind = _C(family)
-        encoded = base64.b64encode(data).decode("ascii")
-        return cls(kind, {"data": encoded, "media_type": media_type, "size_bytes": len(data)})
+        fields: JsonObject = {
+            "data": base64.b64encode(data).decode("ascii"),
+            "media_type": media_type,
+            "size_bytes": len(data),
+        }
+        return cls(kind, fields)
 
     @classmethod
     def resource_link(cls, uri: str, *, name: str = "", media_type: str = "", **more: Any) -> Block:
         """A resource that a protocol can fetch (``digest``, ``access`` and ``relation``
         where known).
         """
-        return cls(_C.RESOURCE_LINK, _present(uri=uri, name=name, media_type=media_type, **more))
+        fields = _present(
+            uri=uri,
+            name=name,
+            media_type=media_type,
+            **more,
+        )
+        return cls(_C.RESOURCE_LINK, fields)
 
     @classmethod
     def embedded_resource(cls, uri: str, text: str, *, media_type: str = "text/plain") -> Block:
         """A resource with its text."""
-        resource = {"uri": uri, "text": text, "media_type": media_type}
+        resource = {
+            "uri": uri,
+            "text": text,
+            "media_type": media_type,
+        }
         return cls(_C.EMBEDDED_RESOURCE, {"resource": resource})
 
     @classmethod
@@ -85,7 +99,8 @@ class Block:
     @classmethod
     def handoff(cls, target: str, *, reason: str = "", **more: Any) -> Block:
         """Control passes to another agent, node or person."""
-        return cls(_C.HANDOFF_REF, _present(target=target, reason=reason, **more))
+        fields = _present(target=target, reason=reason, **more)
+        return cls(_C.HANDOFF_REF, fields)
 
     def to_block(self) -> JsonObject:
         """Return the block as JSON."""
@@ -154,8 +169,12 @@ def _block_members(value: Any) -> dict[str, Any] | None:
     packages = {name.partition(".")[0] for name in mro_names(type(value))}
     if packages.isdisjoint(_MCP_PACKAGES):
         return None
-    members = mapping_items(value, kind, len(_MEMBERS))
-    return {name: item for name, item in members if item is not None}
+    members: dict[str, Any] = {}
+    for name, item in mapping_items(value, kind, len(_MEMBERS)):
+        # a pydantic model has all optional members, as None
+        if item is not None:
+            members[name] = item
+    return members
 
 
 def _has_shape(data: dict[str, Any]) -> bool:
@@ -175,7 +194,9 @@ def normal_block(data: dict[str, Any]) -> JsonObject:
         return {"type": _C.TEXT.value, "text": ""}
     block: JsonObject = {}
     for name, item in plain.items():
-        block.setdefault(_RENAMED.get(name, name), item)
+        # {"mime_type": "image/png"} of LangChain, {"mimeType": "image/png"} of MCP
+        standard_name = _RENAMED.get(name, name)
+        block.setdefault(standard_name, item)
     word = str(block["type"])
     block["type"] = _TYPES.get(word, word)
     _unpack_nested(block)
@@ -184,7 +205,10 @@ def normal_block(data: dict[str, Any]) -> JsonObject:
         _unpack_data_uri(block, uri)
     resource = block.get("resource")
     if isinstance(resource, dict):
-        block["resource"] = {_resource_name(name): item for name, item in resource.items()}
+        renamed = {}
+        for name, item in resource.items():
+            renamed[_resource_name(name)] = item
+        block["resource"] = renamed
     # LangChain's text-plain with a file_id or data is a file
     if block["type"] == _C.TEXT.value and "text" not in block:
         block["type"] = _C.FILE.value
@@ -201,10 +225,14 @@ def _unpack_nested(block: JsonObject) -> None:
             break
     if isinstance(nested, str):
         block["uri"] = nested
-    elif isinstance(nested, dict):
-        for name in _NESTED_FACTS:
-            if isinstance(nested.get(name), str):
-                block.setdefault(_RENAMED.get(name, name), nested[name])
+        return
+    if not isinstance(nested, dict):
+        return
+    for name in _NESTED_FACTS:
+        item = nested.get(name)
+        if isinstance(item, str):
+            standard_name = _RENAMED.get(name, name)
+            block.setdefault(standard_name, item)
 
 
 def _unpack_data_uri(block: JsonObject, uri: str) -> None:

@@ -1,6 +1,6 @@
 """JSON text of any value, piece by piece: a result of a gigabyte never exists as text as a whole.
 
-What JSON can't say is written as ``shown_json`` writes it. Unlike there, nothing is left out for
+What JSON has no form for is written as ``shown_json`` writes it. Unlike there, nothing is left out for
 its size.
 """
 

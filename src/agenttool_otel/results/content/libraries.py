@@ -1,8 +1,8 @@
 """Objects of libraries as Python data: data frames, series, arrays, tables, scalars, images, small
 classes of fields.
 
-One table says for each class what its content is, how it is written line by line, and how much it
-holds. It is used at every depth: a data frame in a list is shown as the data frame alone. Methods
+One table holds for each class what its content is, how it is written line by line, and its size in
+bytes. It is used at every depth: a data frame in a list is shown as the data frame alone. Methods
 of library objects are run, so these classes are known by identity, found in ``sys.modules`` and
 never imported.
 
@@ -55,8 +55,8 @@ class LibraryType(NamedTuple):
     data: Callable[[Any, View], Any]
     lines: Callable[[Any], Iterator[Any]] | None = None  # what its lines are, one after the other
     held_bytes: Callable[[Any], int] | None = None  # bytes in memory
-    # whether ``data`` of the whole tells all that an object of exactly this library holds
-    tells_all: Callable[[Any], bool] = lambda value: True
+    # whether ``data`` of the whole has all that an object of exactly this library holds
+    is_complete: Callable[[Any], bool] = lambda value: True
 
 
 class Items:
@@ -84,13 +84,13 @@ def library_type(value: Any) -> LibraryType | None:
         return _find_type(cls)
 
 
-def tells_all(value: Any, known: LibraryType) -> bool:
+def is_complete(value: Any, known: LibraryType) -> bool:
     """Return whether the whole data of an object is all that it holds: a subclass of others may
     hold more.
     """
     if known is _NAMED_TUPLE or known is _ATTRS_CLASS:
-        return known.tells_all(value)
-    return class_name(type(value)).partition(".")[0] in _PACKAGES and known.tells_all(value)
+        return known.is_complete(value)
+    return class_name(type(value)).partition(".")[0] in _PACKAGES and known.is_complete(value)
 
 
 def lines_of(value: Any, known: LibraryType, write: Callable[[Any], Any]) -> Iterator[str]:
@@ -134,11 +134,18 @@ def _table(
     keys = _unique(names)
 
     def items() -> Iterator[Any]:
-        if view.records:
-            return (dict(zip(keys, row, strict=True)) for row in rows(view.rows))
-        return (row[:cut] for row in rows(view.rows))
+        for row in rows(view.rows):
+            if view.records:
+                yield dict(zip(keys, row, strict=True))
+            else:
+                yield row[:cut]
 
-    data = {"kind": kind, "columns": shown, "rows": Items(items), "total_rows": total}
+    data = {
+        "kind": kind,
+        "columns": shown,
+        "rows": Items(items),
+        "total_rows": total,
+    }
     if len(shown) < len(names):
         data["total_columns"] = len(names)
     return data
@@ -190,9 +197,12 @@ def _index_names(frame: Any) -> list[str]:
 def _frame_rows(frame: Any, most: int | None) -> Iterator[list[Any]]:
     labelled = not _is_plain(frame.index)
     several = frame.index.nlevels > 1
-    total = len(frame) if most is None else min(most, len(frame))
+    total = len(frame)
+    if most is not None:
+        total = min(most, total)
     for start in range(0, total, _BATCH_ROWS):
-        part = frame.iloc[start : min(start + _BATCH_ROWS, total)]
+        end = min(start + _BATCH_ROWS, total)
+        part = frame.iloc[start:end]
         for row in part.itertuples(index=labelled, name=None):
             if labelled and several:
                 labels, *cells = row
@@ -216,7 +226,8 @@ def _frame_data(frame: Any, view: View) -> Any:
 
 def _frame_lines(frame: Any) -> Iterator[Any]:
     keys = _unique([*_index_names(frame), *map(_label, frame.columns)])
-    return (dict(zip(keys, row, strict=True)) for row in _frame_rows(frame, None))
+    for row in _frame_rows(frame, None):
+        yield dict(zip(keys, row, strict=True))
 
 
 def _frame_bytes(frame: Any) -> int:
@@ -229,21 +240,34 @@ def _no_categories(*values: Any) -> bool:
 
 
 def _kinds(index: Any) -> list[Any]:
-    return [index.dtype] if index.nlevels == 1 else list(index.dtypes)
+    if index.nlevels == 1:
+        return [index.dtype]
+    return list(index.dtypes)
 
 
-def _frame_tells_all(frame: Any) -> bool:
-    return _no_categories(*frame.dtypes, *_kinds(frame.index), *_kinds(frame.columns))
+def _frame_is_complete(frame: Any) -> bool:
+    return _no_categories(
+        *frame.dtypes,
+        *_kinds(frame.index),
+        *_kinds(frame.columns),
+    )
 
 
-def _series_tells_all(series: Any) -> bool:
+def _series_is_complete(series: Any) -> bool:
     return _no_categories(series.dtype, *_kinds(series.index))
 
 
+def _index_is_complete(index: Any) -> bool:
+    return _no_categories(*_kinds(index))
+
+
 def _arrow_rows(table: Any, most: int | None) -> Iterator[list[Any]]:
-    total = table.num_rows if most is None else min(most, table.num_rows)
+    total = table.num_rows
+    if most is not None:
+        total = min(most, total)
     for start in range(0, total, _BATCH_ROWS):
-        part = table.slice(start, min(_BATCH_ROWS, total - start))
+        length = min(_BATCH_ROWS, total - start)
+        part = table.slice(start, length)
         columns = [column.to_pylist() for column in part.columns]
         for row in zip(*columns, strict=True):
             yield list(row)
@@ -256,7 +280,8 @@ def _arrow_table(table: Any, view: View) -> Any:
 
 def _arrow_lines(table: Any) -> Iterator[Any]:
     keys = _unique(table.schema.names)
-    return (dict(zip(keys, row, strict=True)) for row in _arrow_rows(table, None))
+    for row in _arrow_rows(table, None):
+        yield dict(zip(keys, row, strict=True))
 
 
 def _polars_rows(frame: Any, most: int | None) -> Iterator[list[Any]]:
@@ -265,9 +290,8 @@ def _polars_rows(frame: Any, most: int | None) -> Iterator[list[Any]]:
 
 
 def _polars_frame(frame: Any, view: View) -> Any:
-    return _table(
-        "dataframe", list(frame.columns), lambda most: _polars_rows(frame, most), frame.height, view
-    )
+    names = list(frame.columns)
+    return _table("dataframe", names, lambda most: _polars_rows(frame, most), frame.height, view)
 
 
 def _polars_lines(frame: Any) -> Iterator[Any]:
@@ -278,16 +302,25 @@ def _polars_lines(frame: Any) -> Iterator[Any]:
 
 
 def _array(kind: str, dtype: Any, shape: Sequence[int], items: Any, **more: Any) -> dict[str, Any]:
-    return {"kind": kind, **more, "dtype": str(dtype), "shape": list(shape), "data": items}
+    return {
+        "kind": kind,
+        **more,
+        "dtype": str(dtype),
+        "shape": list(shape),
+        "data": items,
+    }
 
 
 def _batches(values: Any, most: int | None, read: Callable[[Any], list[Any]]) -> Items:
     """Return the first items of something that can be sliced, or all, some at a time."""
-    total = len(values) if most is None else min(most, len(values))
+    total = len(values)
+    if most is not None:
+        total = min(most, total)
 
     def items() -> Iterator[Any]:
         for start in range(0, total, _BATCH_ROWS):
-            yield from read(values[start : min(start + _BATCH_ROWS, total)])
+            end = min(start + _BATCH_ROWS, total)
+            yield from read(values[start:end])
 
     return Items(items)
 
@@ -316,7 +349,10 @@ def _series_data(series: Any, view: View) -> Any:
 def _series_lines(series: Any) -> Iterator[Any]:
     if _is_plain(series.index):
         return iter(_batches(series.array, None, _listed))
-    return _frame_lines(series.to_frame("value" if series.name is None else series.name))
+    name = series.name
+    if name is None:
+        name = "value"
+    return _frame_lines(series.to_frame(name))
 
 
 def _index_data(index: Any, view: View) -> Any:
@@ -374,7 +410,10 @@ def _nested(items: list[Any], shape: tuple[int, ...]) -> list[Any]:
 
 
 def _ndarray_lines(array: Any) -> Iterator[Any]:
-    return iter(_batches(array if array.ndim else array.reshape(1), None, _numbers))
+    # numpy.array(3) has no dimension, and so nothing to iterate
+    if array.ndim == 0:
+        array = array.reshape(1)
+    return iter(_batches(array, None, _numbers))
 
 
 def _void_data(value: Any, view: View) -> Any:
@@ -394,6 +433,14 @@ def _arrow_array(array: Any, view: View) -> Any:
     return _array("arrow_array", array.type, [len(array)], items)
 
 
+def _arrow_array_lines(array: Any) -> Iterator[Any]:
+    return iter(_batches(array, None, _arrow_items))
+
+
+def _arrow_scalar(scalar: Any, view: View) -> Any:
+    return scalar.as_py()
+
+
 def _polars_items(values: Any) -> list[Any]:
     found: list[Any] = values.to_list()
     return found
@@ -409,7 +456,12 @@ def _polars_series(series: Any, view: View) -> Any:
 
 
 def _image_data(image: Any, view: View) -> Any:
-    return {"kind": "image", "width": image.width, "height": image.height, "mode": str(image.mode)}
+    return {
+        "kind": "image",
+        "width": image.width,
+        "height": image.height,
+        "mode": str(image.mode),
+    }
 
 
 def _image_bytes(image: Any) -> int:
@@ -425,7 +477,9 @@ def _process_data(process: Any, view: View) -> Any:
 
 
 def _decoded(output: Any) -> Any:
-    return output.decode("utf-8", "backslashreplace") if type(output) is bytes else output
+    if type(output) is bytes:
+        return output.decode("utf-8", "backslashreplace")
+    return output
 
 
 def _attrs_data(value: Any, view: View) -> Any:
@@ -449,7 +503,20 @@ def _namespace_data(value: Any, view: View) -> Any:
 def _tuple_data(value: Any, view: View) -> Any:
     """A named tuple, with the names of its fields."""
     items = list(tuple.__iter__(value))
-    return items if view.records else dict(zip(type(value)._fields, items, strict=True))
+    # JSON pointers count in it, as in any tuple
+    if view.records:
+        return items
+    return dict(zip(type(value)._fields, items, strict=True))
+
+
+def _has_no_attributes(value: Any) -> bool:
+    """Return whether a named tuple is no subclass whose instances have attributes beside it."""
+    return not instance_dict(value)
+
+
+def _has_only_fields(value: Any) -> bool:
+    fields = _attrs_data(value, View())
+    return bool(instance_dict(value).keys() <= fields.keys())
 
 
 def _text(value: Any, view: View) -> Any:
@@ -464,6 +531,10 @@ def _memory_usage(values: Any) -> int:
     return int(values.memory_usage(deep=False))
 
 
+def _estimated_size(values: Any) -> int:
+    return int(values.estimated_size())
+
+
 _ATTRS: Final = "__attrs_attrs__"
 _MISSING: Final = object()
 _PLAIN: Final = frozenset(
@@ -471,59 +542,120 @@ _PLAIN: Final = frozenset(
 )
 _PACKAGES: Final = frozenset({"pandas", "numpy", "pyarrow", "polars", "PIL", "types", "subprocess"})
 
-IMAGE: Final = LibraryType(_image_data, held_bytes=_image_bytes, tells_all=lambda image: False)
+
+def _is_never_complete(value: Any) -> bool:
+    """Return ``False``: what a mask hides, or an extension type keeps, is not in the data."""
+    return False
+
+
+IMAGE: Final = LibraryType(
+    _image_data,
+    held_bytes=_image_bytes,
+    is_complete=_is_never_complete,
+)
 """Images of Pillow: shown and stored as PNG."""
 
-_ARROW_TABLE: Final = LibraryType(_arrow_table, _arrow_lines, _nbytes)
-_ARROW_ARRAY: Final = LibraryType(
-    _arrow_array, lambda array: iter(_batches(array, None, _arrow_items)), _nbytes
+_ARROW_TABLE: Final = LibraryType(
+    _arrow_table,
+    lines=_arrow_lines,
+    held_bytes=_nbytes,
 )
-_NAMED_TUPLE: Final = LibraryType(_tuple_data, tells_all=lambda value: not instance_dict(value))
+_ARROW_ARRAY: Final = LibraryType(
+    _arrow_array,
+    lines=_arrow_array_lines,
+    held_bytes=_nbytes,
+)
+_NAMED_TUPLE: Final = LibraryType(
+    _tuple_data,
+    is_complete=_has_no_attributes,
+)
 _ATTRS_CLASS: Final = LibraryType(
     _attrs_data,
-    tells_all=lambda value: instance_dict(value).keys() <= _attrs_data(value, View()).keys(),
+    is_complete=_has_only_fields,
 )
 _TABLE: Final[tuple[tuple[str, str, LibraryType], ...]] = (
-    ("pandas", "DataFrame", LibraryType(_frame_data, _frame_lines, _frame_bytes, _frame_tells_all)),
+    (
+        "pandas",
+        "DataFrame",
+        LibraryType(
+            _frame_data,
+            lines=_frame_lines,
+            held_bytes=_frame_bytes,
+            is_complete=_frame_is_complete,
+        ),
+    ),
     (
         "pandas",
         "Series",
-        LibraryType(_series_data, _series_lines, _memory_usage, _series_tells_all),
+        LibraryType(
+            _series_data,
+            lines=_series_lines,
+            held_bytes=_memory_usage,
+            is_complete=_series_is_complete,
+        ),
     ),
     (
         "pandas",
         "Index",
-        LibraryType(_index_data, None, _memory_usage, lambda index: _no_categories(*_kinds(index))),
+        LibraryType(
+            _index_data,
+            held_bytes=_memory_usage,
+            is_complete=_index_is_complete,
+        ),
     ),
     (
         "pandas.api.extensions",
         "ExtensionArray",
-        LibraryType(_pandas_array, None, _nbytes, lambda array: False),
+        LibraryType(
+            _pandas_array,
+            held_bytes=_nbytes,
+            is_complete=_is_never_complete,
+        ),
     ),
     ("pandas", "Period", LibraryType(_text)),
     ("pandas", "Interval", LibraryType(_text)),
-    # what a mask hides is still there
+    # before ndarray, of which it is a subclass
     (
         "numpy.ma",
         "MaskedArray",
-        LibraryType(_ndarray_data, _ndarray_lines, _nbytes, lambda array: False),
+        LibraryType(
+            _ndarray_data,
+            lines=_ndarray_lines,
+            held_bytes=_nbytes,
+            is_complete=_is_never_complete,
+        ),
     ),
-    ("numpy", "ndarray", LibraryType(_ndarray_data, _ndarray_lines, _nbytes)),
+    (
+        "numpy",
+        "ndarray",
+        LibraryType(
+            _ndarray_data,
+            lines=_ndarray_lines,
+            held_bytes=_nbytes,
+        ),
+    ),
     ("numpy", "void", LibraryType(_void_data)),
     ("pyarrow", "Table", _ARROW_TABLE),
     ("pyarrow", "RecordBatch", _ARROW_TABLE),
     ("pyarrow", "ChunkedArray", _ARROW_ARRAY),
     ("pyarrow", "Array", _ARROW_ARRAY),
-    ("pyarrow", "Scalar", LibraryType(lambda scalar, view: scalar.as_py())),
+    ("pyarrow", "Scalar", LibraryType(_arrow_scalar)),
     (
         "polars",
         "DataFrame",
-        LibraryType(_polars_frame, _polars_lines, lambda frame: int(frame.estimated_size())),
+        LibraryType(
+            _polars_frame,
+            lines=_polars_lines,
+            held_bytes=_estimated_size,
+        ),
     ),
     (
         "polars",
         "Series",
-        LibraryType(_polars_series, None, lambda series: int(series.estimated_size())),
+        LibraryType(
+            _polars_series,
+            held_bytes=_estimated_size,
+        ),
     ),
     ("PIL.Image", "Image", IMAGE),
     ("types", "SimpleNamespace", LibraryType(_namespace_data)),
@@ -533,13 +665,24 @@ _known: WeakKeyDictionary[type, LibraryType | None] = WeakKeyDictionary()
 
 
 def _find_type(cls: type) -> LibraryType | None:
+    # a metaclass may have an ``__mro__`` of its own
     mro = type.__dict__["__mro__"].__get__(cls)
     if tuple in mro:
-        names = next((base.__dict__["_fields"] for base in mro if "_fields" in base.__dict__), None)
-        is_named = type(names) is tuple and all(type(name) is str for name in names)
-        return _NAMED_TUPLE if is_named else None
+        return _NAMED_TUPLE if _is_named(mro) else None
     for module, name, known in _TABLE:
         loaded = getattr(sys.modules.get(module), name, None)
         if isinstance(loaded, type) and loaded in mro:
             return known
-    return _ATTRS_CLASS if any(_ATTRS in base.__dict__ for base in mro) else None
+    for base in mro:
+        if _ATTRS in base.__dict__:
+            return _ATTRS_CLASS
+    return None
+
+
+def _is_named(mro: tuple[type, ...]) -> bool:
+    for base in mro:
+        names = base.__dict__.get("_fields", _MISSING)
+        if names is _MISSING:
+            continue
+        return type(names) is tuple and all(type(name) is str for name in names)
+    return False

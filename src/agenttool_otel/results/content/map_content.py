@@ -2,7 +2,7 @@
 once").
 
 Nothing here runs for a plain decorated call; an envelope is built when ``.tool.invoke`` returns it. What
-the model gets, what an interface says in one line and what a transcript search finds are three
+the model gets, what an interface shows in one line and what a transcript search finds are three
 texts, not one.
 """
 
@@ -40,6 +40,8 @@ _MAX_TRANSCRIPT_CHARS: Final = 20_000
 _INLINE_FOR_MODEL: Final = frozenset(
     {_C.TEXT.value, _C.IMAGE.value, _C.RESOURCE_LINK.value, _C.EMBEDDED_RESOURCE.value}
 )
+_REFERENCES_ONLY: Final = frozenset({_C.ARTIFACT_REF.value, _C.HANDOFF_REF.value})
+_RESOURCES: Final = frozenset({_C.RESOURCE_LINK.value, _C.PERSISTED_OUTPUT_REF.value})
 _MAX_INLINE_BYTES: Final = 1 << 18
 _MAX_BLOCKS: Final = 1000
 _MAX_DESCRIBED: Final = 5
@@ -84,6 +86,19 @@ def _map(value: Any) -> MappedContent:
     return MappedContent(content, data)
 
 
+def blocks_of(value: Any) -> list[JsonObject]:
+    """Return the content blocks that a tool returned as such; none of a text, bytes or data."""
+    block = foreign_block(value)
+    if block is not None:
+        return [block]
+    native = native_content(value)
+    if native is not None:
+        return native.content
+    if kind_of(value) is Kind.SEQUENCE:
+        return _listed_blocks(value) or []
+    return []
+
+
 def _block_of(value: Any) -> JsonObject | None:
     """Return the block of a value that is a single block: a text, bytes, a path, an exception, or a
     block of another package.
@@ -109,7 +124,7 @@ def _from_blocks(blocks: list[JsonObject]) -> MappedContent:
 
 
 def _single_structured(blocks: list[JsonObject]) -> JsonLike:
-    found = [block.get("data") for block in blocks if block["type"] == _C.STRUCTURED_CONTENT.value]
+    found = [block.get("data") for block in blocks if block["type"] == _C.STRUCTURED_CONTENT]
     if len(found) != 1:
         return None
     return found[0]
@@ -232,17 +247,17 @@ def _for_model(block: JsonObject) -> JsonObject | None:
     """
     word = block["type"]
     if word in TEXTUAL and isinstance(block.get("text"), str):
-        if word == _C.LOG.value:
+        if word == _C.LOG:
             return None
         return {"type": _C.TEXT.value, "text": block["text"]}
-    if word == _C.STRUCTURED_CONTENT.value:
+    if word == _C.STRUCTURED_CONTENT:
         text = json_text(block.get("data"), max_chars=_MAX_MODEL_CHARS)
         if text is None:
             text = "[structured content too large to show]"
         return {"type": _C.TEXT.value, "text": text}
     if word in _INLINE_FOR_MODEL and "omitted" not in block:
         return block
-    if word in (_C.ARTIFACT_REF.value, _C.HANDOFF_REF.value):
+    if word in _REFERENCES_ONLY:
         return None
     return {"type": _C.TEXT.value, "text": f"[{_describe(block)}]"}
 
@@ -254,7 +269,7 @@ def _for_transcript(block: JsonObject, shown: JsonObject | None) -> str | None:
     if word in TEXTUAL and isinstance(block.get("text"), str):
         # "(no output)" is not a text of the tool
         text = None if block.get("empty") else block["text"]
-    elif word == _C.STRUCTURED_CONTENT.value:
+    elif word == _C.STRUCTURED_CONTENT:
         text = None if shown is None else shown["text"]
     elif word in _INLINE_FOR_MODEL and "omitted" not in block:
         resource = block.get("resource")
@@ -265,11 +280,24 @@ def _for_transcript(block: JsonObject, shown: JsonObject | None) -> str | None:
 
 def _add_reference(mapped: MappedContent, block: JsonObject) -> None:
     word = block["type"]
-    reference = {name: item for name, item in block.items() if name != "type"}
-    if word in (_C.RESOURCE_LINK.value, _C.PERSISTED_OUTPUT_REF.value):
-        mapped.resource_refs.append(reference)
-    elif word == _C.ARTIFACT_REF.value:
-        mapped.artifact_refs.append(reference)
+    if word in _RESOURCES:
+        mapped.resource_refs.append(_reference(block))
+    elif word == _C.ARTIFACT_REF:
+        mapped.artifact_refs.append(_reference(block))
+
+
+def _reference(block: JsonObject) -> JsonObject:
+    return {name: item for name, item in block.items() if name != "type"}
+
+
+def reference_kind(block: JsonObject) -> str | None:
+    """Return whether a block refers to a ``resource`` or an ``artifact``; ``None`` for others."""
+    word = block["type"]
+    if word in _RESOURCES:
+        return "resource"
+    if word == _C.ARTIFACT_REF:
+        return "artifact"
+    return None
 
 
 def _describe(block: JsonObject) -> str:
@@ -281,7 +309,7 @@ def _describe(block: JsonObject) -> str:
     if isinstance(text, str):
         lines = text.count("\n") + 1
         return f"{word}, {len(text):,} characters, {lines:,} lines"
-    if word == _C.STRUCTURED_CONTENT.value:
+    if word == _C.STRUCTURED_CONTENT:
         return _describe_data(block.get("data"))
     facts = [word]
     if isinstance(block.get("media_type"), str):

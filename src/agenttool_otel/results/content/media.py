@@ -109,7 +109,7 @@ def _fits(start: bytes, signature: Signature) -> bool:
 
 
 def is_text(head: bytes) -> bool:
-    """Tell whether bytes are UTF-8 text; a character that the end cuts in two does not count
+    """Return whether bytes are UTF-8 text; a character that the end cuts in two does not count
     against it.
     """
     if head.translate(None, _CONTROLS) != head:

@@ -62,12 +62,26 @@ def native_failure(value: Any) -> str | None:
     if cls is dict:
         if type(value.get("content")) is not list:
             return None
-        stated = value.get("isError") is True or value.get("is_error") is True
-        return "mcp:isError" if stated else None
+        if value.get("isError") is True or value.get("is_error") is True:
+            return "mcp:isError"
+        return None
     found = result_type(value)
     if found is None or found.failure is None:
         return None
     return found.failure(value)
+
+
+def native_meta(value: Any) -> JsonObject | None:
+    """Return the ``_meta`` of an MCP result as JSON data; ``None`` where there is none."""
+    if type(value) is dict:
+        fields = value if _is_mcp_result(value) else {}
+    elif result_type(value) is _MCP_RESULT:
+        fields = _fields(value)
+    else:
+        return None
+    # the classes of MCP's packages call the field "meta"
+    meta = shown_json(fields.get("_meta", fields.get("meta")))
+    return meta if isinstance(meta, dict) and meta else None
 
 
 def result_type(value: Any) -> ResultType | None:
@@ -99,7 +113,12 @@ _known: WeakKeyDictionary[type, ResultType | None] = WeakKeyDictionary()
 def _fields(value: Any) -> dict[str, Any]:
     kind = kind_of(value)
     if kind is Kind.OPAQUE:
-        return {name: peek(value, name) for name in ("content", "structured_content", "meta")}
+        # fastmcp 2's ToolResult is a plain class
+        return {
+            "content": peek(value, "content"),
+            "structured_content": peek(value, "structured_content"),
+            "meta": peek(value, "meta"),
+        }
     return dict(mapping_items(value, kind, _MAX_FIELDS))
 
 
@@ -121,8 +140,10 @@ _MCP_MEMBERS: Final = frozenset(
 
 def _mcp_blocks(fields: dict[str, Any]) -> MappedContent | None:
     items = fields.get("content")
+    if not isinstance(items, list):
+        items = []
     blocks: list[JsonObject] = []
-    for item in items if isinstance(items, list) else []:
+    for item in items:
         block = foreign_block(item)
         if block is None:
             return None
@@ -136,15 +157,18 @@ def _mcp_blocks(fields: dict[str, Any]) -> MappedContent | None:
 
 
 def _mcp_failure(value: Any) -> str | None:
-    stated = peek(value, "isError") is True or peek(value, "is_error") is True
-    return "mcp:isError" if stated else None
+    if peek(value, "isError") is True or peek(value, "is_error") is True:
+        return "mcp:isError"
+    return None
 
 
 def _message_blocks(value: Any) -> MappedContent:
     fields = _fields(value)
     content = fields.get("content")
+    if not isinstance(content, list):
+        content = [content]
     blocks: list[JsonObject] = []
-    for item in content if isinstance(content, list) else [content]:
+    for item in content:
         if type(item) is str:
             blocks.append(Block.text(item).to_block())
             continue
@@ -156,12 +180,15 @@ def _message_blocks(value: Any) -> MappedContent:
     if artifact is not None:
         # ToolMessage.artifact is not for the model, so its content is not shown: a reference is
         identity = str(fields.get("tool_call_id") or "artifact")
-        blocks.append(Block.artifact(identity, native_type=class_name(type(artifact))).to_block())
+        block = Block.artifact(identity, native_type=class_name(type(artifact))).to_block()
+        blocks.append(block)
     return MappedContent(blocks, is_error=fields.get("status") == "error")
 
 
 def _message_failure(value: Any) -> str | None:
-    return "langchain:error" if peek(value, "status") == "error" else None
+    if peek(value, "status") == "error":
+        return "langchain:error"
+    return None
 
 
 def _document_blocks(value: Any) -> MappedContent:
@@ -183,7 +210,8 @@ def _command_blocks(value: Any) -> MappedContent | None:
     blocks: list[JsonObject] = []
     if goto:
         # Command(goto="review") and Command(goto=[Send(...), "review"])
-        for target in goto if isinstance(goto, list) else [goto]:
+        targets = goto if isinstance(goto, list) else [goto]
+        for target in targets:
             name = target if isinstance(target, str) else "send"
             blocks.append(Block.handoff(name).to_block())
     if not blocks and update is None:
@@ -212,7 +240,9 @@ def _process_text(output: Any) -> str:
 
 
 def _process_failure(value: CompletedProcess[Any]) -> str | None:
-    return f"exit:{value.returncode}" if value.returncode else None
+    if not value.returncode:
+        return None
+    return f"exit:{value.returncode}"
 
 
 # --- the table ------------------------------------------------------------------------------------

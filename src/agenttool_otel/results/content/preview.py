@@ -53,6 +53,7 @@ class PreviewBuilder:
         self._chars += len(text)
         self._breaks += text.count("\n")
         self._ends_with_break = text.endswith("\n")
+        # more than is shown: a cut may have to move back to a whole character
         kept = self._max + _LOOK_BACK_CHARS
         room = kept - len(self._head)
         if room > 0:
@@ -85,7 +86,13 @@ class PreviewBuilder:
         room = most - _NOTE_CHARS
         if room <= 0:
             note = f"[{self._chars} characters omitted]"
-            return Preview(note[:most], self._chars, lines, self._chars, self._breaks)
+            return Preview(
+                note[:most],
+                chars=self._chars,
+                lines=lines,
+                omitted_chars=self._chars,
+                omitted_lines=self._breaks,
+            )
         head_room = int(room * _HEAD_SHARE)
         head = _cut_head(self._head, head_room)
         tail = _cut_tail("".join(self._tail), room - head_room)
@@ -94,7 +101,13 @@ class PreviewBuilder:
         if head and not head.endswith("\n"):
             head += "\n"
         note = f"[... {omitted} characters, {omitted_breaks} lines omitted ...]"
-        return Preview(f"{head}{note}\n{tail}", self._chars, lines, omitted, omitted_breaks)
+        return Preview(
+            f"{head}{note}\n{tail}",
+            chars=self._chars,
+            lines=lines,
+            omitted_chars=omitted,
+            omitted_lines=omitted_breaks,
+        )
 
 
 def _cut_head(text: str, size: int) -> str:
@@ -159,13 +172,14 @@ def _is_between_flags(text: str, position: int, *, open_start: bool) -> bool:
     first = position
     while first > 0 and _REGIONAL.match(text[first - 1]):
         first -= 1
-    if first > 0 or not open_start:
-        return (position - first) % 2 == 0
-    # the run may have begun before the text: its end is known
-    last = position
-    while last < len(text) and _REGIONAL.match(text[last]):
-        last += 1
-    return (last - position) % 2 == 0
+    letters = position - first
+    if first == 0 and open_start:
+        # the run may have begun before the text: its end is known
+        last = position
+        while last < len(text) and _REGIONAL.match(text[last]):
+            last += 1
+        letters = last - position
+    return letters % 2 == 0
 
 
 def _extends(character: str) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from math import isnan
 from typing import Any, Final
 
-from agenttool_otel.results.content.libraries import IMAGE, Items, View, library_type, tells_all
+from agenttool_otel.results.content.libraries import IMAGE, Items, View, is_complete, library_type
 from agenttool_otel.values.conversion import (
     DEFAULT_MAX_CHARS,
     DEFAULT_MAX_DEPTH,
@@ -67,7 +67,7 @@ class Shown(Converter):
         if known is IMAGE:
             self.images.append(value)
         if self._watch and self.whole:
-            self.whole = tells_all(value, known)
+            self.whole = is_complete(value, known)
         return super()._opened(opened(value, self.view))
 
     def _made(self, items: Items) -> list[Any]:
@@ -108,7 +108,7 @@ class _Read(Shown):
 
 class _Captured(Shown):
     """The first rows and items, each cell with the name of its column, by which a redactor
-    knows it.
+    finds it.
     """
 
     view = View(records=True)

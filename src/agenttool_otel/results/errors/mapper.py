@@ -11,7 +11,7 @@ import signal
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from agenttool_otel.errors import GovernedOutcome
+from agenttool_otel.errors import ConfigurationError, GovernedOutcome
 from agenttool_otel.names import ErrorClass, Recoverability
 from agenttool_otel.records.error import ToolError
 from agenttool_otel.results.errors.control_flow import cancellation, mcp_code
@@ -74,7 +74,16 @@ class ErrorMapper:
         Args:
             exception: the class, or its qualified name, ``httpx.ReadTimeout``.
             target: an error class, or a function from the exception to an error.
+
+        Raises:
+            ConfigurationError: the exception or the target is something else.
         """
+        if not callable(target):
+            target = _error_class(target)
+        if not isinstance(exception, str | type):
+            raise ConfigurationError(
+                f"errors maps exception classes or their names, not {type(exception).__name__}"
+            )
         if isinstance(exception, str):
             self._custom[exception] = target
         else:
@@ -155,6 +164,16 @@ def classify(exception: BaseException, *, redact: Redact | None = None) -> ToolE
     ErrorMapper.classify.
     """
     return _DEFAULT.classify(exception, redact=redact)
+
+
+def _error_class(target: str) -> ErrorClass:
+    """Return a class of the taxonomy; its word is one as well."""
+    try:
+        return ErrorClass(target)
+    except ValueError:
+        raise ConfigurationError(
+            f"errors maps to an error class or a function, not to {target!r}"
+        ) from None
 
 
 def _from_target(

@@ -1,21 +1,22 @@
 """Keeping results: the chosen strategy carried out, recorded, and survived when the store fails.
 
 Telemetry's rule holds here, not permission's: a failing store never takes a result away from a
-caller who may have it. What it costs is the full text behind the preview, and the record says so.
+caller who may have it. What it costs is the full text behind the preview, and the record names it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from agenttool_otel.errors import PersistenceError
+from agenttool_otel.errors import ConfigurationError, PersistenceError
 from agenttool_otel.names import PersistenceStrategy, RedactionState
 from agenttool_otel.records.base import JsonObject
 from agenttool_otel.records.persistence import ResultPersistence
 from agenttool_otel.results.content.preview import PreviewBuilder
+from agenttool_otel.results.content.references import References
 from agenttool_otel.results.content.shown import redactable_json
 from agenttool_otel.results.content.size import is_measured, measure, text_bytes
 from agenttool_otel.results.persistence.source import Source, source_of
@@ -50,6 +51,7 @@ class Kept:
     failure: str | None = None
     model_facing: list[JsonObject] = field(default_factory=list)  # content blocks for the model
     content: list[JsonObject] = field(default_factory=list)  # content blocks of the envelope
+    references: References = field(default_factory=References)  # what the result refers to
 
 
 class ResultKeeper:
@@ -62,6 +64,9 @@ class ResultKeeper:
         preview_chars: most characters of what takes a large result's place.
         deadline_s: seconds that a call may wait for the store in all.
         ttl_s: seconds to keep payloads; the store's default where ``None``.
+
+    Raises:
+        ConfigurationError: the store is none, and no function that opens one.
     """
 
     def __init__(
@@ -73,6 +78,9 @@ class ResultKeeper:
         deadline_s: float = 10.0,
         ttl_s: float | None = None,
     ) -> None:
+        # ResultKeeper("results"): found out at the first large result, it would be dropped
+        if store is not None and not callable(store) and not hasattr(store, "put_stream"):
+            raise ConfigurationError(f"store is a PayloadStore, not {type(store).__name__}")
         self._store = store
         self.max_inline_chars = max_inline_chars
         self.preview_chars = preview_chars
@@ -137,7 +145,7 @@ class ResultKeeper:
         transform: Transform | None = None,
         owner: dict[str, str] | None = None,
     ) -> tuple[StreamCollector, StrategyChoice]:
-        """Make the collector of a stream, of whose size nothing is known yet, and say what
+        """Return the collector of a stream, of whose size nothing is known yet, and what
         was chosen.
         """
         has_store = self._store is not None
@@ -171,6 +179,13 @@ class ResultKeeper:
     ) -> Kept:
         """Carry out a strategy; never raises."""
         job = _Job(self, value, choice, invocation_id, result_id, size, transform, owner)
+        kept = self._kept(job)
+        # where its texts could not be redacted, neither can what it refers to
+        if kept.decision.redaction_state is RedactionState.FAILED:
+            return kept
+        return replace(kept, references=job.references())
+
+    def _kept(self, job: _Job) -> Kept:
         try:
             return job.run()
         except RedactionFailed as error:
@@ -222,6 +237,17 @@ class _Job(NamedTuple):
             raise
         return self._cut(source, writer, ref)
 
+    def references(self) -> References:
+        """Return what the result refers to, redacted; nothing where that can't be found."""
+        found = References()
+        try:
+            found.add(self.value)
+            if self.transform is None:
+                return found
+            return found.cleaned(partial(redacted, self.transform.value))
+        except Exception:
+            return References()
+
     def _inline(self) -> Kept:
         value = self._clean_value()
         state = RedactionState.NONE if value is self.value else RedactionState.REDACTED
@@ -257,9 +283,8 @@ class _Job(NamedTuple):
             return Kept(decision, self._clean_value(), None, writer.failure)
         view = None if choice.strategy is _S.REF_ONLY else writer.view
         lines = f", {view.build().lines} lines" if view is not None else ""
-        text = stand_in(
-            f"{size} bytes{lines}, {source.media_type}", ref, view, self.keeper.preview_chars
-        )
+        most = min(self.keeper.preview_chars, choice.max_inline_chars)
+        text = stand_in(f"{size} bytes{lines}, {source.media_type}", ref, view, most)
         decision = self._record(
             strategy, reason, state, size=size, preview_bytes=text_bytes(text), ref=ref
         )

@@ -70,8 +70,8 @@ def read_page(
 
     The page of a text begins and ends between characters, and at a line's end where there is one in
     its last quarter. A payload that is gone or never was is an answer, not an error: ``status``
-    says ``expired`` or ``not_found``. Somebody else's payload is ``not_found`` too: whether it
-    exists is not theirs to know.
+    is ``expired`` or ``not_found``. Another tenant's payload is ``not_found`` too, so that the
+    answer does not reveal that it exists.
     """
     if (
         not isinstance(uri, str)
@@ -133,7 +133,7 @@ def _text_page(data: bytes, size: int, *, at_end: bool) -> tuple[int, str, int]:
     """Return how many bytes were skipped, the text, and how many bytes it and they take."""
     skipped = 0
     while skipped < min(_SPARE, len(data)) and data[skipped] & 0xC0 == 0x80:
-        skipped += 1  # the middle of a character, for whoever jumps to an arbitrary offset
+        skipped += 1  # the middle of a character: a model may ask for any offset
     # A page holds at least one character, however small the limit.
     end = max(min(len(data), size), skipped + 1)
     if end < len(data) or not at_end:

@@ -46,7 +46,7 @@ def source_of(value: Any, transform: Transform | None = None) -> Source:
 
     Text stays text; bytes that are text are read as text; a path is the file that it names;
     structured values become JSON text, data frames and Arrow tables one JSON object a line, images
-    PNG. Iterators and open files are not read: they belong to whoever the tool gave them to.
+    PNG. Iterators and open files are not read: they belong to the caller that the tool gave them to.
     """
     kind = kind_of(value)
     if kind is Kind.TEXT:

@@ -41,7 +41,7 @@ class Demand(NamedTuple):
     obliged_strategy: str | None = None  # the policy's strategy
     sensitivity: str | None = None  # ``data_sensitivity`` of the permission profile; see SENSITIVE
     redact: bool = False  # contract or policy want the result redacted
-    supports_persistence: bool = True  # what the execution profile says
+    supports_persistence: bool = True  # as in the execution profile
     # the tool reads persisted results itself; storing its output again would never end
     exempt: bool = False
 

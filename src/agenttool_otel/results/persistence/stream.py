@@ -8,6 +8,7 @@ store that fails or hangs costs the stored copy.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from enum import Enum
 from typing import Any, Final, NamedTuple
 
@@ -17,6 +18,7 @@ from agenttool_otel.records.base import JsonObject
 from agenttool_otel.records.persistence import ResultPersistence
 from agenttool_otel.results.content.json_stream import ValueTransform, json_pieces
 from agenttool_otel.results.content.preview import PreviewBuilder
+from agenttool_otel.results.content.references import References
 from agenttool_otel.results.content.size import size_of, text_bytes
 from agenttool_otel.results.persistence.strategy import StrategyChoice
 from agenttool_otel.results.persistence.writer import PayloadWriter, ref_block, stand_in, text_block
@@ -60,6 +62,7 @@ class StreamOutcome(NamedTuple):
     redaction_state: RedactionState  # what redaction did
     model_facing: list[JsonObject]  # content blocks for the model
     content: list[JsonObject]  # content blocks of the envelope
+    references: References  # what its items refer to
 
 
 class StreamCollector:
@@ -97,7 +100,9 @@ class StreamCollector:
         )
         self._cleaner = CleanText(transform.text) if transform is not None else None
         self._values = CleanValue(transform.value) if transform is not None else None
+        self._clean = transform.value if transform is not None else None
         self._form: _Form | None = None
+        self._references = References()
         self._items = 0
         self._redaction_failed = False
         self._closed = False
@@ -119,6 +124,8 @@ class StreamCollector:
         self._items += 1
         if not self._redaction_failed and not self._closed:
             self._guarded(lambda: self._write(item))
+        with suppress(Exception):
+            self._references.add(item)
         try:
             return size_of(item)
         except Exception:
@@ -236,7 +243,16 @@ class StreamCollector:
             redaction_state=state,
             model_facing=[text_block(text)],
             content=[text_block(text), *([] if ref is None else [ref_block(ref)])],
+            references=self._cleaned_references(),
         )
+
+    def _cleaned_references(self) -> References:
+        if self._redaction_failed:
+            return References()
+        try:
+            return self._references.cleaned(self._clean)
+        except Exception:
+            return References()
 
     def _strategy(
         self, ref: PersistedRef | None, *, large: bool
@@ -271,4 +287,5 @@ class StreamCollector:
         if not large:
             return self._view.build().text if self._form is not _Form.BYTES else f"[{what}]"
         view = None if self._form is _Form.BYTES else self._view
-        return stand_in(what, ref, view, self._preview_chars)
+        most = min(self._preview_chars, self._choice.max_inline_chars)
+        return stand_in(what, ref, view, most)

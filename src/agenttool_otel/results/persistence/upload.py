@@ -62,7 +62,7 @@ class Upload:
             self._put(bytes(view[start : start + _PIECE_BYTES]))
 
     def commit(self) -> PersistedRef:
-        """Say that this was all, and return the reference."""
+        """End the upload, and return the reference."""
         self._flush()
         self._put(None)
         try:

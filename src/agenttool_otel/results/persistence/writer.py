@@ -8,7 +8,7 @@ count.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from agenttool_otel.errors import PersistenceError
 from agenttool_otel.names import ContentType, RedactionState
@@ -18,6 +18,9 @@ from agenttool_otel.results.content.size import text_bytes
 from agenttool_otel.results.persistence.upload import StoreTimeout, Upload
 from agenttool_otel.results.stores.types import PayloadStore, PersistedRef
 from agenttool_otel.values.inspection import error_name
+
+SMALLEST_PREVIEW_CHARS: Final = 100
+"""A preview below it would be little more than the line about what it leaves out."""
 
 
 class PayloadWriter:
@@ -116,15 +119,26 @@ class PayloadWriter:
 def stand_in(
     what: str, ref: PersistedRef | None, view: PreviewBuilder | None, max_chars: int
 ) -> str:
-    """Return the text that takes a result's place: what it was, where it is, and a preview, within
-    ``max_chars``.
+    """Return the text that takes a result's place: what it was, where it is, and a preview.
+
+    Args:
+        what: size and kind of the result.
+        ref: reference to the stored payload, if it was stored.
+        view: makes the preview; ``None`` where nothing of the result may be shown.
+        max_chars: most characters of the text. A line that names the result is returned where no
+            preview fits behind it, even if the line itself is longer.
     """
-    where = f"Full output saved to {ref.uri}." if ref is not None else "The rest was not kept."
-    head = f"Output too large ({what}). {where}"
+    place = "The rest was not kept."
+    if ref is not None:
+        place = f"Full output saved to {ref.uri}."
+    head = f"Output too large ({what}). {place}"
     if view is None:
         return head
-    head += " Preview:\n"
-    return head + view.build(max_chars - len(head)).text
+    opening = f"{head} Preview:\n"
+    room = max_chars - len(opening)
+    if room < SMALLEST_PREVIEW_CHARS:
+        return head
+    return opening + view.build(room).text
 
 
 def text_block(text: str) -> JsonObject:

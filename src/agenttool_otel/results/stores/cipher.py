@@ -41,8 +41,8 @@ class Cipher:
         self._name_key = hmac.digest(key, b"agenttool object names", "sha256")
 
     def object_name(self, digest: str) -> str:
-        """Return the name of a payload in the store: a keyed hash, because a plain one tells equal
-        contents apart.
+        """Return the name of a payload in the store: a keyed hash, because a plain one shows which
+        contents are equal.
         """
         return hmac.digest(self._name_key, digest.encode(), "sha256").hex()
 

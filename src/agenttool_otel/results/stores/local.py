@@ -161,7 +161,7 @@ class LocalBackend:
             if not stat.S_ISDIR(status.st_mode):
                 raise PersistenceError("the store's directory is a link or a file") from None
             if hasattr(os, "getuid") and status.st_uid != os.getuid():
-                raise PersistenceError("the store's directory belongs to somebody else") from None
+                raise PersistenceError("the store's directory belongs to another user") from None
             if status.st_mode & 0o022:
                 raise PersistenceError("the store's directory is writable by others") from None
         else:

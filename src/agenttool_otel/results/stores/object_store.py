@@ -103,7 +103,7 @@ class ObjectStoreBackend:
                     yield BlobInfo(key, int(item["size"]), item["last_modified"].timestamp())
 
     def free_bytes(self) -> int | None:
-        """Nobody knows."""
+        """Return ``None``: an object store has no such figure."""
         return None
 
 

@@ -1,8 +1,8 @@
 """The payload store: content-addressed objects, references to them with an end, quota, retention,
 optional encryption.
 
-Keys: ``objects/<2 hex>/<hash>`` holds bytes, ``refs/<2 hex>/<name>`` says to which object a URI
-leads and until when, ``incoming/<random>`` is being written. Two writers of the same content end
+Keys: ``objects/<2 hex>/<hash>`` holds bytes, ``refs/<2 hex>/<name>`` the object that a URI
+leads to and its end, ``incoming/<random>`` is being written. Two writers of the same content end
 with one object and two references.
 """
 
@@ -48,7 +48,7 @@ class StoreLimits:
         max_total_bytes: all payloads together.
         min_free_bytes: room that must stay free on the disk.
         ttl_s: seconds that a payload is kept; ``None``: until it is deleted.
-        tombstone_ttl_s: seconds that an expired reference still tells what it was.
+        tombstone_ttl_s: seconds that an expired reference is still answered as expired.
         grace_s: age in seconds below which an object without reference is left alone: its writer
           may be at work.
         sweep_every_s: seconds between the cleanings that writing starts; ``None``: only ``sweep()``
@@ -307,7 +307,7 @@ class ResultStore:
             if due := every is not None and time.monotonic() - self._swept_at >= every:
                 self._swept_at = time.monotonic()
         if due:
-            # a failing cleaner does not stop a writer; writing itself will tell
+            # a failing cleaner does not stop a writer; a store that is down fails the write itself
             with suppress(PersistenceError):
                 self.sweep()
 

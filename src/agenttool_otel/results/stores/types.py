@@ -37,9 +37,7 @@ class QuotaExceeded(PersistenceError):
 
 @dataclass(frozen=True, slots=True)
 class PersistedRef:
-    """A reference to persisted bytes: it says what they are, knowing it is no permission to
-    read them.
-    """
+    """A reference to persisted bytes: it describes them, and is no permission to read them."""
 
     uri: str  # ``agent-runtime://session/tool-results/...``
     media_type: str  # media type of the bytes
@@ -48,7 +46,7 @@ class PersistedRef:
     size_bytes: int  # how many there are
     created_at: datetime = field(default_factory=utc_now)  # when they were stored
     expires_at: datetime | None = None  # when they may be gone; ``None``: kept until deleted
-    # whose they are: ``session_id``, ``tenant``, ``invocation_id``; checked by whoever serves them
+    # whose they are: ``session_id``, ``tenant``, ``invocation_id``; checked before they are served
     owner: dict[str, str] = field(default_factory=dict)
     redaction_state: str = "none"  # what redaction did to them before they were stored
 
@@ -167,4 +165,4 @@ class Backend(Protocol):
         """Yield the blobs under a prefix."""
 
     def free_bytes(self) -> int | None:
-        """Return how much room is left, or ``None`` if nobody knows."""
+        """Return how much room is left, or ``None`` where that is unknown."""

@@ -8,4 +8,8 @@ from agenttool_otel.readers.shell.git.repository import (
     unsafe_repository,
 )
 
-__all__ = ["compares_files", "names_of_repository", "unsafe_repository"]
+__all__ = [
+    "compares_files",
+    "names_of_repository",
+    "unsafe_repository",
+]

@@ -22,7 +22,7 @@ _CREDENTIAL_IN_URL = re.compile(r"://[^/@\s]+@")
 
 
 def judge_config(content: bytes, layout: Layout, category: str = "") -> str:
-    """Say why a repository's configuration may make git do more than read, or ``""``.
+    """Return why a repository's configuration may make git do more than read, or ``""``.
 
     ``category`` is that of a command that does more: such commands obey settings that reading ones
     do not look at.
@@ -31,8 +31,10 @@ def judge_config(content: bytes, layout: Layout, category: str = "") -> str:
     content = content.replace(b"\r\n", b"\n")
     if _CONTROL.search(content):
         return "configuration that is not plain"
-    section = name = ""
-    for raw in content.decode("utf-8", "replace").split("\n"):
+    text = content.decode("utf-8", "replace")
+    section = ""
+    name = ""
+    for raw in text.split("\n"):
         line = raw.strip(" \t")
         if not line or line[0] in "#;":
             continue
@@ -52,7 +54,11 @@ def judge_config(content: bytes, layout: Layout, category: str = "") -> str:
 
 
 def _judge_setting(
-    section: str, name: str, line: str, layout: Layout, obeyed: frozenset[str]
+    section: str,
+    name: str,
+    line: str,
+    layout: Layout,
+    obeyed: frozenset[str],
 ) -> str:
     """Return why one setting may make git do more than read, or an empty text."""
     key, _, value = (part.strip(" \t") for part in line.partition("="))
@@ -76,20 +82,32 @@ def _is_odd_address(text: str) -> bool:
 
 def _runs_nothing(section: str, key: str, value: str, top: Path) -> bool:
     """Whether no reading command of git runs a program, or reads elsewhere, for a setting."""
-    settings, values = programs()["git_config"], programs()["git_values"]
-    forms = values.get(f"{section}.{key}", values.get(f"{section}.*", ()))
-    if any(re.fullmatch(form, value) for form in forms):
-        return True
-    if f"{section}.{key}" in _PATHS:
-        place = top / os.path.expanduser(value)
-        within = place.resolve().is_relative_to(top.resolve()) and (
-            place.is_file() or not place.exists()
-        )
-        # the one hook that a reading command runs, when it writes down what it saw
-        calm = not (place / "post-index-change").exists() if key == "hookspath" else within
-        return calm and re.fullmatch(_PATHS[f"{section}.{key}"], value, re.ASCII) is not None
+    setting = f"{section}.{key}"
+    values = programs()["git_values"]
+    # pager.log has the row of pager.*
+    row = setting if setting in values else f"{section}.*"
+    for form in values.get(row, ()):
+        if re.fullmatch(form, value):
+            return True
+    if setting in _PATHS:
+        return _is_harmless_path(setting, value, top)
     # git 2.51 lets an alias stand in for a command that it means to drop
-    return bool(settings.get(section, frozenset()) & {key, "*"}) and (section, key) != (
-        "alias",
-        "whatchanged",
-    )
+    if setting == "alias.whatchanged":
+        return False
+    allowed = programs()["git_config"].get(section, frozenset())
+    return key in allowed or "*" in allowed
+
+
+def _is_harmless_path(setting: str, value: str, top: Path) -> bool:
+    """Whether a setting names a file within the checkout, or hooks that no reading command runs."""
+    if re.fullmatch(_PATHS[setting], value, re.ASCII) is None:
+        return False
+    place = top / os.path.expanduser(value)
+    real = place.resolve()
+    # the one hook that a reading command runs, when it writes down what it saw
+    if setting == "core.hookspath":
+        hook = place / "post-index-change"
+        return not hook.exists()
+    if not real.is_relative_to(top.resolve()):
+        return False
+    return place.is_file() or not place.exists()

@@ -1,8 +1,8 @@
 """Where the parts of a repository lie, and whether they are those of an ordinary checkout.
 
-A linked worktree and a submodule have a file ``.git`` that says where their repository is. It is
+A linked worktree and a submodule have a file ``.git`` that names their repository. It is
 believed only where the repository lies in the ``.git`` of a checkout, at the place that git gives
-it, and says that it belongs there.
+it, and names it in turn.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ class Layout(NamedTuple):
     outer: Path | None = None  # the checkout that a submodule belongs to
 
     def is_worktree_setting(self, value: str) -> bool:
-        """Whether ``core.worktree`` says what is so anyway, as it does in every submodule."""
+        """Whether ``core.worktree`` names the checkout itself, as it does in every submodule."""
         return self.kind == "submodule" and leads_to(self.private, value, self.top)
 
 
 class Odd(Exception):
-    """The repository lies where no ordinary one does; the message says how."""
+    """The repository lies where no ordinary one does; the message holds the reason."""
 
 
 def content_of(file: Path) -> bytes:
@@ -67,15 +67,17 @@ def layout_of(repository: Path) -> Layout:
     match = _GITFILE.fullmatch(content_of(repository))
     if match is None:
         raise Odd("repository that lies elsewhere")
-    private = Path(os.path.normpath(repository.parent / os.fsdecode(match[1])))
-    # behind a link, ".." leads elsewhere than the text says
-    if os.path.realpath(private) != os.path.realpath(repository.parent / os.fsdecode(match[1])):
+    target = repository.parent / os.fsdecode(match[1])
+    private = Path(os.path.normpath(target))
+    # behind a link, ".." leads elsewhere than in the text
+    if os.path.realpath(private) != os.path.realpath(target):
         raise Odd("repository that lies elsewhere")
     parts = private.parts
     if ".git" not in parts:
         raise Odd("repository that lies elsewhere")
     split = parts.index(".git") + 1
-    main, inner = Path(*parts[:split]), parts[split:]
+    main = Path(*parts[:split])
+    inner = parts[split:]
     _check_directories(main, inner)
     if inner[:1] == ("worktrees",) and len(inner) == 2:
         layout = _worktree(repository, private, main)
@@ -92,32 +94,35 @@ def _check_directories(main: Path, inner: tuple[str, ...]) -> None:
     place = main
     for name in ("", *inner):
         place = place / name
-        if place.is_symlink() or not place.is_dir() or (name and _NAME.fullmatch(name) is None):
+        if place.is_symlink() or not place.is_dir():
+            raise Odd("repository that lies elsewhere")
+        if name and _NAME.fullmatch(name) is None:
             raise Odd("repository that lies elsewhere")
 
 
 def _worktree(repository: Path, private: Path, main: Path) -> Layout:
-    back = _LINE.fullmatch(content_of(private / "gitdir"))
+    link = private / "gitdir"
+    back = _LINE.fullmatch(content_of(link))
     if content_of(private / "commondir") != b"../..\n":
         raise Odd("worktree with a repository elsewhere")
-    if (
-        back is None
-        or (private / "gitdir").is_symlink()
-        or not leads_to(private, os.fsdecode(back[1]), repository)
-    ):
-        raise Odd("worktree that its repository does not know")
+    if back is None or link.is_symlink():
+        raise Odd("worktree that its repository does not list")
+    checkout = os.fsdecode(back[1])
+    if not leads_to(private, checkout, repository):
+        raise Odd("worktree that its repository does not list")
     return Layout(private, main, repository.parent, "worktree")
 
 
 def _submodule(repository: Path, private: Path, main: Path) -> Layout:
-    outer, top = os.path.realpath(main.parent), os.path.realpath(repository.parent)
+    outer = os.path.realpath(main.parent)
+    top = os.path.realpath(repository.parent)
     if os.path.lexists(private / "commondir") or not top.startswith(f"{outer}/"):
         raise Odd("submodule of no checkout around it")
     return Layout(private, private, repository.parent, "submodule", main)
 
 
 def _check_owner(repository: Path, layout: Layout, main: Path) -> None:
-    """Refuse where the parts belong to several users: whoever owns one decides what git does in the
+    """Refuse where the parts belong to several users: each owner decides what git does in the
     other.
     """
     places = (
@@ -128,8 +133,13 @@ def _check_owner(repository: Path, layout: Layout, main: Path) -> None:
         layout.private / "HEAD",
         layout.common / "config",
     )
-    found = [os.lstat(place) for place in places]
-    if len({one.st_uid for one in found}) > 1:
+    owners = set()
+    modes = []
+    for place in places:
+        status = os.lstat(place)
+        owners.add(status.st_uid)
+        modes.append(status.st_mode)
+    if len(owners) > 1:
         raise Odd("repository of another owner")
-    if any(one.st_mode & stat.S_IWOTH for one in found):
+    if any(mode & stat.S_IWOTH for mode in modes):
         raise Odd("repository that anybody may write")

@@ -29,40 +29,58 @@ _NAMING = frozenset(("-C", "--git-dir", "--work-tree", "--namespace", "--super-p
 _NOT_WALKED = {"objects", "refs", "hooks", "logs", "lfs"}
 
 
-def unsafe_repository(where: WorkingDirectory, category: str = "") -> str:
-    """Why git may do more than read in the repository of these directories, or ``""``."""
-    if not where.known:
+def unsafe_repository(current: WorkingDirectory, category: str = "") -> str:
+    """Return why git may do more than read in the repository of these directories, or ``""``."""
+    if not current.known:
         return "repository that is not known"
-    if any(name in os.environ for name in ("GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE")):
-        return "repository that the environment names"
-    found = list(filter(None, (_repository(Path(directory)) for directory in where.paths)))
-    return next(filter(None, (_judge(repository, category) for repository in found)), "")
+    for name in ("GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE"):
+        if name in os.environ:
+            return "repository that the environment names"
+    for directory in current.paths:
+        repository = _repository(Path(directory))
+        if repository is None:
+            continue
+        reason = _judge(repository, category)
+        if reason:
+            return reason
+    return ""
 
 
 def names_of_repository(words: list[str]) -> list[str]:
-    """Return the options in front of git's sub-command that say where its repository or its
-    files are.
-    """
+    """Return the options in front of git's sub-command that name its repository or its files."""
     found: list[str] = []
     index = 1
     while index < len(words) and words[index].startswith("-"):
         option, equals, _ = words[index].partition("=")
-        if option in _NAMING:
+        is_place = option in _NAMING
+        if is_place:
             found.append(option)
-        index += 1 if equals or option not in {*_NAMING, "-c", "--config-env"} else 2
+        index += 1
+        # git -c core.pager=cat log
+        takes_value = is_place or option in ("-c", "--config-env")
+        if takes_value and not equals:
+            index += 1
     return found
 
 
-def compares_files(where: WorkingDirectory, words: list[Word]) -> bool:
+def compares_files(current: WorkingDirectory, words: list[Word]) -> bool:
     """Whether ``git diff`` takes its two operands for files or directories, as it does where there
     is no repository.
     """
-    names = [word for word in words if word.text[:1] != "-"]
-    return any(
-        _repository(Path(place)) is None
-        and sum(2 * n.glob or os.path.lexists(os.path.join(place, n.text)) for n in names) > 1
-        for place in where.paths
-    )
+    names = [word for word in words if not word.text.startswith("-")]
+    for place in current.paths:
+        if _repository(Path(place)) is not None:
+            continue
+        files = 0
+        for name in names:
+            # git diff *.py may name any number of them
+            if name.glob:
+                files += 2
+            if os.path.lexists(os.path.join(place, name.text)):
+                files += 1
+        if files > 1:
+            return True
+    return False
 
 
 def _repository(directory: Path) -> Path | None:
@@ -82,16 +100,15 @@ def _has_links(repository: Path) -> bool:
     if any(map(os.path.islink, (repository / "objects").iterdir())):
         return True
     for folder, folders, files in os.walk(repository):
-        if any(
-            os.path.islink(f"{folder}/{name}") and name != "hooks" for name in (*folders, *files)
-        ):
-            return True
+        for name in (*folders, *files):
+            if name != "hooks" and os.path.islink(f"{folder}/{name}"):
+                return True
         folders[:] = [name for name in folders if name not in _NOT_WALKED]
     return False
 
 
 def _judge(repository: Path, category: str = "", depth: int = 0) -> str:
-    """Say why git may do more than read in a repository, or ``""``; ``depth`` counts submodules
+    """Return why git may do more than read in a repository, or ``""``; ``depth`` counts submodules
     within each other.
     """
     if depth > _MAX_INNER:
@@ -134,18 +151,26 @@ def _judge_private(layout: Layout) -> str:
     if os.path.lexists(index) and not (index.is_file() and os.access(index, os.R_OK)):
         return "repository that is none"
     if layout.kind != "worktree":
-        return "repository with worktrees" if (private / "config.worktree").exists() else ""
+        if (private / "config.worktree").exists():
+            return "repository with worktrees"
+        return ""
     if not _is_plain_head(private):
         return "repository that is none"
-    walked = os.walk(private)
-    if any(
-        os.path.islink(f"{folder}/{name}")
-        for folder, folders, files in walked
-        for name in (*folders, *files)
-    ):
+    if _holds_link(private):
         return "repository with links"
-    odd = ("hooks", "objects", "config", "modules", "packed-refs")
-    return "worktree that is none" if any(os.path.lexists(private / name) for name in odd) else ""
+    for name in ("hooks", "objects", "config", "modules", "packed-refs"):
+        if os.path.lexists(private / name):
+            return "worktree that is none"
+    return ""
+
+
+def _holds_link(directory: Path) -> bool:
+    """Whether anything below a directory is a link."""
+    for folder, folders, files in os.walk(directory):
+        for name in (*folders, *files):
+            if os.path.islink(f"{folder}/{name}"):
+                return True
+    return False
 
 
 def _judge_around(layout: Layout, category: str) -> str:
@@ -201,7 +226,7 @@ def _is_plain_head(repository: Path) -> bool:
 
 
 def _inner(layout: Layout) -> list[Path] | None:
-    """Return the repositories that git's index names; ``None`` where they can't be told."""
+    """Return the repositories that git's index names; ``None`` where they can't be read."""
     private = layout.private
     if not (private / "index").is_file():
         return []

@@ -1,4 +1,4 @@
-"""The words of one command, read as the reviewed table of its program says (data/options.toml).
+"""The words of one command, read by the reviewed table of its program (data/options.toml).
 
 Each word is inert (it chooses what is looked at or shown), names a place, sends, or is not
 reviewed: an option that no table lists, a value that names code or settings, inline code. What is
@@ -57,18 +57,19 @@ class Row:
     @property
     def with_value(self) -> frozenset[str]:
         """The options that take a value, attached or as the next word."""
-        return (
-            self.valued
-            | self.named
-            | self.makes
-            | self.sends
-            | {*self.places, *self.kinds, *self.loads}
+        return self.valued.union(
+            self.named,
+            self.makes,
+            self.sends,
+            self.places,
+            self.kinds,
+            self.loads,
         )
 
 
 @dataclass(slots=True)
 class Review:
-    """What a program's table says of a command's words."""
+    """What a program's table has for a command's words."""
 
     name: str = ""  # the program, with the sub-command that has a table of its own
     # the words that a grant has to name, in their order
@@ -83,17 +84,21 @@ class Review:
     @property
     def words(self) -> str:
         """What a person agrees to: the name, and each word that is not inert."""
-        return " ".join([self.name, shlex.join(self.exact)]).rstrip()
+        text = f"{self.name} {shlex.join(self.exact)}"
+        return text.rstrip()
 
 
 @cache
 def rows() -> dict[str, Row]:
-    """The reviewed tables, by program and sub-command."""
+    """Return the reviewed tables, by program and sub-command."""
     raw = load_table(__package__, "data/options.toml")
     found: dict[str, Row] = {}
     for names, row in raw.items():
-        own = {**raw[row["same_as"]], **row} if "same_as" in row else row
-        found.update((name, row_of(Row, own)) for name in names.split("|"))
+        values = row
+        if "same_as" in row:
+            values = {**raw[row["same_as"]], **row}
+        for name in names.split("|"):
+            found[name] = row_of(Row, values)
     return found
 
 
@@ -104,51 +109,60 @@ def family(program: str) -> str:
         program: the first word of a command.
     """
     name = posixpath.basename(program) or program
-    return next((plain for pattern, plain in _FAMILIES if pattern.fullmatch(name)), name)
+    for pattern, plain in _FAMILIES:
+        if pattern.fullmatch(name):
+            return plain
+    return name
 
 
 def review(words: Sequence[str]) -> Review:
-    """Read a command's words as its program's table says.
+    """Read a command's words by its program's table.
 
     Args:
         words: the command behind its wrappers, the program first.
     """
     name, row, rest = _row_of(words)
-    found = Review(name, operands=row.operands if row is not None else "exact")
-    if row is None and "/" in words[0]:
-        found.exact = list(rest)  # a script's words are its own
+    if row is not None:
+        found = Review(name, operands=row.operands)
+        _Reader(row, rest, found).read()
         return found
-    _Reader(row or Row(operands="exact"), rest, found).read()
-    if row is None:
-        found.exact = list(rest)
+    found = Review(name, operands="exact")
+    # a script's words are its own: ./build.sh --force
+    if "/" not in words[0]:
+        _Reader(Row(operands="exact"), rest, found).read()
+    found.exact = list(rest)
     return found
 
 
 def _row_of(words: Sequence[str]) -> tuple[str, Row | None, Sequence[str]]:
-    """The row with the longest name that the words begin with, its name, and the words behind."""
+    """Return the row with the longest name that the words begin with, its name, and the words
+    behind.
+    """
     words = [family(words[0]), *words[1:]]
     if words[0] == "python":
         words = _module_of(words)
     for size in range(min(_MAX_NAME_WORDS, len(words)), 0, -1):
         name = " ".join(words[:size])
-        if (row := rows().get(name)) is not None:
+        row = rows().get(name)
+        if row is not None:
             return name, row, words[size:]
     return words[0], None, words[1:]
 
 
 def _module_of(words: list[str]) -> list[str]:
-    """The words from a reviewed module on, where Python runs one: ``python -m pytest -q`` is
+    """Return the words from a reviewed module on, where Python runs one: ``python -m pytest -q`` is
     ``pytest -q``.
     """
     flags = rows()["python"].inert
-    start = next(
-        (index for index, word in enumerate(words[1:], 1) if word not in flags), len(words)
-    )
-    module = words[start + 1 : start + 2]
-    if words[start : start + 1] == ["-m"] and any(
-        name.split(" ")[0] in module for name, row in rows().items() if row.module
-    ):
-        return words[start + 1 :]
+    start = 1
+    while start < len(words) and words[start] in flags:
+        start += 1
+    behind = words[start + 1 :]
+    if words[start : start + 1] != ["-m"] or not behind:
+        return words
+    for name, row in rows().items():
+        if row.module and name.split(" ")[0] == behind[0]:
+            return behind
     return words
 
 
@@ -169,16 +183,18 @@ class _Reader:
             word = self._words[self._index]
             self._index += 1
             if word == "--":
-                return self._behind()
-            if word[:1] == "-" and word != "-":
+                self._behind()
+                return
+            if word.startswith("-") and word != "-":
                 self._option(word)
                 continue
             self._operand(word)
+            # what follows is the script's: python x.py --force
             if self._operands == "script":
-                return None  # what follows is the script's
+                return
+        # python alone reads its code from its input
         if self._operands == "script" and not self._seen and not self._found.unreviewed:
             self._unreviewed(STANDARD_INPUT)
-        return None
 
     def _behind(self) -> None:
         """Account for the words behind ``--``: operands to most programs, words for another one to
@@ -187,12 +203,11 @@ class _Reader:
         rest = self._words[self._index :]
         pattern = self._row.behind
         if pattern is not None:
-            for word in ("--", *rest) if not all(map(pattern.fullmatch, rest)) else ():
-                self._unreviewed(word)
+            if not all(map(pattern.fullmatch, rest)):
+                self._unreviewed("--", *rest)
             return
-        if self._operands not in ("paths", "modules", "free") or any(
-            word[:1] == "-" for word in rest
-        ):
+        has_options = any(word.startswith("-") for word in rest)
+        if has_options or self._operands not in ("paths", "modules", "free"):
             self._unreviewed("--", *rest)
             return
         for word in rest:
@@ -201,16 +216,18 @@ class _Reader:
     def _option(self, word: str) -> None:
         row = self._row
         option, equals, value = word.partition("=")
-        if not equals and option in row.inert | row.optional:
+        if option in row.optional:
             return
-        if equals and option in row.optional:
+        if option in row.inert and not equals:
             return
         if row.pattern is not None and row.pattern.fullmatch(word):
             return
         if option in row.with_value:
             self._valued(option, word, value if equals else None)
             return
-        if not (word.startswith("--") or row.long_dash) and self._cluster(word):
+        # -xvf
+        has_letters = not word.startswith("--") and not row.long_dash
+        if has_letters and self._cluster(word):
             return
         self._unknown(word)
 
@@ -231,19 +248,26 @@ class _Reader:
         return True
 
     def _valued(self, option: str, word: str, value: str | None) -> None:
-        """Account for an option that takes a value, which is the next word where it isn't
-        attached.
+        """Account for an option that takes a value.
+
+        Args:
+            option: its name.
+            word: the word that it stands in.
+            value: the value in the same word; without one, it is the next word.
         """
-        row, found = self._row, self._found
+        row = self._row
+        found = self._found
         taken = [word]
         if value is None:
             following = self._words[self._index : self._index + 1]
-            if not following or following[0][:1] == "-":
-                self._unreviewed(word)  # its value is missing, or an option
+            # its value is missing, or an option
+            if not following or following[0].startswith("-"):
+                self._unreviewed(word)
                 return
             value = following[0]
             taken.append(value)
             self._index += 1
+        # --cov-report xml:out.xml
         if option in row.kinds:
             value = value.partition(":")[2]
         operation = row.places.get(option) or row.kinds.get(option) or row.loads.get(option)
@@ -254,41 +278,63 @@ class _Reader:
         if option in row.makes:
             found.exact.append(option)
             self._operands = "free"
-        found.sends |= option in row.sends
-        elsewhere = option in row.places and "://" in value
-        if option in row.loads or option in row.sends or elsewhere:
+        if option in row.sends:
+            found.sends = True
+        is_elsewhere = option in row.places and "://" in value
+        if option in row.loads or option in row.sends or is_elsewhere:
             self._unreviewed(*taken)
 
     def _unknown(self, word: str) -> None:
         """Account for an option of no table: the words behind it may be its values."""
         self._unreviewed(word)
-        while self._index < len(self._words) and self._words[self._index][:1] != "-":
-            self._unreviewed(self._words[self._index])
+        for following in self._words[self._index :]:
+            if following.startswith("-"):
+                break
+            self._unreviewed(following)
             self._index += 1
 
     def _operand(self, word: str) -> None:
-        mode, found = self._operands, self._found
+        """Account for an operand, by what the program's row has for operands."""
+        mode = self._operands
+        found = self._found
         self._seen += 1
-        odd = word.startswith(_TAKEN_FOR_MORE) or (
-            mode not in ("free", "packages") and _elsewhere(word)
-        )
-        fits = self._row.operand is None or self._row.operand.fullmatch(word) is not None
-        if mode == "free" and not odd:
+        is_odd = self._is_odd(word)
+        if mode == "free" and not is_odd:
             return
         if mode == "script":
             found.exact.append(word)
-            found.unreviewed.extend(["-"] if word == "-" else [])
-        elif mode == "none" or odd or (mode == "target" and self._seen > 1):
+            # python - reads its code from its input
+            if word == STANDARD_INPUT:
+                found.unreviewed.append(STANDARD_INPUT)
+            return
+        # npm run build extra: what follows the target is not reviewed
+        is_second = mode == "target" and self._seen > 1
+        if mode == "none" or is_odd or is_second:
             self._unreviewed(word)
         elif mode == "packages":
             found.packages.append(word)
         elif mode == "modules" and "/" not in word and not word.endswith(".py"):
             found.modules.append(word)
-        elif mode in ("paths", "modules") and fits:
+        elif mode in ("paths", "modules") and self._fits(word):
             # pytest's file::test, and go's folder/... for all below it
-            found.places.append((word.partition("::")[0].removesuffix("/..."), "list"))
+            path = word.partition("::")[0]
+            found.places.append((path.removesuffix("/..."), "list"))
         else:
             found.exact.append(word)
+
+    def _is_odd(self, word: str) -> bool:
+        """Whether an operand may stand for more than itself."""
+        if word.startswith(_TAKEN_FOR_MORE):
+            return True
+        # pip install name@https://host/x is judged as a package
+        if self._operands in ("free", "packages"):
+            return False
+        return _elsewhere(word)
+
+    def _fits(self, word: str) -> bool:
+        """Whether an operand is of the form that the row demands, if any."""
+        pattern = self._row.operand
+        return pattern is None or pattern.fullmatch(word) is not None
 
     def _unreviewed(self, *words: str) -> None:
         self._found.exact.extend(words)

@@ -18,6 +18,7 @@ TYPED_TEXT: Final = (
 
 STATEMENTS: Final = (
     Statement(
+        # await page.fill('#password', 'hunter2');
         id="browser_fill",
         keywords=(".fill(", ".type(", "sendkeys(", "send_keys(", "setvalue("),
         pattern=(
@@ -30,6 +31,7 @@ STATEMENTS: Final = (
         ),
     ),
     Statement(
+        # cy.get('#pwd').type('hunter2{enter}')
         id="browser_fill",
         keywords=(".send_keys(", ".sendkeys(", ".type(", ".fill(", "sequentially("),
         pattern=(
@@ -40,6 +42,7 @@ STATEMENTS: Final = (
         ),
     ),
     Statement(
+        # {"tool": "browser.fill", "selector": "#password", "text": "hunter2"}
         id="browser_field",
         keywords=("selector", "locator", "xpath", "element"),
         pattern=(
@@ -60,6 +63,7 @@ STATEMENTS: Final = (
         ),
     ),
     Statement(
+        # <add key="SmtpPassword" value="hunter2" />
         id="typed_into_field",
         keywords=("passw", "#pass", "#pwd"),
         prefilter=r"(?:passw|#pass|#pwd)[\w -]{0,20}[^\w\s]",
@@ -71,6 +75,7 @@ STATEMENTS: Final = (
         mixed=True,
     ),
     Statement(
+        # typed "hunter2" into the password field
         id="typed_into_field",
         keywords=("type ", "typed ", "fill ", "filled ", "enter ", "entered "),
         pattern=(
@@ -81,6 +86,7 @@ STATEMENTS: Final = (
         mixed=True,
     ),
     Statement(
+        # <type target="password">hunter2</type>
         id="typed_into_field",
         keywords=("password",),
         prefilter=r"password[^<>]{0,80}>[^<>\s]{4}",
@@ -91,6 +97,7 @@ STATEMENTS: Final = (
         mixed=True,
     ),
     Statement(
+        # <input type="password" id="pw" value="hunter2">
         id="html_password_field",
         keywords=("<input",),
         pattern=(
@@ -102,6 +109,7 @@ STATEMENTS: Final = (
         ),
     ),
     Statement(
+        # Content-Disposition: form-data; name="password"\n\nhunter2
         id="multipart_form",
         keywords=("form-data",),
         pattern=(
@@ -113,6 +121,7 @@ STATEMENTS: Final = (
         ),
     ),
     Statement(
+        # .example.com\tTRUE\t/\tTRUE\t1767225600\tsessionid\t...
         id="cookie_file",
         keywords=("\ttrue\t", "\tfalse\t"),
         pattern=(
@@ -122,6 +131,7 @@ STATEMENTS: Final = (
         kind="cookie",
     ),
     Statement(
+        # X-Metabase-Session: ...
         id="session_header",
         keywords=("session",),
         prefilter="[-_]session(?:-id|-token)?" + OPTIONAL_QUOTE + r"\s?[:=]",
@@ -135,6 +145,7 @@ STATEMENTS: Final = (
         kind="cookie",
     ),
     Statement(
+        # response body: {"ok":true,"session":"...","role":"editor"}
         id="session_in_json",
         keywords=('session"', 'session_id"', 'sessionid"'),
         prefilter=r"session(?:_?id)?\\?\"\s*:\s*\\?\"[\w.~-]{40}",
@@ -143,6 +154,7 @@ STATEMENTS: Final = (
         likely=True,
     ),
     Statement(
+        # https://app.example.com/login/magic/...
         id="sign_in_link",
         keywords=("/magic", "/reset/", "/invite/", "oobcode="),
         pattern=(
@@ -153,12 +165,14 @@ STATEMENTS: Final = (
         likely=True,
     ),
     Statement(
+        # https://corp.webhook.office.com/webhookb2/...@.../IncomingWebhook/.../...
         id="webhook_address",
         keywords=("incomingwebhook",),
         pattern="(?i)/IncomingWebhook/([0-9a-f]{32}/[0-9a-f-]{36})",
         kind="url_parameter",
     ),
     Statement(
+        # https://api.telegram.org/bot7352018842:AA.../getMe
         id="bot_address",
         keywords=("/bot",),
         pattern=r"/bot\d{6,12}:([A-Za-z0-9_-]{30,50})",

@@ -23,11 +23,13 @@ KEY_VAULT_ADDRESS: Final = r"https://[^\"\s]{1,80}\.vault\.azure\.net/secrets/[^
 
 STATEMENTS: Final = (
     Statement(
+        # --control-plane --certificate-key ...
         id="certificate_key",
         keywords=("certificate key", "certificate-key"),
         pattern=r"(?i)\bcertificate[ -]key(?:[:=]|[ \t])\s{0,4}([0-9a-f]{64})\b",
     ),
     Statement(
+        # $ oc get secret pull -o jsonpath='{.data.key}'\n...
         id="kubernetes_secret_value",
         keywords=("get secret",),
         pattern=(
@@ -38,11 +40,13 @@ STATEMENTS: Final = (
         kind="credential",
     ),
     Statement(
+        # K3S_TOKEN=K10...::server:...
         id="k3s_token",
         keywords=("::server:", "::node:"),
         pattern=r"\bK10[0-9a-f]{64}::(?:server|node):([0-9A-Za-z]{16,128})",
     ),
     Statement(
+        # encrypt = "..."  # gossip key of consul
         id="gossip_key",
         keywords=("encrypt",),
         prefilter="encrypt" + OPTIONAL_QUOTE + r"\s*[:=]\s*[\"'][a-z0-9+/]{22}",
@@ -54,6 +58,7 @@ STATEMENTS: Final = (
         kind="credential",
     ),
     Statement(
+        # resource "random_password" "db" {\n  length = 24\n  result = "..."
         id="terraform_random_password",
         keywords=("random_password",),
         pattern=(r"\brandom_password\b[\s\S]{0,600}?\bresult\\{0,3}\"?\s*[:=]\s*" + QUOTED_VALUE),
@@ -64,6 +69,7 @@ STATEMENTS: Final = (
         pattern=r"\bresult\\{0,3}\"\s*:\s*" + QUOTED_VALUE + "[^{]{0,200}random_password",
     ),
     Statement(
+        # ~ resource "aws_ssm_parameter" "smtp" {\n      ~ value = "hunter2" -> "hunter2"
         id="secret_parameter_of_plan",
         keywords=("ssm_parameter", "secret_version", "key_vault_secret", "actions_secret"),
         pattern=(SECRET_RESOURCE + r"\{[^{}]*?\b" + VALUE_OF_RESOURCE + QUOTED_VALUE),
@@ -83,6 +89,7 @@ STATEMENTS: Final = (
         ),
     ),
     Statement(
+        # chpasswd:\n  list: |\n    root:hunter2
         id="cloud_init_password",
         keywords=("chpasswd:",),
         pattern=(
@@ -91,17 +98,20 @@ STATEMENTS: Final = (
         ),
     ),
     Statement(
+        # rootpw --plaintext hunter2
         id="kickstart_password",
         keywords=("rootpw",),
         pattern=r"(?mi)^[ \t]*rootpw[ \t]+--plaintext[ \t]+" + OPTIONAL_QUOTE + word(3, 128),
     ),
     Statement(
+        # {"keyName":"key1","permissions":"FULL","value":"..."}
         id="cloud_key",
         keywords=("keyname", "key_name"),
         pattern=r"(?i)\"key_?name\"[^{}]{0,160}\"value\"\s*:\s*\"([A-Za-z0-9+/=_-]{24,256})\"",
         kind="credential",
     ),
     Statement(
+        # primaryKey: ...
         id="cloud_key",
         keywords=("primarykey", "secondarykey", "masterkey"),
         pattern=(
@@ -114,6 +124,7 @@ STATEMENTS: Final = (
         kind="credential",
     ),
     Statement(
+        # key1     full     ...==
         id="storage_account_key",
         keywords=("key1 ", "key2 "),
         pattern=r"(?m)^key[12][ \t]+(?i:full)[ \t]+([A-Za-z0-9+/]{86}==)",
@@ -129,6 +140,7 @@ STATEMENTS: Final = (
         ),
     ),
     Statement(
+        # Accessor ID  = eda21a08-2d44-44f6-bc9e-7623aaf1024a\nSecret ID    = ...
         id="accessor_and_secret",
         keywords=("accessor",),
         pattern=(
@@ -143,12 +155,14 @@ STATEMENTS: Final = (
         kind="credential",
     ),
     Statement(
+        # User: my HubSpot key is pat-eu1-..., can you list my deals?
         id="service_token",
         keywords=("pat-na", "pat-eu", "pat-ap"),
         pattern=r"\bpat-(?:na|eu|ap)\d-([0-9a-f-]{36})\b",
         kind="credential",
     ),
     Statement(
+        # - routing_key: ...
         id="routing_key",
         keywords=("routing_key", "integration_key", "account.key."),
         pattern=(
@@ -165,6 +179,7 @@ STATEMENTS: Final = (
         kind="credential",
     ),
     Statement(
+        # ERLANG_COOKIE=...
         id="erlang_cookie",
         keywords=("erlang_cookie", "erlang.cookie", "-setcookie"),
         pattern=(

@@ -65,6 +65,8 @@ IS_YOUR: Final = (
     "(?:ist (?:dein|ihr|der)|is your|is the|es (?:tu|su)|est (?:ton|votre)|è il tuo"
     "|é o seu|is je|is uw)"
 )
+TAN: Final = "(?i:[smi]|push|chip|photo|sms)?-?TAN"
+TAN_IS: Final = r"(?:[ \t]?[:=][ \t]{0,3}|[ \t])(?:(?:is|ist|lautet):?[ \t])?"
 APP_PASSWORD: Final = "(?:app|application)(?:-specific)?[ _-]?passwords?"
 GROUPS_OF_FOUR: Final = "([a-z]{4}(?:[ -][a-z]{4}){3}|[a-z0-9]{4}(?:[ -][a-z0-9]{4}){3,5})"
 MAIL_ACCOUNT: Final = (
@@ -82,6 +84,7 @@ LINES_OF_CODES: Final = r"(?:[ \t]*[0-9a-f]{5}-[0-9a-f]{5}[ \t]*(?:\r?\n|\z)){3,
 
 STATEMENTS: Final = (
     Statement(
+        # your verification code is 735201
         id="one_time_code",
         keywords=("código", "codigo", "code", "codice", "kodu", "kodunuz", "kod "),
         pattern=(
@@ -93,6 +96,7 @@ STATEMENTS: Final = (
         kind="access_code",
     ),
     Statement(
+        # Su código de verificación es 735201
         id="one_time_code",
         keywords=("código", "codigo", "code", "codice"),
         pattern=(
@@ -106,14 +110,13 @@ STATEMENTS: Final = (
     ),
     Statement(
         id="one_time_code",
-        keywords=("tan ",),
-        pattern=(
-            r"\b(?i:[smi]|push|chip|photo)?-?TAN:?[ \t](?:is[ \t]|lautet:?[ \t]|ist[ \t])?(\d{6})"
-            r"\b"
-        ),
+        # "mTAN: 735201", "TAN=735201", "Ihre pushTAN lautet 735201"
+        keywords=("tan ", "tan:", "tan="),
+        pattern=r"\b" + TAN + TAN_IS + r"(\d{6})\b",
         kind="access_code",
     ),
     Statement(
+        # G-735201 is your Google verification code.
         id="one_time_code",
         keywords=("code", "tan", "kodunuz", "código"),
         pattern=(
@@ -122,6 +125,7 @@ STATEMENTS: Final = (
         kind="access_code",
     ),
     Statement(
+        # Zugangscode Tür: 7352
         id="one_time_code",
         keywords=("code", "passcode", "2fa"),
         prefilter=r"code[^\r\n\d]{0,60}\d{3}[- ]?\d",
@@ -137,6 +141,7 @@ STATEMENTS: Final = (
         kind="access_code",
     ),
     Statement(
+        # enter 735201 to log in
         id="one_time_code",
         keywords=("code", "log in", "sign in", "verify"),
         prefilter=r"\b(?:use|enter|type)[ \t]\d{4}",
@@ -147,6 +152,7 @@ STATEMENTS: Final = (
         kind="access_code",
     ),
     Statement(
+        # PIN: 7352
         id="pin_of_something",
         keywords=("pin", "code"),
         prefilter=r"\b(?:pin|code)\b[\w' ]{0,40}:\s?\d",
@@ -165,6 +171,7 @@ STATEMENTS: Final = (
         kind="access_code",
     ),
     Statement(
+        # cvv 735
         id="card_code",
         keywords=("cvv", "cvc", "csc"),
         prefilter=r"\b(?:cv[vc]2?|csc)[ \t]\d{3}",
@@ -172,6 +179,7 @@ STATEMENTS: Final = (
         kind="access_code",
     ),
     Statement(
+        # Recovery codes\na7c3f-a7c3f\na7c3f-a7c3f\na7c3f-a7c3f
         id="recovery_codes",
         keywords=("recovery", "backup", "2fa", "mfa", "two-factor"),
         pattern=(
@@ -182,6 +190,7 @@ STATEMENTS: Final = (
         kind="access_code",
     ),
     Statement(
+        # 2FA backup codes:\n73520188\n73520188
         id="recovery_codes",
         keywords=(
             "recover",
@@ -226,6 +235,7 @@ STATEMENTS: Final = (
         kind="access_code",
     ),
     Statement(
+        # Recovery codes: a7c3f-a7c3f, a7c3f-a7c3f
         id="recovery_codes",
         keywords=(
             "backup code",
@@ -243,6 +253,7 @@ STATEMENTS: Final = (
         kind="access_code",
     ),
     Statement(
+        # Your backup codes: 73520188 73520188 73520188
         id="recovery_codes",
         keywords=("backup code", "recovery code", "scratch code", "emergency code"),
         pattern=(
@@ -270,12 +281,14 @@ STATEMENTS: Final = (
         kind="access_code",
     ),
     Statement(
+        # backup code 7352 7352
         id="recovery_codes",
         keywords=("backup code", "recovery code", "scratch code", "emergency code"),
         pattern=(r"(?i)\b" + ONE_CODE_LABEL + r"(\d{4}[ -]\d{4}|\d{8}|[a-z0-9]{5}-[a-z0-9]{5})\b"),
         kind="access_code",
     ),
     Statement(
+        # $ oathtool --totp -b ...
         id="totp_seed",
         keywords=("oathtool",),
         pattern=(
@@ -290,6 +303,7 @@ STATEMENTS: Final = (
         kind="otp_seed",
     ),
     Statement(
+        # the code to enter by hand: ...
         id="totp_seed",
         keywords=("by hand", "manually"),
         pattern=(
@@ -299,6 +313,7 @@ STATEMENTS: Final = (
         kind="otp_seed",
     ),
     Statement(
+        # setup key: abcd efgh
         id="totp_seed",
         keywords=("setup key", "secret key", "manual entry", "entry key", "authenticator key"),
         pattern=(
@@ -308,6 +323,7 @@ STATEMENTS: Final = (
         kind="otp_seed",
     ),
     Statement(
+        # TOTP secret: ...
         id="totp_seed",
         keywords=(
             "setup key",
@@ -325,6 +341,7 @@ STATEMENTS: Final = (
         kind="otp_seed",
     ),
     Statement(
+        # key for your authenticator app: abcd efgh
         id="totp_seed",
         keywords=("authenticator",),
         pattern=(
@@ -335,11 +352,13 @@ STATEMENTS: Final = (
         kind="otp_seed",
     ),
     Statement(
+        # Your Apple ID app-specific password: abcd efgh-abcd efgh-abcd efgh-abcd efgh
         id="app_password_in_groups",
         keywords=("app-specific password", "app specific password"),
         pattern=r"(?i)\bapp[- ]specific password\b[^\r\n]{0,60}\s{0,12}([a-z]{4}(?:-[a-z]{4}){3})\b",
     ),
     Statement(
+        # host smtp.gmail.com\nport 587\nuser vereinskasse\npassword ...
         id="msmtp_password",
         keywords=("password ",),
         prefilter=(
@@ -357,6 +376,7 @@ STATEMENTS: Final = (
         ),
     ),
     Statement(
+        # wordpress application password: a7c3 a7c3 a7c3 a7c3 a7c3 a7c3
         id="app_password_in_groups",
         keywords=(
             "app password",
@@ -376,6 +396,7 @@ STATEMENTS: Final = (
         mixed=True,
     ),
     Statement(
+        # app:\nabcd efgh
         id="groups_of_four",
         keywords=(" ",),
         prefilter=r"(?:^|[\"'\n])[a-z]{4} [a-z]{4} [a-z]{4} [a-z]{4}(?:[\"'\r\n]|$)",
@@ -383,6 +404,7 @@ STATEMENTS: Final = (
         mixed=True,
     ),
     Statement(
+        # password: abcd efgh
         id="groups_of_four",
         keywords=("passw", "pass ", "kennwort"),
         prefilter=r"pass[^\r\n]{0,24}\s[a-z]{4} [a-z]{4} [a-z]{4} [a-z]{4}\b",

@@ -64,9 +64,14 @@ LINES_TO_CHPASSWD: Final = (
     r"(?:#[^\r\n]*chpasswd|\r?\n(?:[a-z_][\w.-]{0,31}:\S+[^\r\n]*\r?\n?){0,20}?"
     r"[^\r\n]*chpasswd)"
 )
+# not add-trusted-cert, of which -p is a policy: "-p ssl"
+KEYCHAIN_ACTIONS: Final = (
+    r"(?:import|export|unlock-\w+|create-\w+|set-key\S+|add-(?:generic|internet)\S+)"
+)
 
 STATEMENTS: Final = (
     Statement(
+        # echo 'deploy:hunter2' | chpasswd
         id="piped_password",
         keywords=(
             "chpasswd",
@@ -88,6 +93,7 @@ STATEMENTS: Final = (
         ),
     ),
     Statement(
+        # echo -n ... | docker secret create db_pw -
         id="piped_secret",
         keywords=(
             "secret create",
@@ -109,6 +115,7 @@ STATEMENTS: Final = (
         ),
     ),
     Statement(
+        # kinit ann <<< hunter2
         id="here_string",
         keywords=("<<<",),
         pattern=(
@@ -120,6 +127,7 @@ STATEMENTS: Final = (
         ),
     ),
     Statement(
+        # 504  read -s PW <<< 'hunter2'
         id="here_string",
         keywords=("<<<",),
         pattern=(
@@ -129,6 +137,7 @@ STATEMENTS: Final = (
         ),
     ),
     Statement(
+        # rsync --password-file=<(echo hunter2) rsync://bk@host/mod .
         id="process_substitution",
         keywords=("<(",),
         pattern=(
@@ -141,6 +150,7 @@ STATEMENTS: Final = (
         mixed=True,
     ),
     Statement(
+        # echo ... | base64 -d
         id="decoded_by_command",
         keywords=("base64 -d", "base64 --d", "base64 -D"),
         pattern=(
@@ -154,6 +164,7 @@ STATEMENTS: Final = (
         decoded=True,
     ),
     Statement(
+        # restic -r s3:x --password-command "echo hunter2"
         id="password_command",
         keywords=("password-command", "password_command", "passcommand", "pass_command"),
         pattern=(
@@ -165,11 +176,13 @@ STATEMENTS: Final = (
         ),
     ),
     Statement(
+        # backup:hunter2  # chpasswd input
         id="chpasswd_lines",
         keywords=("chpasswd",),
         pattern=r"(?m)^[ \t]*[a-z_][\w.-]{0,31}:([^\s:]{6,128})[ \t]*" + LINES_TO_CHPASSWD,
     ),
     Statement(
+        # htpasswd -bc .htpasswd bob hunter2
         id="htpasswd",
         keywords=("htpasswd",),
         pattern=(
@@ -179,6 +192,7 @@ STATEMENTS: Final = (
         ),
     ),
     Statement(
+        # vault login ...
         id="login_with_token",
         keywords=("login",),
         prefilter=r"\blogin[ \t]+\S{20}",
@@ -190,6 +204,7 @@ STATEMENTS: Final = (
         likely=True,
     ),
     Statement(
+        # wpa_passphrase Office hunter2
         id="command_with_user_and_password",
         keywords=("rabbitmqctl", "mosquitto_passwd", "wpa_passphrase", "etcdctl"),
         pattern=(
@@ -207,6 +222,7 @@ STATEMENTS: Final = (
         ),
     ),
     Statement(
+        # useradd -m -p 'hunter2' deploy
         id="command_with_user_and_password",
         keywords=("useradd", "usermod", "adduser"),
         pattern=(
@@ -228,6 +244,7 @@ STATEMENTS: Final = (
         likely=True,
     ),
     Statement(
+        # cargo login cio...
         id="command_with_key",
         keywords=("operator unseal", "cargo login", "authtoken", "importprivkey"),
         pattern=(
@@ -238,6 +255,7 @@ STATEMENTS: Final = (
         likely=True,
     ),
     Statement(
+        # xfreerdp /u:bob /p:hunter2 /v:10.0.0.4
         id="slash_option",
         keywords=(
             "freerdp",
@@ -271,6 +289,7 @@ STATEMENTS: Final = (
         ),
     ),
     Statement(
+        # rar a -hphunter2 backup.rar docs/
         id="encrypted_archive",
         keywords=("rar ", "pdftk"),
         pattern=(
@@ -284,6 +303,7 @@ STATEMENTS: Final = (
         ),
     ),
     Statement(
+        # msoffcrypto-tool -p hunter2 Budget.xlsx plain.xlsx
         id="encrypted_archive",
         keywords=("owner_pw", "msoffcrypto"),
         pattern=(
@@ -295,6 +315,7 @@ STATEMENTS: Final = (
         ),
     ),
     Statement(
+        # openssl dgst -sha512 -hmac 'hunter2' payload.json
         id="openssl_hmac_key",
         keywords=("openssl",),
         pattern=(
@@ -306,6 +327,7 @@ STATEMENTS: Final = (
         ),
     ),
     Statement(
+        # ssh-keygen -p -P hunter2 -N hunter2 -f id_rsa
         id="key_passphrase",
         keywords=("ssh-keygen",),
         pattern=(
@@ -326,6 +348,7 @@ STATEMENTS: Final = (
         ),
     ),
     Statement(
+        # AGE-SECRET-KEY-1...
         id="age_key",
         keywords=("age-secret-key-1",),
         pattern=r"(?i)\bAGE-SECRET-KEY-1([0-9A-Z]{40,80})",
@@ -333,17 +356,36 @@ STATEMENTS: Final = (
     ),
     Statement(
         id="keychain_command",
+        # security unlock-keychain -p River.6584 login.keychain
         keywords=("security ",),
         prefilter=r"security[ \t]+(?:import|unlock|create|set|add|export)",
         pattern=(
-            r"\bsecurity[ \t]+(?:import|export|unlock-\w+|create-\w+|set-key\S+|add-\S+)\b"
+            r"\bsecurity[ \t]+"
+            + KEYCHAIN_ACTIONS
+            + r"\b"
             + WITHIN_COMMAND
-            + r"\s-[pPkw][ \t]+(?:"
+            + r"\s-[pPw][ \t]+(?:"
+            + QUOTE
+            + r")?([^\s\"'/.-][^\s\"']{2,127})(?:[\s\"']|$)"
+        ),
+    ),
+    Statement(
+        id="keychain_command",
+        # security set-key-partition-list -k hunter2; of "import", -k build.keychain is a file
+        keywords=("security ",),
+        prefilter=r"security[ \t]+(?:import|unlock|create|set|add|export)",
+        pattern=(
+            r"\bsecurity[ \t]+"
+            + KEYCHAIN_ACTIONS
+            + r"\b"
+            + WITHIN_COMMAND
+            + r"\s-k[ \t]+(?:"
             + QUOTE
             + r")?([^\s\"'/.-][^\s\"'.]{2,127})(?:[\s\"']|$)"
         ),
     ),
     Statement(
+        # ansible-vault encrypt_string 'hunter2' --name db_password
         id="encrypted_text",
         keywords=("encrypt_string", "encrypt-string"),
         pattern=(
@@ -351,6 +393,7 @@ STATEMENTS: Final = (
         ),
     ),
     Statement(
+        # lftp -u bob,... sftp://files.internal
         id="lftp_user",
         keywords=("lftp ",),
         pattern=(
@@ -361,6 +404,7 @@ STATEMENTS: Final = (
         ),
     ),
     Statement(
+        # child.expect('Password:'); child.sendline('hunter2')
         id="expect_send",
         keywords=("send",),
         pattern=(
@@ -372,6 +416,7 @@ STATEMENTS: Final = (
         ),
     ),
     Statement(
+        # expect "assword:"\nsend "hunter2\r"
         id="expect_send",
         keywords=("send",),
         prefilter="assword[^a-z]{0,40}(?:exp_)?send",
@@ -381,12 +426,14 @@ STATEMENTS: Final = (
         ),
     ),
     Statement(
+        # $ export BW_SESSION="..."
         id="vault_session",
         keywords=("bw_session",),
         pattern="BW_SESSION=(?:" + QUOTE + ")?([A-Za-z0-9+/]{40,}={0,2})",
         kind="credential",
     ),
     Statement(
+        # $ echo $DB_PASSWORD\nhunter2
         id="printed_secret",
         keywords=(
             "op read",
@@ -476,6 +523,7 @@ STATEMENTS: Final = (
         mixed=True,
     ),
     Statement(
+        # b2 authorize-account ... ...
         id="backblaze_account",
         keywords=("authorize-account", "authorize_account"),
         pattern=(

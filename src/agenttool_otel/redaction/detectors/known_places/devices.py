@@ -15,11 +15,13 @@ from agenttool_otel.redaction.detectors.known_places.statement import Statement
 
 _USER_NAME: Final = r"(?:[^\sa]\S*|a(?:[^\sn]\S*)?|an(?:[^\sd]\S*)?|and\S+)"
 """Any word but "and": "the username and password"."""
+ENABLE: Final = r"enable[ \t]+(?:secret|password)"
+USER_OF_DEVICE: Final = (
+    rf"username[ \t]+{_USER_NAME}[ \t]+(?:privilege[ \t]+\d+[ \t]+)?(?:secret|password)"
+)
+COMMUNITY: Final = r"snmp-server[ \t]+community"
 DEVICE_COMMAND: Final = (
-    r"(?mi)(?:^|\s)(?:enable[ \t]+(?:secret|password)"
-    rf"|username[ \t]+{_USER_NAME}[ \t]+(?:privilege[ \t]+\d+[ \t]+)?(?:secret|password)"
-    r"|snmp-server[ \t]+community)"
-    r"[ \t]+(?:\d[ \t]+)?" + word(3, 128)
+    rf"(?mi)(?:^|\s)(?:{ENABLE}|{USER_OF_DEVICE}|{COMMUNITY})[ \t]+(?:\d[ \t]+)?" + word(3, 128)
 )
 """A command that gives a network device a password, as group 1."""
 
@@ -44,6 +46,7 @@ KEY_OF_PROFILE: Final = (
 
 STATEMENTS: Final = (
     Statement(
+        # enable secret 0 hunter2
         id="network_device",
         keywords=("enable ", "username ", "snmp-server "),
         pattern=(
@@ -64,6 +67,7 @@ STATEMENTS: Final = (
         mixed=True,
     ),
     Statement(
+        # pre-shared-key local hunter2
         id="shared_key_of_device",
         keywords=(
             "radius",
@@ -86,12 +90,14 @@ STATEMENTS: Final = (
         ),
     ),
     Statement(
+        # VPN profile: gateway vpn.example.com, group staff, pre-shared key ...
         id="shared_key_of_device",
         keywords=("pre-shared key", "preshared key"),
         pattern=r"(?i)\bpre-?shared key[ \t:=]+" + OPTIONAL_QUOTE + r"([^\s\"',;]{6,128})",
         mixed=True,
     ),
     Statement(
+        # tacacs server ISE1\n address ipv4 10.99.1.11\n key ...
         id="key_in_block_of_device",
         keywords=("tacacs server", "radius server"),
         pattern=(
@@ -100,6 +106,7 @@ STATEMENTS: Final = (
         ),
     ),
     Statement(
+        # ppp chap password 0 hunter2
         id="password_of_device",
         keywords=("password ",),
         prefilter=r"(?:password|secret)[ \t]+\d[ \t]+\S",
@@ -111,6 +118,7 @@ STATEMENTS: Final = (
         ),
     ),
     Statement(
+        # ➜  ~ argocd admin initial-password -n argocd\nhunter2
         id="plain_text_password",
         keywords=("plain-text-password", "initial-password", "reset-password"),
         pattern=(
@@ -123,6 +131,7 @@ STATEMENTS: Final = (
         mixed=True,
     ),
     Statement(
+        # snmpget -v2c -c ... sw1 sysName.0
         id="snmp_community",
         keywords=("snmp",),
         pattern=(
@@ -134,11 +143,13 @@ STATEMENTS: Final = (
         ),
     ),
     Statement(
+        # : PSK "..."
         id="ipsec_secrets",
         keywords=("psk", "xauth", "eap"),
         pattern=r"(?m):[ \t]*(?:PSK|XAUTH|EAP|NTLM)[ \t]+\"([^\"\r\n]{3,256})\"",
     ),
     Statement(
+        # nmcli dev wifi connect Office password 'hunter2'
         id="wifi_password",
         keywords=("nmcli",),
         pattern=(
@@ -146,16 +157,19 @@ STATEMENTS: Final = (
         ),
     ),
     Statement(
+        # WIFI:T:WPA;S:Office;P:hunter2;;
         id="wifi_code",
         keywords=("wifi:", "keymaterial", "key content", "option key", "sae_password"),
         pattern=(r"(?i)(?:\bWIFI:[^\r\n]{0,120}?;P:|" + KEY_OF_PROFILE + r")([^;\s\"'<>]{3,128})"),
     ),
     Statement(
+        # AT+CWJAP="Office","hunter2"
         id="wifi_code",
         keywords=("cwjap", "cwsap"),
         pattern=r"(?i)\bAT\+CW[JS]AP\w*=\\*\"[^\"\r\n]{0,64}\"\s*,\s*" + QUOTED_VALUE,
     ),
     Statement(
+        # set wireless.default_radio0.key='hunter2'
         id="wifi_code",
         keywords=("wireless.",),
         pattern=(
@@ -164,6 +178,7 @@ STATEMENTS: Final = (
         ),
     ),
     Statement(
+        # ssid="Praxis-Intern"\n\tpsk=...
         id="wifi_code",
         keywords=("ssid",),
         pattern=(

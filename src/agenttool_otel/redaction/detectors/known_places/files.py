@@ -12,10 +12,11 @@ from agenttool_otel.redaction.detectors.known_places.parts import (
 )
 from agenttool_otel.redaction.detectors.known_places.statement import Statement
 
-KEY_VARIABLE: Final = (
-    "(?:API|AUTH|ACCESS|ACCOUNT|APP|CENSUS|ENCRYPTION|FERNET|INTEGRATION|KAGGLE|LICENSE"
-    "|MASTER|ROUTING|SERVICE|SIGNING|WRITE)_KEY"
+USES_OF_KEY: Final = (
+    "ACCESS|AUTH|ENCRYPTION|FERNET|INTEGRATION|LICENSE|MASTER|ROUTING|SIGNING|WRITE"
 )
+OWNERS_OF_KEY: Final = "ACCOUNT|API|APP|CENSUS|KAGGLE|SERVICE"
+KEY_VARIABLE: Final = f"(?:{USES_OF_KEY}|{OWNERS_OF_KEY})_KEY"
 PASSWORD_SCHEMES: Final = (
     "(?:noop|plain(?:text)?|cleartext|s?sha-?(?:256|384|512)?|s?md5|crypt"
     r"|pbkdf2[\w-]{0,12}|argon2\w{0,12}|scrypt\w{0,12})"
@@ -25,18 +26,21 @@ DIGIT_THEN_LETTER: Final = r"[^\s\"'=:,.]*\d[^\s\"'=:,.]*[a-z][^\s\"'=:,]{0,64}"
 
 STATEMENTS: Final = (
     Statement(
+        # {"kty":"EC","crv":"P-256","kid":"sig-2025","x":"...","y":"...","d":"..."}
         id="jwk",
         keywords=('"kty"',),
         pattern=r"\"kty\"[^{}]*?\"(?:d|k)\"\s*:\s*\"([A-Za-z0-9_-]{16,})\"",
         kind="private_key",
     ),
     Statement(
+        # {"d": "...", "crv": "P-256", "kty": "EC"}
         id="jwk",
         keywords=('"kty"',),
         pattern=r"[{,]\s*\"(?:d|k)\"\s*:\s*\"([A-Za-z0-9_-]{16,})\"[^{}]*?\"kty\"",
         kind="private_key",
     ),
     Statement(
+        # default login ops password hunter2
         id="netrc",
         keywords=("login", "user"),
         prefilter=r"(?:login|user)\s+\S+\s+(?:account\s+\S+\s+)?password",
@@ -46,6 +50,7 @@ STATEMENTS: Final = (
         ),
     ),
     Statement(
+        # rootpw hunter2
         id="ldap_bind_password",
         keywords=("bindpw", "rootpw", "bindpass"),
         pattern=(
@@ -55,12 +60,14 @@ STATEMENTS: Final = (
         ),
     ),
     Statement(
+        # $ cat config/master.key\n...
         id="rails_master_key",
         keywords=("master.key", "credentials.yml"),
         pattern=r"(?i)(?:master\.key|credentials\.yml)\b[^\r\n]{0,80}\r?\n[ \t]*([0-9a-f]{32})\b",
         kind="credential",
     ),
     Statement(
+        # define( 'AUTH_KEY', '...' );
         id="wordpress_salt",
         keywords=("_key", "_salt"),
         pattern=(
@@ -70,17 +77,20 @@ STATEMENTS: Final = (
         kind="credential",
     ),
     Statement(
+        # storePassword "hunter2"
         id="gradle_signing",
         keywords=("storepassword", "keypassword"),
         pattern=r"\b(?:store|key)Password[ \t]+" + QUOTED_VALUE,
     ),
     Statement(
+        # secret "...";
         id="signing_secret",
         keywords=('secret "',),
         pattern=r"(?i)\bsecret[ \t]+\"([A-Za-z0-9+/=]{16,256})\"[ \t]*;",
         kind="credential",
     ),
     Statement(
+        # bob:$2b$12$...
         id="shadow_file",
         keywords=(":$",),
         pattern=(
@@ -90,6 +100,7 @@ STATEMENTS: Final = (
         kind="password_hash",
     ),
     Statement(
+        # spring.security: {noop}hunter2
         id="scheme_of_password",
         keywords=(
             "{noop}",
@@ -116,6 +127,7 @@ STATEMENTS: Final = (
         kind="password_hash",
     ),
     Statement(
+        # token\t...
         id="name_and_value_line",
         keywords=("pass", "pw", "secret", "token", "api"),
         pattern=(
@@ -142,6 +154,7 @@ STATEMENTS: Final = (
         ),
     ),
     Statement(
+        # RAILS_MASTER_KEY=...
         id="key_variable",
         keywords=("_key",),
         prefilter=r"_key[\"'\])]{0,3}\s*[=:,]",
@@ -155,6 +168,7 @@ STATEMENTS: Final = (
         kind="credential",
     ),
     Statement(
+        # {"username":"analyst","key":"..."}  # kaggle.json
         id="user_and_key",
         keywords=('"username"',),
         prefilter=r"\"key\"\s*:\s*\"[0-9a-f]{32}",

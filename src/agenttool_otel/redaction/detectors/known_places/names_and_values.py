@@ -28,6 +28,7 @@ NAME_ABOVE: Final = (
 
 STATEMENTS: Final = (
     Statement(
+        # output "api_token" {\n  value = "..."
         id="terraform_block",
         keywords=("output ", "resource ", "data "),
         prefilter=r"(?:output|resource|data)\s+\\*\"\w+\\*\"",
@@ -48,6 +49,7 @@ STATEMENTS: Final = (
         named=True,
     ),
     Statement(
+        # - name: DB_PASSWORD\n  value: hunter2
         id="name_and_value",
         keywords=("value", "</"),
         prefilter=r"</?value>|value[\\\"']*\s?[:=]|=[\"'][\w.:-]+[\"'][^<>]*>[^<>\s]",
@@ -73,6 +75,7 @@ STATEMENTS: Final = (
         named=True,
     ),
     Statement(
+        # <key>APIKey</key>\n<string>...</string>
         id="name_element_and_value_element",
         keywords=("value", "</"),
         pattern=(
@@ -83,6 +86,7 @@ STATEMENTS: Final = (
         named=True,
     ),
     Statement(
+        # <string name="backend_api_secret">...</string>
         id="element_with_name",
         keywords=("value", "</"),
         pattern=(
@@ -93,6 +97,7 @@ STATEMENTS: Final = (
         named=True,
     ),
     Statement(
+        # <password>hunter2</password>
         id="element",
         keywords=("</",),
         prefilter=r"<[\w:]*(?:passw|pwd|secret|token)\w*[\s>]",
@@ -104,6 +109,7 @@ STATEMENTS: Final = (
         named=True,
     ),
     Statement(
+        # password: |\n  hunter2
         id="yaml_block_scalar",
         keywords=(": |", ": >"),
         prefilter=r":[ \t]*[|>][-+]?\d?[ \t]*\r?\n",
@@ -113,6 +119,7 @@ STATEMENTS: Final = (
         named=True,
     ),
     Statement(
+        # variable "smtp_password" {\n  default = "hunter2"
         id="terraform_variable",
         keywords=("variable ",),
         prefilter=r"variable\s+\"",
@@ -120,6 +127,7 @@ STATEMENTS: Final = (
         named=True,
     ),
     Statement(
+        # #define API_SECRET "..."
         id="defined_constant",
         keywords=(
             'key "',
@@ -139,12 +147,14 @@ STATEMENTS: Final = (
         named=True,
     ),
     Statement(
+        # #define WIFI_PASS "hunter2"
         id="defined_constant",
         keywords=("#define", "%define", "equ "),
         pattern=r"(?m)^[ \t]*[#%]define[ \t]+" + NAME + r"[ \t]+\(?L?\"([^\"\r\n]{3,512})\"",
         named=True,
     ),
     Statement(
+        # setx API_TOKEN ...
         id="windows_setx",
         keywords=("setx",),
         prefilter=r"\bsetx\s",
@@ -152,6 +162,7 @@ STATEMENTS: Final = (
         named=True,
     ),
     Statement(
+        # pulumi config set --secret dbPassword hunter2
         id="config_set",
         keywords=(" set ",),
         prefilter=r"config(?:ure)?[ \t]+set",
@@ -165,6 +176,7 @@ STATEMENTS: Final = (
         named=True,
     ),
     Statement(
+        # ENV SECRET_KEY ...
         id="dockerfile_variable",
         keywords=("env ", "arg ", "env\t", "arg\t"),
         prefilter=r"\b(?:env|arg)[ \t]+\w+[ \t]+\S",
@@ -177,6 +189,7 @@ STATEMENTS: Final = (
         named=True,
     ),
     Statement(
+        # sealedsecret: recovered plain value for key "oauth-client-secret" -> ...
         id="property_set_to",
         keywords=("' to '", '" to "', '" -> ', "' -> "),
         pattern=(QUOTE + NAME + QUOTE + r"\s(?:to|->)\s" + QUOTE + r"?([^\"'\s]{3,256})"),
@@ -184,6 +197,7 @@ STATEMENTS: Final = (
         named=True,
     ),
     Statement(
+        # $ terraform output -raw cloudflare_api_token\n...
         id="printed_output",
         keywords=("output ",),
         prefilter=r"\boutput[ \t]+-raw[ \t]",
@@ -191,6 +205,7 @@ STATEMENTS: Final = (
         named=True,
     ),
     Statement(
+        # DBPassword:\n    Type: String\n    Default: hunter2
         id="default_of_parameter",
         keywords=("default:",),
         prefilter=r"\bdefault:[ \t]*\S",
@@ -206,6 +221,7 @@ STATEMENTS: Final = (
         named=True,
     ),
     Statement(
+        # password: <%= ENV.fetch("DB_PW") { "hunter2" } %>
         id="default_of_variable",
         keywords=("env.fetch", "getenv(", "environ.get("),
         pattern=(
@@ -221,6 +237,7 @@ STATEMENTS: Final = (
         named=True,
     ),
     Statement(
+        # <meta-data android:name="io.fabric.ApiSecret" android:value="..."/>
         id="manifest_value",
         keywords=("android:value",),
         pattern=(
@@ -236,6 +253,7 @@ STATEMENTS: Final = (
         named=True,
     ),
     Statement(
+        # master_password = <<EOT\nhunter2
         id="here_document",
         keywords=("<<",),
         prefilter=(
@@ -252,6 +270,7 @@ STATEMENTS: Final = (
         named=True,
     ),
     Statement(
+        # password | hunter2
         id="record_of_client",
         keywords=(" | ",),
         prefilter=r"(?:^|\n)[ \t]*\w*(?:passw\w*|pwd|secret|token|api_?key)[ \t]*\|[ \t]",
@@ -259,6 +278,7 @@ STATEMENTS: Final = (
         named=True,
     ),
     Statement(
+        # consul kv put app/db_password hunter2
         id="put_into_store",
         keywords=(" put ", " set ", " write ", " add "),
         prefilter=r"\b" + STORES + r"[^\r\n|;]{0,40}\b(?:put|set|write|add)[ \t]",
@@ -276,6 +296,7 @@ STATEMENTS: Final = (
         named=True,
     ),
     Statement(
+        # {:password, "hunter2"}
         id="symbol_and_value",
         keywords=(":",),
         prefilter=r"[\s({]:\w*(?:passw\w*|pwd|secret|token|api_key),",
@@ -285,6 +306,7 @@ STATEMENTS: Final = (
         named=True,
     ),
     Statement(
+        # php > echo $config->password;\nhunter2
         id="symbol_and_value",
         keywords=("> ", "irb", "in ["),
         prefilter=(
@@ -304,6 +326,7 @@ STATEMENTS: Final = (
         named=True,
     ),
     Statement(
+        # set -Ux DB_PASSWORD hunter2
         id="exported_variable",
         keywords=("set -", "set --", "env:"),
         prefilter=r"\b(?:set[ \t]+-|env:\w+[ \t])",
@@ -317,6 +340,7 @@ STATEMENTS: Final = (
         named=True,
     ),
     Statement(
+        # Airtable.new("...")
         id="constructed_client",
         keywords=('("', "('", '(\\"'),
         prefilter=r"\(\\*[\"'][\w.=-]{20}",
@@ -333,6 +357,7 @@ STATEMENTS: Final = (
         named=True,
     ),
     Statement(
+        # 1) "requirepass"\n2) "..."
         id="name_above_value",
         keywords=(') "', "hgetall"),
         pattern=(
@@ -348,6 +373,7 @@ STATEMENTS: Final = (
         named=True,
     ),
     Statement(
+        # config get requirepass\nrequirepass\n...
         id="name_above_value",
         keywords=("config get", "etcdctl get", "hgetall"),
         pattern=(
@@ -367,6 +393,7 @@ STATEMENTS: Final = (
         named=True,
     ),
     Statement(
+        # access token\n...
         id="name_above_value",
         keywords=("pass", "secret", "token", "api", "access key"),
         prefilter=(

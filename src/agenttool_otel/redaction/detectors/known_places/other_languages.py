@@ -218,11 +218,11 @@ CODE: Final = any_case(
 """A word for a PIN, or for a code that is asked for once."""
 
 _IS_A_SIGN: Final = r"\s?(?:：|:|—|–|→|->|=)"
-_VERBS: Final = (
+IS_IN_EUROPE: Final = (
     "ist|lautet|est|es|era|é|è|is|luidt|to|jest|brzmi|je|zní|este|är|er|lyder|blev|blir|on|είναι"
-    "|это|теперь|là|adalah|ialah|هي|هو|היא|הוא|yeni"
 )
-_IS_A_VERB: Final = rf"\s(?:{_VERBS})(?:\s(?:nu|now|nun|jetzt|nyt))?:?\s"
+IS_ELSEWHERE: Final = "это|теперь|là|adalah|ialah|هي|هو|היא|הוא|yeni"
+_IS_A_VERB: Final = rf"\s(?:{IS_IN_EUROPE}|{IS_ELSEWHERE})(?:\s(?:nu|now|nun|jetzt|nyt))?:?\s"
 IS: Final = (
     f"{_IS_A_SIGN}|{_IS_A_VERB}" + r"|c(?:'|’)est\s|(?:是|为|為|成|到|は|が|を|คือ|는|은|이|가)"
 )
@@ -248,6 +248,7 @@ AS_THE_PASSWORD_TOO: Final = (
 
 STATEMENTS: Final = (
     Statement(
+        # пароль: hunter2
         id="said_in_another_language",
         keywords=SECRET_KEYWORDS,
         prefilter="(?:" + SECRET + ")",
@@ -264,6 +265,7 @@ STATEMENTS: Final = (
         mixed=True,
     ),
     Statement(
+        # Das Passwort ...!x9
         id="said_in_another_language",
         keywords=SECRET_KEYWORDS,
         pattern=(
@@ -277,6 +279,7 @@ STATEMENTS: Final = (
         likely=True,
     ),
     Statement(
+        # パスワード ... です
         id="said_in_another_language",
         keywords=SECRET_KEYWORDS,
         pattern=(
@@ -289,6 +292,7 @@ STATEMENTS: Final = (
         mixed=True,
     ),
     Statement(
+        # Das Passwort Falcon-Stone7352
         id="said_in_another_language",
         keywords=SECRET_KEYWORDS,
         pattern=(
@@ -302,6 +306,7 @@ STATEMENTS: Final = (
         mixed=True,
     ),
     Statement(
+        # benutze ... als Passwort
         id="said_in_another_language",
         keywords=(
             "als pass",
@@ -332,6 +337,7 @@ STATEMENTS: Final = (
         mixed=True,
     ),
     Statement(
+        # Ihr kod pin: 7352
         id="code_in_another_language",
         keywords=(
             "kod",

@@ -36,7 +36,8 @@ def word(least: int, most: int) -> str:
         least: least number of bytes.
         most: most of them.
     """
-    return rf"([^\s\"']{{{least},{most}}})"
+    # htpasswd -bc .htpasswd bob hunter2
+    return _repeated(r"[^\s\"']", least, most)
 
 
 def word_in_text(least: int, most: int) -> str:
@@ -46,9 +47,17 @@ def word_in_text(least: int, most: int) -> str:
         least: least number of bytes.
         most: most of them.
     """
-    return rf"([^\s\"'`<>]{{{least},{most}}})"
+    # <td>hunter2</td>, `hunter2`
+    return _repeated(r"[^\s\"'`<>]", least, most)
+
+
+def _repeated(character: str, least: int, most: int) -> str:
+    """A class of characters, repeated between two bounds, as a group."""
+    bounds = f"{{{least},{most}}}"
+    return f"({character}{bounds})"
 
 
 def any_case(*alternatives: str) -> str:
     """One of several expressions; ASCII letters match in either case."""
-    return "(?i:" + "|".join(alternatives) + ")"
+    either = "|".join(alternatives)
+    return f"(?i:{either})"

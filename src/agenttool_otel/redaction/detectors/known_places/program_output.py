@@ -29,11 +29,13 @@ LONG_WORD: Final = r"([^\s:\"'<>{}]{12,128})"
 
 STATEMENTS: Final = (
     Statement(
+        # A temporary password is generated for root@localhost: ...
         id="generated_password",
         keywords=("is generated",),
         pattern=r"(?i)\bpassword[ \t]+is[ \t]+generated\b[^\r\n:]{0,40}:[ \t]*(\S{6,64})",
     ),
     Statement(
+        # Temporary password is: root@localhost: ...
         id="generated_password",
         keywords=("temporary password", "initial password", "generated password"),
         pattern=(
@@ -42,6 +44,7 @@ STATEMENTS: Final = (
         ),
     ),
     Statement(
+        # A new password was generated:\n...
         id="generated_password",
         keywords=("password", "passphrase", "passwort", "credential"),
         prefilter=(
@@ -61,18 +64,21 @@ STATEMENTS: Final = (
         likely=True,
     ),
     Statement(
+        # $ aws ecr get-login-password --region eu-west-1\n...
         id="printed_password",
         keywords=("get-login-password",),
         pattern=r"(?i)\bget-login-password\b" + TO_NEXT_LINE + r"([^\s\"']{16,})",
         likely=True,
     ),
     Statement(
+        # jenkins: hudson.util.Secret decrypted value: hunter2
         id="decrypted_value",
         keywords=("decrypted ",),
         pattern=r"(?i)\bdecrypted[ \t]+(?:value|password|secret)\b[^\r\n:]{0,30}:[ \t]*(\S{4,256})",
         mixed=True,
     ),
     Statement(
+        # {"api_key":{"name":"shipper","id":"...","api_key":"...","encoded":"..."}}
         id="encoded_api_key",
         keywords=('"encoded"',),
         pattern=r"\"api_key\"[^{}]{0,200}\"encoded\"\s*:\s*" + QUOTED_VALUE,
@@ -90,6 +96,7 @@ STATEMENTS: Final = (
         likely=True,
     ),
     Statement(
+        # ~ password = "hunter2" -> "hunter2" # forces replacement
         id="changed_value",
         keywords=("-> ", "→ ", "=> "),
         prefilter=(
@@ -109,6 +116,7 @@ STATEMENTS: Final = (
         ),
     ),
     Statement(
+        # the root password of db1 was changed from hunter2 to hunter2
         id="changed_value",
         keywords=(" from ",),
         prefilter=r"(?:password|passphrase|passcode|secret|token|key)\b[^\r\n]{0,60}?\sfrom\s",
@@ -126,6 +134,7 @@ STATEMENTS: Final = (
         mixed=True,
     ),
     Statement(
+        # DEBUG HikariConfig - password........................"hunter2"
         id="dotted_leader",
         keywords=("......",),
         prefilter=r"(?:passw\w*|secret|token|api_?key)\.{3}",
@@ -137,6 +146,7 @@ STATEMENTS: Final = (
         mixed=True,
     ),
     Statement(
+        # signing     ...
         id="vault_column",
         keywords=("signing ",),
         pattern=r"(?mi)^[ \t]*(?:[a-z]+_)?signing[ \t]{2,}(\S{20,256})" + LINE_END,
@@ -151,6 +161,7 @@ STATEMENTS: Final = (
         ),
     ),
     Statement(
+        # doveadm auth test -x service=imap buchhaltung '...'
         id="doveadm_auth",
         keywords=("doveadm auth",),
         pattern=(
@@ -159,6 +170,7 @@ STATEMENTS: Final = (
         ),
     ),
     Statement(
+        # $ sudo cat /etc/openvpn/client/filiale-lyon.auth\nfiliale-lyon\n...
         id="openvpn_auth_file",
         keywords=("auth", "pass", "cred"),
         prefilter=r"\bcat [^\s]*(?:\.auth|auth\.txt|userpass|auth-user-pass)",
@@ -169,6 +181,7 @@ STATEMENTS: Final = (
         ),
     ),
     Statement(
+        # 2024-08-01T07:55:10.812345+00:00  key1       FULL           ...
         id="azure_storage_table",
         keywords=("full",),
         pattern=r"(?i)\bfull[ \t]+([A-Za-z0-9+/]{86}==)",

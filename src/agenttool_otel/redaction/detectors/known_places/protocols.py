@@ -21,16 +21,19 @@ AUTH_MECHANISM_AND_USER: Final = r"(?:(?:plain|login)[ \t]+)?(?:[\"'`]?\w{1,32}[
 
 STATEMENTS: Final = (
     Statement(
+        # C: A1 LOGIN ann@example.com hunter2
         id="imap_login",
         keywords=(" login ",),
         pattern=r"\b[A-Za-z]{0,4}\d+ LOGIN \S{1,128} \"?([^\s\"]{3,256})",
     ),
     Statement(
+        # POP3 < USER ann\nPOP3 < PASS hunter2
         id="ftp_or_pop",
         keywords=("user ",),
         pattern=r"\bUSER \S{1,128}\s[\s\S]{0,240}?\bPASS (\S{3,256})",
     ),
     Statement(
+        # user anna hunter2
         id="ftp_or_pop",
         keywords=("user ",),
         prefilter=r"(?:^|[\r\n])[ \t]*user[ \t]+\S{1,64}[ \t]+\S{4}",
@@ -38,6 +41,7 @@ STATEMENTS: Final = (
         mixed=True,
     ),
     Statement(
+        # AUTH PLAIN ...
         id="auth_command",
         keywords=("auth",),
         pattern=(
@@ -53,11 +57,13 @@ STATEMENTS: Final = (
         likely=True,
     ),
     Statement(
+        # < 334 UGFzc3dvcmQ6\n> ...
         id="auth_login_dialogue",
         keywords=("ugfzc3dvcmq6", "vxnlcm5hbwu6"),
         pattern=r"334 UGFzc3dvcmQ6\s{1,4}(?:[A-Z]?[<>:-]{0,3}[ \t])?([A-Za-z0-9+/=]{4,256})",
     ),
     Statement(
+        # imapd: LOGIN ann hunter2 failed
         id="login_line",
         keywords=("login", "logon", "signin", "auth"),
         prefilter=r"\b(?:login|logon|auth)[\w ]{0,24}:?[ \t]+\[?[\w.@+-]{2,64}[ \t/:]",
@@ -70,6 +76,7 @@ STATEMENTS: Final = (
         mixed=True,
     ),
     Statement(
+        # creds ann:hunter2 still work on staging
         id="rejected_pair",
         keywords=("credential", "creds", "login "),
         prefilter=r"(?:credentials?|creds|login)\b[ \t]+(?:for[ \t]+|of[ \t]+)?[\w.@+-]{2,64}:\S{6}",
@@ -80,12 +87,14 @@ STATEMENTS: Final = (
         mixed=True,
     ),
     Statement(
+        # Authorization: Digest username="ops", realm="r", response="..."
         id="digest_response",
         keywords=("digest ",),
         pattern=r"(?i)\bdigest\s[^\r\n]*?\bresponse=\\{0,3}\"?([0-9a-f]{32,128})\b",
         kind="authorization",
     ),
     Statement(
+        # proxy_set_header Authorization "Basic ...";
         id="authorization_directive",
         keywords=("authorization",),
         pattern=(
@@ -94,6 +103,7 @@ STATEMENTS: Final = (
         kind="authorization",
     ),
     Statement(
+        # X-Amz-Signature=...
         id="signature_of_address",
         keywords=("-signature", "-security-token"),
         pattern=(

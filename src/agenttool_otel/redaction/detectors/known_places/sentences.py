@@ -79,6 +79,7 @@ WORD_OF_SENTENCE: Final = r"([^\s\"'`<>,;:()/]{7,64}[^\s\"'`<>,;:()/.])"
 
 STATEMENTS: Final = (
     Statement(
+        # password for bob: hunter2
         id="password_in_sentence",
         keywords=("password ", "passwort ", "passphrase "),
         prefilter=r"(?:password|passwort|passphrase)\s[^\r\n:]{1,60}:\s",
@@ -91,6 +92,7 @@ STATEMENTS: Final = (
         mixed=True,
     ),
     Statement(
+        # login bob, pw hunter2
         id="said_without_a_verb",
         keywords=("pass ", "pw ", "pwd ", "passwor", "passcode ", "kennwort "),
         prefilter=(
@@ -103,6 +105,7 @@ STATEMENTS: Final = (
         ),
     ),
     Statement(
+        # password ...
         id="said_without_a_verb",
         keywords=("password ",),
         prefilter=r"password[ \t]+\S{8}",
@@ -116,11 +119,13 @@ STATEMENTS: Final = (
         likely=True,
     ),
     Statement(
+        # I reset it for you, sign in with hunter2 and pick a new one afterwards
         id="said_without_a_verb",
         keywords=("sign in with", "log in with", "sign in using", "log in using"),
         pattern=r"\b(?i:sign|log) in (?:with|using) " + CAPITAL_SIGN_DIGITS,
     ),
     Statement(
+        # log in as admin / a7c3f9e1#7
         id="said_without_a_verb",
         keywords=("sign in ", "log in ", "login "),
         prefilter=r"(?:sign|log) ?in (?:with|using|as)[ \t][^\r\n]{2,42}/",
@@ -136,6 +141,7 @@ STATEMENTS: Final = (
         mixed=True,
     ),
     Statement(
+        # SSID Cobalt, password hunter2 (2.4 GHz only)
         id="said_without_a_verb",
         keywords=("password ",),
         prefilter=r"(?:network|wi-?fi|wlan|ssid)\b[^\r\n]{1,60}password[ \t]",
@@ -146,6 +152,7 @@ STATEMENTS: Final = (
         mixed=True,
     ),
     Statement(
+        # Using default password ... for user elastic
         id="said_without_a_verb",
         keywords=(
             "default password ",
@@ -163,6 +170,7 @@ STATEMENTS: Final = (
         mixed=True,
     ),
     Statement(
+        # The PDF opens with the password hunter2
         id="said_without_a_verb",
         keywords=("the password ", "login "),
         prefilter=r"(?:the password|login)[ \t]\S{1,64}[ \t]",
@@ -174,6 +182,7 @@ STATEMENTS: Final = (
         mixed=True,
     ),
     Statement(
+        # Доступ к тестовому серверу: логин deploy, пароль hunter2 — после проверки поменяем.
         id="said_without_a_verb",
         keywords=(
             "mot de passe ",
@@ -195,6 +204,7 @@ STATEMENTS: Final = (
         ),
     ),
     Statement(
+        # la contraseña !x9...
         id="said_without_a_verb",
         keywords=(
             "mot de passe ",
@@ -225,6 +235,7 @@ STATEMENTS: Final = (
         mixed=True,
     ),
     Statement(
+        # I reset it, please use a7c3f9e1#7
         id="said_without_a_verb",
         keywords=("changed it", "reset it"),
         pattern=(
@@ -235,6 +246,7 @@ STATEMENTS: Final = (
         mixed=True,
     ),
     Statement(
+        # used root / a7c3f9e1#7
         id="said_without_a_verb",
         keywords=("used ", "use "),
         prefilter=r"\bused?[ \t]+[a-z][\w.@-]{1,40}[ \t]/[ \t]",
@@ -242,6 +254,7 @@ STATEMENTS: Final = (
         mixed=True,
     ),
     Statement(
+        # admin account: root / a7c3f9e1#7
         id="said_without_a_verb",
         keywords=("admin", "login", "user", "account", "zugang", "cred"),
         prefilter=r":[ \t]*[a-z][\w.@-]{1,40}[ \t]/[ \t]",
@@ -252,6 +265,7 @@ STATEMENTS: Final = (
         mixed=True,
     ),
     Statement(
+        # Das Kennwort River-a7352
         id="said_without_a_verb",
         keywords=("kennwort ", "passwort ", "palavra-passe "),
         prefilter=r"(?:kennwort|passwort|palavra-passe)[ \t]+[a-z]",
@@ -261,6 +275,7 @@ STATEMENTS: Final = (
         ),
     ),
     Statement(
+        # La contraseña es hunter2
         id="said_without_a_verb",
         keywords=(
             "password è ",
@@ -278,6 +293,7 @@ STATEMENTS: Final = (
         mixed=True,
     ),
     Statement(
+        # [09:42] mara: user ist preview, pw ...
         id="user_and_password",
         keywords=("user", "benutzer", "utente", "utilizador", "usuario"),
         prefilter=(
@@ -302,6 +318,7 @@ STATEMENTS: Final = (
         mixed=True,
     ),
     Statement(
+        # AuthInfo: ...
         id="transfer_code",
         keywords=(
             "authinfo",
@@ -321,6 +338,7 @@ STATEMENTS: Final = (
         mixed=True,
     ),
     Statement(
+        # Schlüsselbox am Hintereingang: Code 7352, danach Knopf drehen.
         id="door_code",
         keywords=("code ", "pin "),
         prefilter=r"\b(?:code|pin)[ \t]+\d{4,8}\b",
@@ -333,6 +351,7 @@ STATEMENTS: Final = (
         kind="access_code",
     ),
     Statement(
+        # the creds are admin / a7c3f9e1#7
         id="said_without_a_verb",
         keywords=("login", "credential", "creds", "zugang"),
         prefilter=r"(?:is|are|now|sind|ist|lautet)[ \t]+[a-z][\w.@-]{1,40}[ \t]/[ \t]",
@@ -343,6 +362,7 @@ STATEMENTS: Final = (
         mixed=True,
     ),
     Statement(
+        # ok, I set the admin password to hunter2 as you asked
         id="said_without_a_verb",
         keywords=("password to ",),
         pattern=(
@@ -362,18 +382,21 @@ STATEMENTS: Final = (
         mixed=True,
     ),
     Statement(
+        # login for the demo tenant is demo@example.com and the password's hunter2
         id="said_in_marks",
         keywords=("password's", "password’s"),
         pattern=r"(?i)\bpassword(?:'s|’s)[ \t]+([^\s\"'`<>]{6,128}?)(?:$|[\s,;)])",
         mixed=True,
     ),
     Statement(
+        # so I typed in "hunter2" as the password and it still says invalid
         id="said_in_marks",
         keywords=(" as the pass", " as my pass", " as your pass"),
         pattern=r"(?i)(?:[\"'`]|“)([^\s\"'`<>]{6,128}?)(?:[\"'`]|”) as (?:the|my|your) pass",
         mixed=True,
     ),
     Statement(
+        # use hunter2 as the password
         id="said_in_marks",
         keywords=(" as the pass", " as my pass", " as your pass"),
         pattern=(
@@ -384,6 +407,7 @@ STATEMENTS: Final = (
         mixed=True,
     ),
     Statement(
+        # api key → ...
         id="said_by_an_arrow",
         keywords=("→", "<- "),
         prefilter="(?:→|<-)",
@@ -394,6 +418,7 @@ STATEMENTS: Final = (
         mixed=True,
     ),
     Statement(
+        # hunter2  <- password of the ansible vault
         id="said_by_an_arrow",
         keywords=("<- ",),
         prefilter=r"<-[ \t]",
@@ -426,6 +451,7 @@ STATEMENTS: Final = (
         mixed=True,
     ),
     Statement(
+        # <kev> wifi password?\n<mara> ...
         id="answered_question",
         keywords=("password", "passwort", "passphrase", "pw", "pin"),
         prefilter=r"(?:passwor[dt]|passphrase|\bpw)\b[^\r\n]{0,60}\?[ \t]*\r?\n",
@@ -452,6 +478,7 @@ STATEMENTS: Final = (
         mixed=True,
     ),
     Statement(
+        # creds: admin / hunter2
         id="login_pair",
         keywords=("creds", "credential", "login", "zugang", "acces"),
         pattern=(
@@ -464,6 +491,7 @@ STATEMENTS: Final = (
         mixed=True,
     ),
     Statement(
+        # Use admin/hunter2 on the label printer's web page
         id="login_pair",
         keywords=(" / ", "use admin/", "use root/"),
         prefilter=r"(?:[\w.+-]@[\w.-]+[ \t]/[ \t]|use (?:admin|root)/)",
@@ -471,6 +499,7 @@ STATEMENTS: Final = (
         mixed=True,
     ),
     Statement(
+        # > what was the Tableau login again?\nanalyst / hunter2
         id="login_pair",
         keywords=(" / ", "/ "),
         prefilter=r"(?:login|credentials|creds|password|zugang)[^\r\n?]{0,60}\?[ \t]*\r?\n[^\r\n]{3,60}/",
@@ -483,12 +512,14 @@ STATEMENTS: Final = (
         mixed=True,
     ),
     Statement(
+        # relay: [smtp.example.com]:587 ann:hunter2
         id="login_pair",
         keywords=("]:25", "]:465", "]:587", "]:2525"),
         pattern=r"(?m)\]:(?:25|465|587|2525)[ \t]+[^\s:]{1,128}:(\S{3,128})",
         mixed=True,
     ),
     Statement(
+        # token (prod): ...
         id="labelled_by_place",
         keywords=(
             "password (",
@@ -510,12 +541,14 @@ STATEMENTS: Final = (
         mixed=True,
     ),
     Statement(
+        # <dt>Password</dt><dd>hunter2</dd>
         id="labelled_cell",
         keywords=("</td>", "</th>", "</dt>"),
         prefilter="(?:password|passwort|api key|secret|token)[^<>]{0,20}</(?:td|th|dt)>",
         pattern="(?i)" + LABEL_CELL + r"\s*<(?:td|dd)>\s*(?:<code>)?([^<>\s]{4,256})</",
     ),
     Statement(
+        # Device: NAS-2 | Admin: admin | Password: hunter2 | Room: 104
         id="labelled_cell",
         keywords=("password: ", "passwort: "),
         prefilter=r"(?:password|passwort):[ \t]\S{4,128}[ \t]\|",
@@ -523,6 +556,7 @@ STATEMENTS: Final = (
         mixed=True,
     ),
     Statement(
+        # | Password | hunter2 |
         id="labelled_cell",
         keywords=("|", "**"),
         prefilter=(
@@ -539,12 +573,14 @@ STATEMENTS: Final = (
         mixed=True,
     ),
     Statement(
+        # Passcode: ...
         id="passcode_label",
         keywords=("passcode:",),
         pattern=r"(?i)\bpasscode:[ \t]([^\s\"'<>]{6,64})",
         mixed=True,
     ),
     Statement(
+        # Secret question: name of first pet? Secret answer: hunter
         id="secret_answer",
         keywords=("secret answer", "security answer"),
         pattern=(
@@ -553,6 +589,7 @@ STATEMENTS: Final = (
         ),
     ),
     Statement(
+        # Meeting ID: 735 7352 7352\nPasscode: a7c3f9e1
         id="meeting_passcode",
         keywords=("meeting id",),
         pattern=(
@@ -561,6 +598,7 @@ STATEMENTS: Final = (
         ),
     ),
     Statement(
+        # Please use the following API key for our reporting endpoint: ...
         id="key_said_in_a_sentence",
         keywords=("api key ", "access key "),
         prefilter=r"(?:api|access) key[^\r\n:]{0,60}:\s",
@@ -569,6 +607,7 @@ STATEMENTS: Final = (
         likely=True,
     ),
     Statement(
+        # Bot: your access token is .... Keep it secret.
         id="key_said_in_a_sentence",
         keywords=(
             "api key ",
@@ -609,6 +648,7 @@ STATEMENTS: Final = (
         likely=True,
     ),
     Statement(
+        # Windows product key: a7c3f-a7c3f-a7c3f-a7c3f-a7c3f
         id="licence_key",
         keywords=(
             "licen",
@@ -634,6 +674,7 @@ STATEMENTS: Final = (
         mixed=True,
     ),
     Statement(
+        # passport no: 735201884
         id="passport_number",
         keywords=("passport", "reisepass", "passeport", "pasaporte"),
         pattern=(

@@ -20,10 +20,11 @@ LOGIN_FUNCTIONS: Final = (
     r"(?:basic_?auth|credentials?(?:::\w+|\.\w+)?|bind\w{0,8}|\blogin|_login|\.login|logon"
     "|sign_?in|authenticate)"
 )
-LOGIN_WORDS: Final = (
-    r"(?:trying|tried|log(?:in|on|ged)|signin|sign in|creds?|credentials?|auth\w*"
-    r"|basic auth\w*|userpass|user_pass|account|connect\w*|brute\w*)"
+LOGIN_ACTIONS: Final = (
+    r"trying|tried|log(?:in|on|ged)|signin|sign in|auth\w*|basic auth\w*|connect\w*|brute\w*"
 )
+LOGIN_OBJECTS: Final = "creds?|credentials?|userpass|user_pass|account"
+LOGIN_WORDS: Final = f"(?:{LOGIN_ACTIONS}|{LOGIN_OBJECTS})"
 LOGIN_RESULTS: Final = (
     r"(?:accepted|rejected|denied|logg?ed in|login|authenticat\w+|bind|valid credentials"
     r"|invalid credentials)\b"
@@ -36,6 +37,7 @@ WAYS_TO_CALL: Final = r"(?:call|ring|phone|tel|mobile|mob|text|whatsapp|reached?
 
 STATEMENTS: Final = (
     Statement(
+        # auth = ("admin", "hunter2")
         id="call_with_user_and_password",
         keywords=(
             "networkcredential",
@@ -63,6 +65,7 @@ STATEMENTS: Final = (
         ),
     ),
     Statement(
+        # DriverManager.getConnection(url, "app", "hunter2")
         id="call_with_user_and_password",
         keywords=("getconnection", "createconnection"),
         pattern=(
@@ -76,6 +79,7 @@ STATEMENTS: Final = (
         ),
     ),
     Statement(
+        # mysqli_connect('db', 'app', 'hunter2', 'shop');
         id="call_with_user_and_password",
         keywords=("mysqli", "new pdo", "pdo->__construct", "ftp_login", "pg_connect"),
         pattern=(
@@ -93,6 +97,7 @@ STATEMENTS: Final = (
         ),
     ),
     Statement(
+        # http.basicAuth("bob", "hunter2")
         id="call_with_user_and_password",
         keywords=(
             "basic_auth",
@@ -121,6 +126,7 @@ STATEMENTS: Final = (
         mixed=True,
     ),
     Statement(
+        # sql.Open("mysql", "svc:...@tcp(10.0.0.7)/audit")
         id="call_with_user_and_password",
         keywords=("connect", "open(", "dial("),
         prefilter=r"(?:connect\w*|open|dial)\s*\(\s*\\*[\"'][^\"'\r\n]{0,160}\\*[\"']\s*,",
@@ -135,11 +141,13 @@ STATEMENTS: Final = (
         likely=True,
     ),
     Statement(
+        # local ok, err = red:auth("hunter2")
         id="call_with_password",
         keywords=(":auth(", ".auth("),
         pattern=r"(?i)[.:]auth\(\s*" + QUOTED_VALUE + r"\s*\)",
     ),
     Statement(
+        # zip.setpassword(b"hunter2")
         id="call_with_password",
         keywords=("setpassword(", "set_password(", "setpasswd(", ".login(key", ".login(api_key"),
         pattern=(
@@ -150,6 +158,7 @@ STATEMENTS: Final = (
         ),
     ),
     Statement(
+        # Stripe::setApiKey("...");
         id="call_with_token",
         keywords=(
             ".login(",
@@ -172,6 +181,7 @@ STATEMENTS: Final = (
         likely=True,
     ),
     Statement(
+        # mixpanel.init("...")
         id="initialised_with_key",
         keywords=(".init(", ".initialize(", ".load(", ".configure("),
         prefilter=r"\.(?:init|initialize|load|configure)\([\"'`][a-z0-9]{28}",
@@ -180,6 +190,7 @@ STATEMENTS: Final = (
         likely=True,
     ),
     Statement(
+        # AmazonS3Client(new BasicAWSCredentials("AKIAWYVERK2MCL2SSTUO", "..."))
         id="aws_credentials_call",
         keywords=("awscredentials(",),
         pattern=(
@@ -189,6 +200,7 @@ STATEMENTS: Final = (
         kind="credential",
     ),
     Statement(
+        # jwt.sign(payload, "...")
         id="key_of_signature",
         keywords=("jwt.sign", "jwt.encode", "jwt.verify", "jwt.decode", "jsonwebtoken."),
         pattern=(
@@ -198,6 +210,7 @@ STATEMENTS: Final = (
         kind="credential",
     ),
     Statement(
+        # hmac.new(b"...", msg, sha256)
         id="key_of_signature",
         keywords=("hmac",),
         pattern=(
@@ -215,6 +228,7 @@ STATEMENTS: Final = (
         kind="credential",
     ),
     Statement(
+        # var key = Encoding.UTF8.GetBytes("..."); // JWT signing key
         id="key_of_signature",
         keywords=("getbytes(",),
         pattern=r"(?i)\bkey\s*=\s*[^\r\n\"']{0,60}getbytes\(\s*" + QUOTED_VALUE,
@@ -239,6 +253,7 @@ STATEMENTS: Final = (
         mixed=True,
     ),
     Statement(
+        # ("svc-report", "...") accepted by ldap bind
         id="credential_tuple",
         keywords=("', '", '", "', "','", '","'),
         prefilter=r"[(\[]\s?[bru]?[\"'][^\"'\r\n]{1,80}[\"'],\s?[bru]?[\"']",
@@ -269,6 +284,7 @@ STATEMENTS: Final = (
         mixed=True,
     ),
     Statement(
+        # access_key_id = ...
         id="access_key_id",
         keywords=("access_key_id", "accesskeyid"),
         pattern=(
@@ -282,6 +298,7 @@ STATEMENTS: Final = (
         likely=True,
     ),
     Statement(
+        # ("plc-press-1", "operator", "..."),
         id="row_of_account",
         keywords=(
             '"root"',
@@ -313,6 +330,7 @@ STATEMENTS: Final = (
         likely=True,
     ),
     Statement(
+        # password = """hunter2"""
         id="triple_quotes",
         keywords=('"""', "'''"),
         prefilter=r"=\s*(?:\"\"\"|'{3})",
@@ -322,6 +340,7 @@ STATEMENTS: Final = (
         ),
     ),
     Statement(
+        # password <- "hunter2"
         id="assigned_by_arrow",
         keywords=('<- "', "<- '"),
         pattern=(
@@ -330,12 +349,14 @@ STATEMENTS: Final = (
         mixed=True,
     ),
     Statement(
+        # algolia := search.NewClient("BI77BYZS95", "...") // admin key, indexing only
         id="algolia_key",
         keywords=("algolia",),
         pattern=(QUOTE + "[A-Z0-9]{10}" + QUOTE + r",\s{0,8}" + QUOTE + "([0-9a-f]{32})" + QUOTE),
         kind="api_key",
     ),
     Statement(
+        # UserDefaults.standard.set("...", forKey: "authToken")
         id="stored_for_key",
         keywords=("forkey:",),
         pattern=(
@@ -348,6 +369,7 @@ STATEMENTS: Final = (
         ),
     ),
     Statement(
+        # FCM server key: AAAAa7c3f9e:...
         id="messaging_server_key",
         keywords=("aaaa",),
         prefilter="aaaa[a-z0-9_-]{7}:",
@@ -355,12 +377,14 @@ STATEMENTS: Final = (
         kind="credential",
     ),
     Statement(
+        # Twilio::REST::Client.new('AC...', '...')
         id="account_and_token",
         keywords=("twilio",),
         pattern=(r"(?i)\(\s*" + QUOTE + "AC[0-9a-f]{32}" + QUOTE + r"\s*,\s*" + QUOTED_VALUE),
         kind="credential",
     ),
     Statement(
+        # session:\n  key: ...
         id="key_below_its_use",
         keywords=(
             "encryption",
@@ -393,6 +417,7 @@ STATEMENTS: Final = (
         likely=True,
     ),
     Statement(
+        # please call me after 6pm on 07735201884
         id="mobile_to_call",
         keywords=(" 07",),
         pattern=(

@@ -24,12 +24,14 @@ NUMBERED_KEYS: Final = (
 
 STATEMENTS: Final = (
     Statement(
+        # new ethers.Wallet("0x...", provider)
         id="wallet_key",
         keywords=("wallet(",),
         pattern=(r"(?i)\bwallet\(\s*" + QUOTE + "(?:0x)?([0-9a-f]{64})" + QUOTE),
         kind="private_key",
     ),
     Statement(
+        # root key xprv...
         id="wallet_key",
         keywords=("privkey", "(wif)", "xprv"),
         pattern=(
@@ -39,6 +41,7 @@ STATEMENTS: Final = (
         kind="private_key",
     ),
     Statement(
+        # Private Key: 0x...
         id="wallet_key",
         keywords=("0x",),
         pattern=(
@@ -72,6 +75,7 @@ STATEMENTS: Final = (
         kind="private_key",
     ),
     Statement(
+        # Private Keys\n(0) ...
         id="wallet_key",
         keywords=("private keys",),
         pattern=(

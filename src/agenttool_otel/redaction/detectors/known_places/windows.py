@@ -15,11 +15,13 @@ TYPED_NAME: Final = r"(?:password|passwd|passphrase|pwd|secret|token|api_?key)\w
 
 STATEMENTS: Final = (
     Statement(
+        # ConvertTo-SecureString 'hunter2' -AsPlainText -Force
         id="powershell_secure_string",
         keywords=("securestring",),
         pattern=r"(?i)\bconvertto-securestring\s+(?:-string\s+)?" + QUOTED_VALUE,
     ),
     Statement(
+        # smbclient //srv/x -U bob%hunter2
         id="smb_user_and_password",
         keywords=("smb", "rpcclient", "winexe", "net "),
         pattern=(
@@ -30,27 +32,32 @@ STATEMENTS: Final = (
         ),
     ),
     Statement(
+        # net use Z: \\\\srv\\x /user:bob hunter2
         id="windows_net_use",
         keywords=("net use", "net.exe use"),
         pattern=r"(?i)\bnet(?:\.exe)?\s+use\s[^\r\n]*?/user:\S+[ \t]+([^\s/\"']{3,128})",
     ),
     Statement(
+        # net use Z: \\files\share hunter2 /user:CORP\alice
         id="windows_net_use",
         keywords=("net use", "net.exe use"),
         pattern=r"(?i)\bnet(?:\.exe)?\s+use\s+(?:[a-z*]:?\s+)?\\\\\S+[ \t]+([^\s/\"'*]{3,128})(?:\s|$)",
     ),
     Statement(
+        # net user bob hunter2 /add
         id="windows_net_user",
         keywords=("net user", "net.exe user"),
         pattern=r"(?i)\bnet(?:\.exe)?\s+user\s+[^\s/]+[ \t]+([^\s/\"'*]{3,128})[ \t]+/",
     ),
     Statement(
+        # net user backup hunter2
         id="windows_net_user",
         keywords=("net user", "net.exe user"),
         pattern=r"(?i)\bnet(?:\.exe)?\s+user\s+[^\s/]+[ \t]+([^\s/\"'*]{3,128})[ \t\r]*(?:$|[&|\n])",
         mixed=True,
     ),
     Statement(
+        # net user scanner "..." /add /passwordchg:no /expires:never
         id="windows_net_user",
         keywords=("net user", "net.exe user"),
         pattern=r'(?i)\bnet(?:\.exe)?\s+user\s+[^\s/]+[ \t]+"([^\r\n"]{3,128})"',
@@ -64,6 +71,7 @@ STATEMENTS: Final = (
         ),
     ),
     Statement(
+        # aws ssm put-parameter --name /prod/smtp/password --type SecureString --value hunter2
         id="secure_parameter",
         keywords=("securestring",),
         pattern=(
@@ -73,6 +81,7 @@ STATEMENTS: Final = (
         ),
     ),
     Statement(
+        # aws ssm put-parameter --name /db --value hunter2 --type SecureString
         id="secure_parameter",
         keywords=("securestring",),
         pattern=(
@@ -83,6 +92,7 @@ STATEMENTS: Final = (
         ),
     ),
     Statement(
+        # DefaultPassword    REG_SZ    hunter2
         id="registry_value",
         keywords=("reg_sz",),
         pattern=(
@@ -91,6 +101,7 @@ STATEMENTS: Final = (
         ),
     ),
     Statement(
+        # DbPassword REG_SZ ...
         id="typed_by_name",
         keywords=("reg_sz", "reg_expand_sz", "as string"),
         pattern=(
@@ -102,45 +113,53 @@ STATEMENTS: Final = (
         likely=True,
     ),
     Statement(
+        # password clear:s:hunter2
         id="remote_desktop_password",
         keywords=("password clear:s:", "password 51:b:"),
         pattern=r"(?i)\bpassword (?:clear:s|51:b):([^\s]{3,512})",
     ),
     Statement(
+        # alice:7352:aad3b435b51404eeaad3b435b51404ee:...:::
         id="ntlm_dump",
         keywords=(":::",),
         pattern=r"(?im)^[^\s:]{1,80}:\d{1,10}:[0-9a-f*]{32}:([0-9a-f]{32}):::",
         kind="password_hash",
     ),
     Statement(
+        # * NTLM     : ...
         id="credential_dump",
         keywords=("ntlm",),
         pattern=r"(?m)^[ \t]*\*[ \t]+(?:NTLM|LM)[ \t]*:[ \t]*([0-9a-f]{32})\b",
         kind="password_hash",
     ),
     Statement(
+        # [+] 10.0.0.7:445 CORP\alice:hunter2 (Pwn3d!)
         id="spray_result",
         keywords=("[+]",),
         pattern=r"(?m)\[\+\][^\r\n]{0,120}?[\w.-]\\[\w.$-]{1,64}:([^\s]{3,128})(?:\s|$)",
     ),
     Statement(
+        # BitLocker recovery key: 735201-735201-735201-735201-735201-735201-735201-735201
         id="bitlocker_recovery_key",
         keywords=("bitlocker", "recovery", "wiederherstellung", "récupération", "recuperación"),
         pattern=r"\b((?:\d{6}-){7}\d{6})\b",
         kind="credential",
     ),
     Statement(
+        # FileVault recovery key: a7c3-a7c3-a7c3-a7c3-a7c3-a7c3
         id="disk_recovery_key",
         keywords=("recovery key",),
         pattern=r"(?i)\brecovery key[^\r\n:]{0,20}:\s?((?:[A-Z0-9]{4}-){5}[A-Z0-9]{4})\b",
         kind="credential",
     ),
     Statement(
+        # $settings['hash_salt'] = '...';
         id="drupal_hash_salt",
         keywords=("hash_salt",),
         pattern=(r"\bhash_salt" + OPTIONAL_QUOTE + r"\]?\s*(?:=>|=|:)\s*" + QUOTED_VALUE),
     ),
     Statement(
+        # 'crypt' => ['key' => '...'],
         id="magento_crypt",
         keywords=("crypt",),
         pattern=(
@@ -149,6 +168,7 @@ STATEMENTS: Final = (
         ),
     ),
     Statement(
+        # define('DB_PASSWORD', 'hunter2');
         id="php_define",
         keywords=("define(",),
         prefilter=r"""\bdefine\(\s*["']\w*(?:password|passwd|_pass|_crc|secret)""",
@@ -157,6 +177,7 @@ STATEMENTS: Final = (
         ),
     ),
     Statement(
+        # return t.SignedString([]byte("..."))
         id="go_signed_string",
         keywords=("signedstring(",),
         pattern=r"\bSignedString\(\s*\[\]byte\(\s*" + QUOTED_VALUE,

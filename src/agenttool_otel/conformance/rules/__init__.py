@@ -1,0 +1,1 @@
+"""What holds over all records of a run, whatever it did: one module a subject."""

@@ -1,0 +1,142 @@
+"""Capture what calls leave, and answer what they ask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest
+from agenttool_otel.govern.governor import Governor
+from agenttool_otel.records import ToolEvent
+from agenttool_otel.records.base import JsonObject
+from agenttool_otel.telemetry import TelemetrySettings
+from agenttool_otel.testing.records import KeptRecords
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+    from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+    from opentelemetry.sdk.trace.sampling import Sampler
+
+
+@dataclass
+class FixedApprover:
+    """An approver that always gives the same answer.
+
+    Attributes:
+        answer: the answer; ``None`` leaves every request pending.
+        asked: the requests it was asked, oldest first.
+    """
+
+    answer: ApprovalAnswer | None
+    asked: list[ApprovalRequest] = field(default_factory=list)
+
+    def ask(self, request: ApprovalRequest) -> ApprovalAnswer | None:
+        """Answer.
+
+        Args:
+            request: kept in ``asked``.
+        """
+        self.asked.append(request)
+        return self.answer
+
+
+@dataclass
+class Capture:
+    """What calls left.
+
+    Attributes:
+        governor: the Governor to govern with.
+        events: every event as a tool_event record.
+        tracer_provider: provider of the captured spans, for spans of the test's own.
+    """
+
+    governor: Governor
+    events: list[ToolEvent]
+    tracer_provider: TracerProvider
+    _exporter: InMemorySpanExporter
+    _reader: InMemoryMetricReader
+    _kept: KeptRecords
+
+    @property
+    def records(self) -> list[JsonObject]:
+        """The records that a sink gets, oldest first; ``check_records`` takes them."""
+        return self._kept.lines
+
+    @property
+    def spans(self) -> Sequence[ReadableSpan]:
+        """The finished spans, in the order in which they ended."""
+        return self._exporter.get_finished_spans()
+
+    @property
+    def span(self) -> ReadableSpan:
+        """The one tool span.
+
+        Raises:
+            AssertionError: there is none, or more than one.
+        """
+        spans = [span for span in self.spans if span.name.startswith("execute_tool ")]
+        if len(spans) != 1:
+            raise AssertionError(f"expected one tool span, found {[span.name for span in spans]}")
+        return spans[0]
+
+    def points(self, metric: str) -> list[Any]:
+        """Return the data points of a metric.
+
+        Args:
+            metric: its name.
+        """
+        data = self._reader.get_metrics_data()
+        found: list[Any] = []
+        for resource in data.resource_metrics if data is not None else ():
+            for scope in resource.scope_metrics:
+                found += [
+                    point for m in scope.metrics if m.name == metric for point in m.data.data_points
+                ]
+        return found
+
+    def clear(self) -> None:
+        """Forget spans and events; the records stay, as later ones refer to them."""
+        self._exporter.clear()
+        self.events.clear()
+
+
+@contextmanager
+def capture(*, sampler: Sampler | None = None, **options: Any) -> Iterator[Capture]:
+    """Give a Governor whose telemetry stays in memory.
+
+    Args:
+        sampler: sampler of the spans; all are sampled where not given.
+        options: arguments of Governor, and the fields of TelemetrySettings ``capture``, ``detail``,
+            ``events``, ``verbose`` and ``span_mode``.
+    """
+    from opentelemetry.sdk.metrics import MeterProvider
+    from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+    exporter, reader = InMemorySpanExporter(), InMemoryMetricReader()
+    events: list[ToolEvent] = []
+    tracer = TracerProvider(sampler=sampler) if sampler is not None else TracerProvider()
+    tracer.add_span_processor(SimpleSpanProcessor(exporter))
+    meter = MeterProvider(metric_readers=[reader])
+    names = ("capture", "detail", "events", "verbose", "span_mode")
+    fields = {name: options.pop(name) for name in names if name in options}
+    kept = KeptRecords()
+    telemetry = TelemetrySettings(
+        tracer_provider=tracer,
+        meter_provider=meter,
+        subscribers=(events.append,),
+        sinks=(kept,),
+        **fields,
+    )
+    governor = Governor(telemetry=telemetry, **options)
+    try:
+        yield Capture(governor, events, tracer, exporter, reader, kept)
+    finally:
+        governor.close()
+        tracer.shutdown()
+        meter.shutdown()
