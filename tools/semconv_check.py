@@ -93,16 +93,20 @@ def check_spans(
         scope: name of the instrumentation scope.
     """
     registry = registry or load()
-    (signal,) = registry.spans.values()
     found: list[str] = []
     for span in spans:
         if span.instrumentation_scope is None or span.instrumentation_scope.name != scope:
             continue
         where = f"span {span.name!r}"
+        kind = span.name.partition(" ")[0]
+        signal = registry.spans.get(f"agenttool.{kind}")
+        if signal is None:
+            found.append(f"{where}: the registry knows no such span")
+            continue
         found += check_attributes(registry, signal, span.attributes or {}, where)
         if span.kind.name != "INTERNAL":
             found.append(f"{where}: kind {span.kind.name}, the registry says internal")
-        expected = f"execute_tool {(span.attributes or {}).get('gen_ai.tool.name')}"
+        expected = f"{kind} {(span.attributes or {}).get('gen_ai.tool.name')}"
         if span.name != expected:
             found.append(f"{where}: the name should be {expected!r}")
         for event in span.events:

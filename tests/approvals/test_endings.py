@@ -33,15 +33,12 @@ def test_a_rejection_on_the_command_line_ends_the_call(
     exporter = InMemorySpanExporter()
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
-    real = endings_module.TelemetrySettings
-    monkeypatch.setattr(
-        endings_module, "TelemetrySettings", lambda tracer_provider: real(tracer_provider=provider)
-    )
+    monkeypatch.setattr(endings_module, "_providers", lambda: (provider, None))
     done = CliRunner().invoke(
         app, ["reject", asked.value.request_id, "--url", url, "--yes", "--reason", "no"]
     )
     assert done.exit_code == 0, done.output
-    (span,) = exporter.get_finished_spans()
+    _, span = exporter.get_finished_spans()
     assert span.attributes is not None
     assert span.attributes["agenttool.invocation.id"] == asked.value.invocation_id
     assert span.attributes["error.type"] == "approval_rejected"

@@ -216,7 +216,7 @@ def test_queries_parse_in_the_published_grammars() -> None:
 def test_a_query_can_not_name_what_is_never_exported() -> None:
     with pytest.raises(ValueError, match="has no label"):
         q.select(Metric.DECISIONS, agenttool_session_id='="s"')
-    with pytest.raises(ValueError, match="has no attribute"):
+    with pytest.raises(ValueError, match="no span has the attribute"):
         q.where("agenttool.tool.colour", "=", "red")
     with pytest.raises(ValueError, match="say bucket, count or sum"):
         q.series(Metric.DURATION)

@@ -23,6 +23,7 @@ from opentelemetry.trace import SpanKind
 import semconv
 from agenttool_otel import names
 from agenttool_otel.names import INSTRUMENTATION_NAME, Attr, Event, Exc, GenAI, Label, Metric
+from agenttool_otel.telemetry.stores import StoreLevels
 
 
 @pytest.fixture(scope="module")
@@ -104,6 +105,11 @@ def test_metrics_never_carry_an_id_a_digest_or_a_message(registry: semconv.Regis
             assert registry.attributes[name].type in {"string", "boolean"}, name
 
 
+class _Store:
+    def levels(self) -> StoreLevels:
+        return StoreLevels("memory", 1, 2.0, {("pay", "approved"): 3})
+
+
 def test_instruments_have_the_registered_kind_and_unit(registry: semconv.Registry) -> None:
     from agenttool_otel.telemetry.instruments import Instruments
 
@@ -111,6 +117,8 @@ def test_instruments_have_the_registered_kind_and_unit(registry: semconv.Registr
     provider = MeterProvider([reader])
     instruments = Instruments(provider.get_meter(INSTRUMENTATION_NAME), provider)
     instruments.observe_cache(reader, lambda: [(1, {})])
+    store = _Store()
+    instruments.observe_store(store, store.levels)
     instruments.decided("tool", "allow", "executed", "policy", "enforce", "rule")
     for slot in Instruments.__slots__:
         if slot.startswith("_") or slot == "decided":  # a tally's, counted above
@@ -246,7 +254,11 @@ def test_the_checker_finds_what_is_missing_and_misnamed() -> None:
         "required agenttool.invocation.status is missing" in item for item in span_problems(short)
     )
     assert any(
-        "the name should be 'execute_tool t'" in item for item in span_problems(FINE, name="tool t")
+        "the name should be 'execute_tool t'" in item
+        for item in span_problems(FINE, name="execute_tool other")
+    )
+    assert any(
+        "the registry knows no such span" in item for item in span_problems(FINE, name="tool t")
     )
     assert any(
         "knows no such event" in item for item in span_problems(FINE, event=("tool.lost", {}))

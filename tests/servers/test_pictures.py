@@ -141,6 +141,7 @@ def test_the_terminal_shows_calls_and_tells_a_denials_story(
 ) -> None:
     denied = next(call for call in world.run.planned if call.kind == "denied")
     views = [SpanView.from_sdk(span) for span in world.run.spans.get_finished_spans()]
+    views = [view for view in views if view.is_tool_call]
     kinds = {call.invocation_id: call.kind for call in world.run.planned}
     chosen, seen = [], set()
     for view in views:

@@ -19,6 +19,7 @@ from world_of_servers import World, get_json, tag
 
 from agenttool_otel.cli.trace import app
 from agenttool_otel.names import Attr, GenAI
+from agenttool_otel.values.canonical import keyed_digest
 
 pytestmark = [pytest.mark.slow, pytest.mark.servers]
 
@@ -79,6 +80,16 @@ def test_the_call_behind_an_approval(world: World) -> None:
     assert len(asked) == 6 * (4 + 3)
     for request_id, invocation_id in asked.items():
         assert world.found(**{Attr.APPROVAL_ID: request_id}) == Counter([invocation_id])
+
+
+def test_who_rejected_and_which_call_it_was(world: World) -> None:
+    answers = world.answers(**{Attr.APPROVAL_STATUS: "rejected"})
+    assert {tag(span, Attr.INVOCATION_ID) for span in answers} == set(world.run.no.asked.values())
+    assert {tag(span, Attr.APPROVAL_ANSWERED_BY) for span in answers} == {keyed_digest("user:ann")}
+    for span in answers:
+        (link,) = span["references"]
+        (asked,) = world.jaeger(**{Attr.APPROVAL_ID: tag(span, Attr.APPROVAL_ID)})
+        assert (link["refType"], link["spanID"]) == ("FOLLOWS_FROM", asked["spanID"])
 
 
 def test_the_calls_that_wait_for_an_approval(world: World) -> None:
@@ -247,6 +258,8 @@ def test_the_figures_are_those_of_the_plan(world: World) -> None:
         )
     pending = sum(call.kind == "pending" for call in planned)
     assert value("sum(agenttool_approvals_pending)") == pending
+    rejected = 'agenttool_approvals_answered_total{agenttool_approval_status="rejected"}'
+    assert value(f"sum({rejected})") == len(world.run.no.asked)
     assert value("sum(agenttool_permission_fail_closed_total)") == sum(
         call.kind == "failed closed" for call in planned
     )

@@ -16,6 +16,10 @@ import servers_run
 from agenttool_otel.names import Attr, Label
 
 
+_CALL = "execute_tool "
+_ANSWER = "answer_approval "
+
+
 @dataclass
 class World:
     """The seeded run, and the servers that received it."""
@@ -26,7 +30,14 @@ class World:
     ended: float = 0.0
 
     def jaeger(self, **tags: str) -> list[dict[str, Any]]:
-        """Search traces by span attributes through Jaeger's API; gives spans."""
+        """Search the calls by span attributes through Jaeger's API; gives their spans."""
+        return [span for span in self._spans(**tags) if span["operationName"].startswith(_CALL)]
+
+    def answers(self, **tags: str) -> list[dict[str, Any]]:
+        """Search people's answers by span attributes through Jaeger's API; gives their spans."""
+        return [span for span in self._spans(**tags) if span["operationName"].startswith(_ANSWER)]
+
+    def _spans(self, **tags: str) -> list[dict[str, Any]]:
         query = {"service": seeded.SERVICE, "limit": "1500", "lookback": "custom"}
         query["start"] = str(int((self.started - 60) * 1e6))
         query["end"] = str(int((time.time() + 60) * 1e6))

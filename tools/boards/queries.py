@@ -9,7 +9,7 @@ metric carries the label.
 from __future__ import annotations
 
 import semconv
-from agenttool_otel.names import Attr, GenAI, Metric
+from agenttool_otel.names import Attr, GenAI, Label, Metric
 
 REGISTRY = semconv.load()
 
@@ -105,6 +105,33 @@ def now(metric: str, *labels: str, **matchers: str) -> str:
     return f"sum{_by(labels)} ({select(metric, **matchers)})"
 
 
+def level(metric: str) -> str:
+    """The present value of a level that is read from approval stores."""
+    lasting, memory = _stores(metric)
+    return f"sum (max by (job) ({lasting}) or sum by (job) ({memory}))"
+
+
+def oldest(metric: str) -> str:
+    """The largest of a level that is read from approval stores."""
+    return f"max ({select(metric)})"
+
+
+def answers(metric: str, *labels: str) -> str:
+    """Events per second that are counted in approval stores, by labels of the metric."""
+    lasting, memory = (f"rate({item}[$__rate_interval])" for item in _stores(metric))
+    own = (*REGISTRY.metrics[metric].attributes,)
+    kept = ", ".join(("job", *(label(name) for name in own if name != Label.APPROVAL_STORE)))
+    return f"sum{_by(labels)} (max by ({kept}) ({lasting}) or sum by ({kept}) ({memory}))"
+
+
+def _stores(metric: str) -> tuple[str, str]:
+    """The series of lasting stores, which each process reports whole, and those of stores in memory,
+    which add up.
+    """
+    kind = label(Label.APPROVAL_STORE)
+    return select(metric, **{kind: "='lasting'"}), select(metric, **{kind: "='memory'"})
+
+
 def quantile(metric: str, q: float, *labels: str, **matchers: str) -> str:
     """A quantile of a histogram, by labels."""
     return f"histogram_quantile({q}, {rate(metric, 'le', *labels, suffix='bucket', **matchers)})"
@@ -153,16 +180,18 @@ def where(attribute: str, operator: str, value: str | int) -> str:
 
 
 def _known(attribute: str) -> None:
-    (span,) = REGISTRY.spans.values()
-    if attribute not in span.attributes:
-        raise ValueError(f"the span has no attribute {attribute}")
+    if not any(attribute in span.attributes for span in REGISTRY.spans.values()):
+        raise ValueError(f"no span has the attribute {attribute}")
 
 
 __all__ = [
     "Metric",
+    "answers",
     "calls",
     "label",
+    "level",
     "now",
+    "oldest",
     "quantile",
     "rate",
     "select",

@@ -28,6 +28,7 @@ from agenttool_otel.approvals.display import (
 from agenttool_otel.approvals.grants import acceptable
 from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest, StoredCall
 from agenttool_otel.errors import ApprovalError
+from agenttool_otel.names import AnswerWay
 from agenttool_otel.records.base import utc_now
 
 if TYPE_CHECKING:
@@ -112,7 +113,11 @@ class ConsoleApprover:
 
     def _answer(self, *, approved: bool, **values: Any) -> ApprovalAnswer:
         return ApprovalAnswer(
-            approved=approved, answered_by=self._answered_by, roles=self._roles, **values
+            approved=approved,
+            answered_by=self._answered_by,
+            roles=self._roles,
+            way=AnswerWay.TERMINAL,
+            **values,
         )
 
     def _edit(self, request: ApprovalRequest, console: Console) -> dict[str, Any] | None:

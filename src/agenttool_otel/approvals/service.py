@@ -11,10 +11,11 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from agenttool_otel.approvals.announcing import AnswerRecorder
 from agenttool_otel.approvals.store.leases import LeaseKeeper
 from agenttool_otel.approvals.types import (
     ApprovalAnswer,
@@ -28,7 +29,8 @@ from agenttool_otel.approvals.types import (
     StoredCall,
 )
 from agenttool_otel.errors import AgentToolError, ApprovalError, ApprovalStoreError
-from agenttool_otel.names import PermissionChannel, ResultStatus
+from agenttool_otel.names import AnswerWay, PermissionChannel, ResultStatus
+from agenttool_otel.telemetry import Telemetry
 from agenttool_otel.values.forks import new_lock
 
 if TYPE_CHECKING:  # SQLAlchemy is imported when a store is opened
@@ -37,18 +39,14 @@ if TYPE_CHECKING:  # SQLAlchemy is imported when a store is opened
 _logger = logging.getLogger("agenttool_otel.approvals")
 
 
-def _ignore(change: int) -> None:
-    """Count nothing."""
-
-
 @dataclass(eq=False)
 class Approvals:
     """Stores questions, asks approvers, claims answers."""
 
     approver: Approver | AsyncApprover | None
     _open_store: Callable[[], ApprovalStore]
+    telemetry: Telemetry  # where answers and levels of the store are recorded
     configured: bool = False
-    unstored: Callable[[int], object] = _ignore  # counts what waits to be stored
     _store: ApprovalStore | None = field(default=None, init=False)
     _lock: threading.Lock = field(default_factory=new_lock, init=False)
     _leases: LeaseKeeper = field(default_factory=LeaseKeeper, init=False)
@@ -60,8 +58,21 @@ class Approvals:
             with self._lock:  # of two stores in memory, one would lose its requests
                 if (store := self._store) is None:
                     store = self._store = self._open_store()
-                    store.outbox.changed = self.unstored
+                    self._watch(store)
         return store
+
+    def watch(self) -> None:
+        """Open the store, so that answers given through it are recorded here."""
+        _ = self.store
+
+    def _watch(self, store: ApprovalStore) -> None:
+        store.outbox.changed = self._count_unstored
+        store.recorder = AnswerRecorder(self.telemetry)
+        self.telemetry.instruments.observe_store(store, store.levels)
+
+    def _count_unstored(self, change: int) -> None:
+        """Count what is known of approvals and waits to be stored."""
+        self.telemetry.count(self.telemetry.instruments.approvals_unstored, change, {})
 
     @property
     def channel(self) -> PermissionChannel:
@@ -124,6 +135,8 @@ class Approvals:
             return None
         if answer.stored:
             return answer
+        if answer.way is AnswerWay.PROGRAM:
+            answer = replace(answer, way=AnswerWay.APPROVER)
         try:
             self.store.answer(request.request_id, answer)
         except ApprovalStoreError:

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 
 from pydantic import Field
 
-from agenttool_otel.names import ApprovalLogKind, ApprovalStatus, ResultStatus
+from agenttool_otel.names import AnswerWay, ApprovalLogKind, ApprovalStatus, ResultStatus
 from agenttool_otel.records.base import JsonObject, Record, Timestamp, utc_now
 from agenttool_otel.values.ids import new_id
 
@@ -126,6 +126,7 @@ class ApprovalAnswer:
         remember: index into ``suggested_updates`` of the grant that they accept with it, if any.
         stored: the store has this answer already, because it was given there; it is claimed, not
           stored again.
+        way: by which way it was given; recorded, and no permission of any kind.
     """
 
     approved: bool
@@ -135,6 +136,7 @@ class ApprovalAnswer:
     edited_input: dict[str, Any] | None = None
     remember: int | None = None
     stored: bool = False
+    way: AnswerWay = AnswerWay.PROGRAM
 
 
 class StoredCall(NamedTuple):

@@ -17,7 +17,7 @@ from agenttool_otel.call.drivers import aresult, run
 from agenttool_otel.call.envelope import to_result
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.pending.serialized import recall, unpack
-from agenttool_otel.call.resume import asking_context, asking_span
+from agenttool_otel.call.resume import asking_context
 from agenttool_otel.call.runtime import Runtime
 from agenttool_otel.call.steps import Attempt
 from agenttool_otel.catalog import ToolSource, ToolSpec, declare
@@ -32,6 +32,7 @@ from agenttool_otel.errors import (
 )
 from agenttool_otel.names import AbortReason, ApprovalStatus, ErrorClass, Ownership, RequiredStatus
 from agenttool_otel.records import ToolResult
+from agenttool_otel.telemetry.links import asking_span
 from agenttool_otel.telemetry.telemetry import context_of
 from agenttool_otel.values.conversion import to_json_value
 from agenttool_otel.values.run_to_completion import run_to_completion

@@ -16,12 +16,12 @@ from agenttool_otel.call.complete import asked_call
 from agenttool_otel.call.drivers import run
 from agenttool_otel.call.envelope import to_result
 from agenttool_otel.call.invocation import Invocation
-from agenttool_otel.call.resume import asking_span
 from agenttool_otel.call.runtime import Runtime
 from agenttool_otel.call.target import Target
 from agenttool_otel.errors import ApprovalConflict, ApprovalError, ApprovalStoreError
 from agenttool_otel.names import ApprovalConflictReason, ApprovalStatus
 from agenttool_otel.records import ToolResult
+from agenttool_otel.telemetry.links import asking_span
 
 if TYPE_CHECKING:
     from agenttool_otel.approvals.types import StoredCall

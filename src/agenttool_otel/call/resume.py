@@ -6,8 +6,6 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from opentelemetry.trace import Link, SpanContext, TraceFlags
-
 from agenttool_otel.call.binding import bind_again, bind_json, bind_python, bind_read
 from agenttool_otel.call.drivers import Steps, aresult, run
 from agenttool_otel.call.envelope import to_result
@@ -20,6 +18,7 @@ from agenttool_otel.context.context import AgentContext, current_context
 from agenttool_otel.errors import ApprovalStoreError, UnknownTool
 from agenttool_otel.names import ApprovalStatus, ErrorClass
 from agenttool_otel.records import ToolResult
+from agenttool_otel.telemetry.links import asking_span
 
 if TYPE_CHECKING:
     from agenttool_otel.approvals.types import StoredCall
@@ -170,19 +169,4 @@ def asking_context(stored: dict[str, Any]) -> AgentContext:
         labels=dict(stored.get("labels") or {}),
         evaluation=now.evaluation,
         resources=now.resources,
-    )
-
-
-def asking_span(stored: dict[str, Any]) -> tuple[Link, ...]:
-    """Return the link from a resumed call's span to the asking one."""
-    try:
-        trace_id, span_id = int(stored["trace_id"], 16), int(stored["span_id"], 16)
-    except (KeyError, TypeError, ValueError):
-        return ()
-    return (
-        Link(
-            SpanContext(
-                trace_id, span_id, is_remote=True, trace_flags=TraceFlags(TraceFlags.SAMPLED)
-            )
-        ),
     )

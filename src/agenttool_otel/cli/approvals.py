@@ -11,6 +11,7 @@ import json
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -29,6 +30,7 @@ from agenttool_otel.approvals.display import (
     visible,
 )
 from agenttool_otel.approvals.grants import described
+from agenttool_otel.approvals.store.clock import from_us
 from agenttool_otel.approvals.store.database import parse_url
 from agenttool_otel.approvals.store.sealing import load_or_create_key_file
 from agenttool_otel.approvals.store.store import ApprovalStore
@@ -43,7 +45,7 @@ from agenttool_otel.errors import (
     ApprovalNotFound,
     ConfigurationError,
 )
-from agenttool_otel.names import ApprovalStatus, Env
+from agenttool_otel.names import AnswerWay, ApprovalLogKind, ApprovalStatus, Env
 
 EXIT_CODES: Final = {
     "ok": 0,
@@ -88,6 +90,11 @@ _WAIT_EXITS: Final = {
     # another process has run the call already
     ApprovalStatus.CONSUMED: "ok",
     ApprovalStatus.EXPIRED: "expired",
+}
+_UNITS: Final = {
+    "m": timedelta(minutes=1),
+    "h": timedelta(hours=1),
+    "d": timedelta(days=1),
 }
 _MIN_PREFIX: Final = 8
 _MAX_SEARCHED: Final = 1000
@@ -262,9 +269,12 @@ def approve(
             roles=tuple(role or ()),
             edited_input=edited,
             remember=None if remember is None else remember - 1,
+            way=AnswerWay.COMMAND_LINE,
         )
         _confirm(found, "Approve it?", yes)
-        _answered(store.answer(found.request_id, answer), as_json)
+        with open_endings(store):
+            answered = store.answer(found.request_id, answer)
+        _answered(answered, as_json)
 
 
 @app.command()
@@ -288,9 +298,10 @@ def reject(
             answered_by=who or local_identity(),
             roles=tuple(role or ()),
             reason=reason,
+            way=AnswerWay.COMMAND_LINE,
         )
-        answered = store.answer(found.request_id, answer)
         with open_endings(store) as endings:
+            answered = store.answer(found.request_id, answer)
             endings.rejected(found.request_id)
         _answered(answered, as_json)
 
@@ -386,6 +397,79 @@ def _print_entry(entry: LogEntry, as_json: bool) -> None:
         fields.append(f"{key}={visible(str(value))}")
     line_start = f"{entry.seq} {entry.kind.value} {entry.request_id}"
     out().print(Text(f"{line_start} {' '.join(fields)}"))
+
+
+@app.command("log")
+def answers_log(
+    url: Url = "",
+    by: Annotated[str, typer.Option("--by", help="Only answers of this person.")] = "",
+    tool: Annotated[str, typer.Option("--tool", help="Only of this tool, by name or id.")] = "",
+    since: Annotated[
+        str, typer.Option("--since", help="Only from then on: 30m, 12h, 7d, or a date in UTC.")
+    ] = "",
+    as_json: AsJson = False,
+) -> None:
+    """List who answered what, in order, as the evidence log has it."""
+    with _store(url) as store:
+        found = []
+        for entry in _answer_entries(store, _start_of(since, store.now())):
+            request = store.get(entry.request_id)
+            if by and entry.data.get("by") != by:
+                continue
+            if tool and tool not in (request.tool_name, request.tool_id):
+                continue
+            found.append(_answer_row(entry, request))
+        if as_json:
+            print_json(found)
+            return
+        rows = [tuple(str(cell) for cell in row.values()) for row in found]
+        headings = ("Request", "At", "By", "Roles", "Answer", "Way", "Tool", "After (s)")
+        _print_table("Answers", headings, rows)
+
+
+def _answer_entries(store: ApprovalStore, start: datetime | None) -> Iterator[LogEntry]:
+    seen = 0
+    while entries := store.log_entries(seen):
+        for entry in entries:
+            if entry.kind is ApprovalLogKind.ANSWERED and (start is None or _at(entry) >= start):
+                yield entry
+        seen = entries[-1].seq
+
+
+def _at(entry: LogEntry) -> datetime:
+    return from_us(entry.at_us)
+
+
+def _answer_row(entry: LogEntry, request: ApprovalRequest) -> dict[str, Any]:
+    return {
+        "request_id": entry.request_id,
+        "at": _at(entry).isoformat(timespec="seconds"),
+        "by": entry.data.get("by", ""),
+        "roles": ", ".join(entry.data.get("roles") or ()),
+        "answer": entry.data.get("status", ""),
+        # an older version recorded none
+        "way": entry.data.get("way", ""),
+        "tool": request.tool_name,
+        "waited_s": round((_at(entry) - request.created_at).total_seconds(), 1),
+    }
+
+
+def _start_of(since: str, now: datetime) -> datetime | None:
+    """Return when ``--since`` begins.
+
+    Raises:
+        typer.Exit: it is neither a span of time nor a date.
+    """
+    if not since:
+        return None
+    number, unit = since[:-1], since[-1:]
+    if number.isdecimal() and unit in _UNITS:
+        return now - int(number) * _UNITS[unit]
+    try:
+        start = datetime.fromisoformat(since)
+    except ValueError:
+        raise _fail("--since takes 30m, 12h, 7d, or a date such as 2026-11-27.", "usage") from None
+    return start.replace(tzinfo=UTC) if start.tzinfo is None else start
 
 
 def _wait_for(

@@ -12,11 +12,13 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from opentelemetry.sdk._logs import LoggerProvider
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 
 from agenttool_otel.approvals.store.store import ApprovalStore
 from agenttool_otel.call.expire import close_call, close_expired
+from agenttool_otel.context.settings import Settings
 from agenttool_otel.errors import AgentToolError, PolicyUnavailable
 from agenttool_otel.govern.governor import Governor
 from agenttool_otel.policy.engines.refusing import RefusingEngine
@@ -66,21 +68,40 @@ class Endings:
 @contextmanager
 def open_endings(store: ApprovalStore) -> Iterator[Endings]:
     """Open the recorder of ends of a store's calls, and flush its spans at the end."""
-    provider: TracerProvider | None = None
-    if os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT"):
-        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-        from opentelemetry.sdk.trace.export import BatchSpanProcessor
-
-        # a service name of its own: the spans of this command are not the agent's
-        provider = TracerProvider(resource=Resource.create({"service.name": "agenttool-approvals"}))
-        provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    spans, logs = _providers()
+    settings = Settings.load()
     engine = RefusingEngine(PolicyUnavailable("this command decides nothing"))
-    governor = Governor(
-        engine, approvals=store, telemetry=TelemetrySettings(tracer_provider=provider)
+    telemetry = TelemetrySettings(
+        tracer_provider=spans,
+        logger_provider=logs,
+        events=settings.events,
+        answerers=settings.answerers,
     )
+    governor = Governor(engine, approvals=store, telemetry=telemetry)
+    governor.approvals.watch()
     try:
         yield Endings(governor)
     finally:
         governor.decider.close()
-        if provider is not None:
-            provider.shutdown()
+        for provider in (spans, logs):
+            if provider is not None:
+                provider.shutdown()
+
+
+def _providers() -> tuple[TracerProvider | None, LoggerProvider | None]:
+    """Return providers that export to ``OTEL_EXPORTER_OTLP_ENDPOINT``, where it is set."""
+    if not os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT"):
+        return None, None
+    from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+    from opentelemetry.sdk._logs.export import BatchLogRecordProcessor
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+    # a service name of its own: the spans of this command are not the agent's
+    resource = Resource.create({"service.name": "agenttool-approvals"})
+    spans = TracerProvider(resource=resource)
+    spans.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    # a provider without records sends nothing, so that a Jaeger without logs gets none
+    logs = LoggerProvider(resource=resource)
+    logs.add_log_record_processor(BatchLogRecordProcessor(OTLPLogExporter()))
+    return spans, logs

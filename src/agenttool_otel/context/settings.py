@@ -20,7 +20,7 @@ from typing import Any, Self
 from agenttool_otel.context.validate import texts
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.names import EngineName, Env, PolicyMode
-from agenttool_otel.telemetry.settings import CaptureMode, Detail, EventsMode, SpanMode
+from agenttool_otel.telemetry.settings import Answerers, CaptureMode, Detail, EventsMode, SpanMode
 
 _logger = logging.getLogger("agenttool_otel.context.settings")
 
@@ -162,6 +162,8 @@ class Settings:
         span_mode: ``auto`` (another instrumentation's current span of this very tool is enriched,
             else it is our own), ``child`` (always our own) or ``enrich`` (any current tool span)
             (``AGENTTOOL_SPAN_MODE``).
+        answerers: whether telemetry has who answered an approval request as a keyed ``digest``
+            (``AGENTTOOL_DIGEST_KEY``) or ``plain`` (``AGENTTOOL_ANSWERERS``).
         sink: where records go: ``file:PATH`` for JSON lines, or an ``http(s)://`` URL that takes
             CloudEvents (``AGENTTOOL_SINK``).
         capture: ``NO_CONTENT``, ``SPAN_ONLY``, ``EVENT_ONLY`` or ``SPAN_AND_EVENT``
@@ -220,6 +222,7 @@ class Settings:
     detail: Detail = _setting("lean", "DETAIL", _one_of("lean", "full"))
     verbose: bool = _setting(False, "EVENTS_VERBOSE", _truth)
     span_mode: SpanMode = _setting("auto", "SPAN_MODE", _one_of("auto", "child", "enrich"))
+    answerers: Answerers = _setting("digest", "ANSWERERS", _one_of("digest", "plain"))
     sink: str = _setting("", "SINK", _sink)
     capture: CaptureMode = _setting(
         "NO_CONTENT",

@@ -162,18 +162,19 @@ class Governor(Discovery):
             shadow_tools=settings.shadow_tools,
         )
         configured = bool(approvals or settings.approvals_url)
+        recording = Telemetry(telemetry or telemetry_settings(settings))
         super().__init__(
             settings=settings,
             registry=Registry(),
             redactor=redactor or Redactor(RedactionSettings(pii=settings.redact_pii)),
-            telemetry=Telemetry(telemetry or telemetry_settings(settings)),
+            telemetry=recording,
             sessions=open_sessions(settings),
             decider=decider,
             approvals=Approvals(
                 _approver(approver),
                 approvals_opener(approvals, settings),
+                recording,
                 configured,
-                self._unstored,
             ),
             results=results
             or ResultKeeper(self._open_results, max_inline_chars=settings.max_inline_chars),
@@ -606,10 +607,6 @@ class Governor(Discovery):
         self.telemetry.flush()
         if self._private_results is not None:
             self._private_results()
-
-    def _unstored(self, change: int) -> None:
-        """Count what is known of approvals and waits to be stored."""
-        self.telemetry.count(self.telemetry.instruments.approvals_unstored, change, {})
 
     def close_on_signals(self, *numbers: int) -> None:
         """Close this Governor on a signal to end the process, and then let it end as it would have.

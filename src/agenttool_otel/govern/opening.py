@@ -163,5 +163,6 @@ def telemetry_settings(settings: Settings) -> TelemetrySettings:
         detail=settings.detail,
         verbose=settings.verbose,
         span_mode=settings.span_mode,
+        answerers=settings.answerers,
         sinks=open_sinks(settings.sink),
     )

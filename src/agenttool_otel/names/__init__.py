@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from agenttool_otel.names.approvals import AnswerWay as AnswerWay
 from agenttool_otel.names.approvals import ApprovalConflictReason as ApprovalConflictReason
 from agenttool_otel.names.approvals import ApprovalLogKind as ApprovalLogKind
 from agenttool_otel.names.approvals import ApprovalStatus as ApprovalStatus
@@ -88,6 +89,8 @@ EVENT_SOURCE: Final = "agenttool-otel"
 """Default ``source`` of a tool_event envelope (standard, event schema)."""
 
 OPERATION_EXECUTE_TOOL: Final = "execute_tool"
+SPAN_ANSWER_APPROVAL: Final = "answer_approval"
+"""Begins the name of the span of a person's answer; the tool's name follows."""
 """``gen_ai.operation.name`` and the first word of the span's name."""
 
 

@@ -24,6 +24,23 @@ class ApprovalStatus(StrEnum):
     """Its run started, and how it ended is not known."""
 
 
+class AnswerWay(StrEnum):
+    """By which way an answer was given."""
+
+    PROGRAM = "program"
+    """The program called ``answer`` of the store."""
+    APPROVER = "approver"
+    """The Governor's approver was asked in place."""
+    TERMINAL = "terminal"
+    """A person was asked at the terminal of the call's process."""
+    COMMAND_LINE = "command_line"
+    """``agenttool approvals approve`` or ``reject``."""
+    PAGE = "page"
+    """The approvals page."""
+    GRAPH = "graph"
+    """``Command(resume=...)`` of a LangGraph graph."""
+
+
 class ApprovalConflictReason(StrEnum):
     """Why a request can't be created, answered or used; ``reason`` of refusals in the evidence log."""
 

@@ -35,6 +35,8 @@ class Attr:
     APPROVAL_ID: Final = "agenttool.approval.id"
     APPROVAL_GRANT_ID: Final = "agenttool.approval.grant_id"
     APPROVAL_WAIT: Final = "agenttool.approval.wait_s"
+    APPROVAL_WAY: Final = "agenttool.approval.way"
+    APPROVAL_ANSWERED_BY: Final = "agenttool.approval.answered_by"
     ERROR_CODE: Final = "agenttool.error.code"
     ERROR_RECOVERABILITY: Final = "agenttool.error.recoverability"
     ERROR_NATIVE_TYPE: Final = "agenttool.error.native_type"
@@ -118,6 +120,7 @@ class Attr:
 class Label:
     """Metric labels that are no span attributes; never an id, a digest or a message."""
 
+    APPROVAL_STORE: Final = "agenttool.approval.store"
     CACHE_RESULT: Final = "agenttool.policy.cache.result"
     RELOAD_RESULT: Final = "agenttool.policy.reload.result"
     REDACTION_KIND: Final = "agenttool.redaction.kind"
@@ -180,6 +183,8 @@ class Metric:
     SHADOW_DIFFERENCES: Final = "agenttool.permission.shadow_differences"
     APPROVAL_WAIT: Final = "agenttool.approval.wait"
     APPROVALS_PENDING: Final = "agenttool.approvals.pending"
+    APPROVALS_OLDEST: Final = "agenttool.approvals.oldest"
+    APPROVALS_ANSWERED: Final = "agenttool.approvals.answered"
     APPROVALS_UNSTORED: Final = "agenttool.approvals.unstored"
     RESULT_SIZE: Final = "agenttool.result.size"
     REDACTIONS: Final = "agenttool.redactions"

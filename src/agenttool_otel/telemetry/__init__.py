@@ -1,6 +1,7 @@
 """Spans, events and metrics; nothing in here can raise into a tool."""
 
 from agenttool_otel.telemetry.settings import (
+    Answerers,
     CaptureMode,
     Detail,
     EventsMode,
@@ -12,6 +13,7 @@ from agenttool_otel.telemetry.sinks import CallbackSink, CloudEventsSink, JsonlS
 from agenttool_otel.telemetry.telemetry import Telemetry
 
 __all__ = [
+    "Answerers",
     "CallbackSink",
     "CaptureMode",
     "CloudEventsSink",

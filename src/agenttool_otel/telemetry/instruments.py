@@ -4,12 +4,13 @@ or a message.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from opentelemetry.metrics import Histogram, Meter, MeterProvider
 
 from agenttool_otel.names import Metric
+from agenttool_otel.telemetry.stores import StoreLevels
 from agenttool_otel.telemetry.tallies import Counts, tally_for
 
 # the bucket boundaries that OpenTelemetry advises for gen_ai.execute_tool.duration, in seconds
@@ -41,7 +42,6 @@ class Instruments:
     __slots__ = (
         "_tally",
         "approval_wait",
-        "approvals_pending",
         "approvals_unstored",
         "decided",
         "decision_duration",
@@ -85,9 +85,6 @@ class Instruments:
             "Time between an approval request and its answer.",
             _WAIT_SECONDS,
         )
-        self.approvals_pending = meter.create_up_down_counter(
-            Metric.APPROVALS_PENDING, "{request}", "Approval requests that wait for an answer."
-        )
         self.approvals_unstored = meter.create_up_down_counter(
             Metric.APPROVALS_UNSTORED,
             "{item}",
@@ -126,9 +123,40 @@ class Instruments:
         for name, observe, unit, text in observed:
             with suppress(Exception):  # a meter that can't have it costs this one metric
                 meter.create_observable_counter(name, [observe], unit, text)
+        stores = self._tally.stores
+        with suppress(Exception):
+            meter.create_observable_gauge(
+                Metric.APPROVALS_PENDING,
+                [stores.observe_pending],
+                "{request}",
+                "Approval requests that wait for an answer, as the store has them.",
+            )
+        with suppress(Exception):
+            meter.create_observable_gauge(
+                Metric.APPROVALS_OLDEST,
+                [stores.observe_oldest],
+                "s",
+                "Age of the oldest request that waits for an answer.",
+            )
+        with suppress(Exception):
+            meter.create_observable_counter(
+                Metric.APPROVALS_ANSWERED,
+                [stores.observe_answered],
+                "{answer}",
+                "Answers that people gave, as the store has them.",
+            )
 
     def observe_cache(self, owner: object, counts: Counts) -> None:
         """Report the look-ups of a decision cache when metrics are collected, so that a call pays
         nothing for them.
         """
         self._tally.add(owner, counts)
+
+    def observe_store(self, owner: object, read: Callable[[], StoreLevels]) -> None:
+        """Report the levels of an approval store when metrics are collected.
+
+        Args:
+            owner: the store, for as long as it lives.
+            read: reads its levels; what it raises leaves its points out.
+        """
+        self._tally.stores.add(owner, read)

@@ -27,6 +27,11 @@ SpanMode = Literal["auto", "child", "enrich"]
 very tool.
 """
 
+Answerers = Literal["digest", "plain"]
+"""Whether telemetry has the ids of people who answer approval requests as keyed digests, or as they
+are.
+"""
+
 ProgressListener = Callable[[ToolProgress], object]
 """Receives the progress of every call as the standard's record; what it raises is swallowed."""
 
@@ -51,6 +56,8 @@ class TelemetrySettings:
           queued ...).
         span_mode: own span, the framework's, or (``auto``) the framework's where it is current and
           of this very tool.
+        answerers: whether the ids of people who answer approval requests are recorded as keyed
+          digests or as they are.
         subscribers: who gets each event as a tool_event record.
         progress: who gets the progress of every call, beside its own reports the steps that every
           call has.
@@ -67,6 +74,7 @@ class TelemetrySettings:
     detail: Detail = "lean"
     verbose: bool = False
     span_mode: SpanMode = "auto"
+    answerers: Answerers = "digest"
     subscribers: tuple[Subscriber, ...] = ()
     progress: tuple[ProgressListener, ...] = ()
     sinks: tuple[Sink, ...] = ()

@@ -16,6 +16,7 @@ from typing import Any, Final, TypeAlias
 from opentelemetry.metrics import CallbackOptions, Observation, get_meter_provider
 
 from agenttool_otel.names import Attr, GenAI
+from agenttool_otel.telemetry.stores import Stores
 from agenttool_otel.values.forks import new_lock
 
 _DECISION_LABELS: Final = (
@@ -34,6 +35,9 @@ Counts: TypeAlias = Callable[[], Iterable[tuple[int, Mapping[str, str]]]]
 class Tally:
     """The totals of one meter provider: its decisions, and the look-ups of the caches that report
     to it.
+
+    Attributes:
+        stores: the approval stores whose levels are reported with them.
     """
 
     def __init__(self) -> None:
@@ -43,6 +47,7 @@ class Tally:
         self._ended: Counter[tuple[tuple[str, str], ...]] = Counter()
         # a finalizer may run anywhere, also while this thread holds the lock: it only leaves a note
         self._notes: deque[Counts] = deque()
+        self.stores = Stores()
 
     def decided(self, *values: str) -> None:
         """Count a decision by the values of ``_DECISION_LABELS``."""

@@ -158,6 +158,7 @@ class EventEmitter:
         tool_id: str = "",
         event_id: str | None = None,
         to_sinks: bool = True,
+        to_log: bool = True,
         put: Callable[[Build], object] | None = None,
     ) -> None:
         """Emit one event, on its span with other attributes if so given; nothing that goes wrong
@@ -177,18 +178,9 @@ class EventEmitter:
         try:
             if everywhere and self._as_span and span.is_recording():
                 span.add_event(name, attributes if on_span is None else on_span)
-            if everywhere and self._logger is not None:
-                self._logger.emit(
-                    timestamp=time.time_ns(),
-                    context=trace.set_span_in_context(span),
-                    severity_number=SeverityNumber.INFO,
-                    event_name=name,
-                    attributes={
-                        Attr.INVOCATION_ID: invocation_id,
-                        Attr.TOOL_ID: tool_id,
-                        **attributes,
-                    },
-                )
+            if everywhere and to_log:
+                ids = {Attr.INVOCATION_ID: invocation_id, Attr.TOOL_ID: tool_id}
+                self._log(span, name, {**ids, **attributes})
         except BaseException as error:
             self._losses.note(name, error)
         if self.sinks and to_sinks:
@@ -206,6 +198,34 @@ class EventEmitter:
             )
         for subscriber in self._subscribers if everywhere else ():
             self._give(subscriber, span, name, attributes, invocation_id, tool_id, event_id)
+
+    def log(self, span: Span, name: str, attributes: Mapping[str, Primitive]) -> None:
+        """Emit one event on a span and as a log record, where they are asked for; sinks and
+        subscribers get nothing. Nothing that goes wrong here is raised.
+
+        Args:
+            span: the span that the event belongs to.
+            name: the event.
+            attributes: all of its attributes.
+        """
+        attributes = without_surrogates(attributes)
+        try:
+            if self._as_span and span.is_recording():
+                span.add_event(name, attributes)
+            self._log(span, name, attributes)
+        except BaseException as error:
+            self._losses.note(name, error)
+
+    def _log(self, span: Span, name: str, attributes: Mapping[str, Primitive]) -> None:
+        if self._logger is None:
+            return
+        self._logger.emit(
+            timestamp=time.time_ns(),
+            context=trace.set_span_in_context(span),
+            severity_number=SeverityNumber.INFO,
+            event_name=name,
+            attributes=attributes,
+        )
 
     def _give(self, subscriber: Callable[[ToolEvent], object], *event: Any) -> None:
         try:
@@ -321,6 +341,23 @@ class Telemetry:
             span.set_attribute(name, escape_surrogates(value) if type(value) is str else value)
         except BaseException as error:
             self.losses.note("set_attributes", error)
+
+    @contextmanager
+    def moment(
+        self, name: str, attributes: Mapping[str, Any], *, links: tuple[Link, ...] = ()
+    ) -> Iterator[Span]:
+        """Open a span of something that is no tool call, and end it after the block."""
+        try:
+            span = self._tracer.start_span(
+                name, kind=SpanKind.INTERNAL, attributes=without_surrogates(attributes), links=links
+            )
+        except BaseException as error:
+            self.losses.note("start_span", error)
+            span = INVALID_SPAN
+        try:
+            yield span
+        finally:
+            self.end(span, owned=True, attributes={})
 
     def end(self, span: Span, *, owned: bool, attributes: Mapping[str, Any]) -> None:
         """Write the final facts and end the span."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest
 from agenttool_otel.govern.governor import Governor
+from agenttool_otel.names import SPAN_ANSWER_APPROVAL
 from agenttool_otel.records import ToolEvent
 from agenttool_otel.records.base import JsonObject
 from agenttool_otel.telemetry import TelemetrySettings
@@ -67,8 +68,14 @@ class Capture:
 
     @property
     def spans(self) -> Sequence[ReadableSpan]:
-        """The finished spans, in the order in which they ended."""
-        return self._exporter.get_finished_spans()
+        """The finished spans, in the order in which they ended, without those of answers."""
+        spans = self._exporter.get_finished_spans()
+        return [span for span in spans if not _is_answer(span)]
+
+    @property
+    def answers(self) -> Sequence[ReadableSpan]:
+        """The spans of people's answers to approval requests, in their order."""
+        return [span for span in self._exporter.get_finished_spans() if _is_answer(span)]
 
     @property
     def span(self) -> ReadableSpan:
@@ -103,14 +110,18 @@ class Capture:
         self.events.clear()
 
 
+def _is_answer(span: ReadableSpan) -> bool:
+    return span.name.startswith(f"{SPAN_ANSWER_APPROVAL} ")
+
+
 @contextmanager
 def capture(*, sampler: Sampler | None = None, **options: Any) -> Iterator[Capture]:
     """Give a Governor whose telemetry stays in memory.
 
     Args:
         sampler: sampler of the spans; all are sampled where not given.
-        options: arguments of Governor, and the fields of TelemetrySettings ``capture``, ``detail``,
-            ``events``, ``verbose`` and ``span_mode``.
+        options: arguments of Governor, and the fields of TelemetrySettings ``answerers``,
+            ``capture``, ``detail``, ``events``, ``verbose`` and ``span_mode``.
     """
     from opentelemetry.sdk.metrics import MeterProvider
     from opentelemetry.sdk.metrics.export import InMemoryMetricReader
@@ -123,7 +134,7 @@ def capture(*, sampler: Sampler | None = None, **options: Any) -> Iterator[Captu
     tracer = TracerProvider(sampler=sampler) if sampler is not None else TracerProvider()
     tracer.add_span_processor(SimpleSpanProcessor(exporter))
     meter = MeterProvider(metric_readers=[reader])
-    names = ("capture", "detail", "events", "verbose", "span_mode")
+    names = ("answerers", "capture", "detail", "events", "verbose", "span_mode")
     fields = {name: options.pop(name) for name in names if name in options}
     kept = KeptRecords()
     telemetry = TelemetrySettings(

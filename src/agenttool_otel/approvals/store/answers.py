@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jsonschema_rs
@@ -11,11 +12,12 @@ from agenttool_otel.approvals.identity import has_unseen, is_same_identity
 from agenttool_otel.approvals.store.clock import from_us
 from agenttool_otel.approvals.store.grants import Grants
 from agenttool_otel.approvals.store.requests import OPEN_STATES, Requests, by_id, find
-from agenttool_otel.approvals.store.rows import request_of, seal_answer
+from agenttool_otel.approvals.store.rows import open_call, request_of, seal_answer
 from agenttool_otel.approvals.store.schema import requests
 from agenttool_otel.approvals.store.transaction import Refused, Transaction
-from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest, Grant
+from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest, Grant, StoredCall
 from agenttool_otel.errors import ApprovalConflict, ApprovalError, ApprovalExpired, ApprovalNotFound
+from agenttool_otel.names import AnswerWay
 from agenttool_otel.names import ApprovalConflictReason as Reason
 from agenttool_otel.names import ApprovalLogKind as Kind
 from agenttool_otel.names import ApprovalStatus as Status
@@ -25,8 +27,11 @@ from agenttool_otel.values.unicode import escape_surrogates
 class Answers:
     """Takes the one answer of a request, or cancels it."""
 
-    def __init__(self, requests: Requests, grants: Grants) -> None:
+    def __init__(
+        self, requests: Requests, grants: Grants, answered: Callable[[StoredCall], object]
+    ) -> None:
         self._requests = requests
+        self._answered = answered
         self._grants = grants
         self._db = requests.db
 
@@ -67,11 +72,14 @@ class Answers:
                 args_digest=digest,
                 edited=answer.edited_input is not None,
                 reason_given=bool(answer.reason),
+                way=answer.way.value,
             )
             if grant is not None:
                 self._grants.insert(tx, grant)
             row = by_id(tx.connection, request_id)
-        return request_of(self._db.sealer, row)
+        stored = open_call(self._db.sealer, row)
+        self._answered(stored)
+        return stored.request
 
     def _check_content(
         self, tx: Transaction, request: ApprovalRequest, answer: ApprovalAnswer
@@ -122,6 +130,8 @@ def _check_form(answer: ApprovalAnswer) -> None:
     """Refuse an answer whose types are wrong: approvers are other people's code."""
     if not isinstance(answer, ApprovalAnswer) or type(answer.approved) is not bool:
         raise _invalid("the answer is neither yes nor no")
+    if not isinstance(answer.way, AnswerWay):
+        raise _invalid("the answer's way is none of AnswerWay")
     if not isinstance(answer.answered_by, str) or not isinstance(answer.reason, str):
         raise _invalid("the answer's texts are no texts")
     if not isinstance(answer.roles, tuple | list | set | frozenset) or not all(

@@ -20,7 +20,7 @@ from agenttool_otel.approvals.types import (
     StoredCall,
 )
 from agenttool_otel.errors import ApprovalStoreError
-from agenttool_otel.names import ApprovalStatus, ResultStatus
+from agenttool_otel.names import AnswerWay, ApprovalStatus, ResultStatus
 
 MUTABLE_FIELDS: Final = frozenset(
     {
@@ -93,9 +93,11 @@ def open_answer(sealer: Sealer, row: Any) -> tuple[ApprovalAnswer, str] | None:
             edited_input=body["edited_input"],
             roles=tuple(body["roles"]),
             remember=body["remember"],
+            # an older version stored none
+            way=AnswerWay(body.get("way", AnswerWay.PROGRAM)),
         )
         return answer, body["digest"]
-    except (KeyError, TypeError):
+    except (KeyError, TypeError, ValueError):
         raise ApprovalStoreError("the stored answer is not in a known format") from None
 
 

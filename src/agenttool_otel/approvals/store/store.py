@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
+from agenttool_otel.approvals.announcing import AnswerRecorder
 from agenttool_otel.approvals.identity import args_digest as canonical_digest
 from agenttool_otel.approvals.store import evidence
 from agenttool_otel.approvals.store.answers import Answers
@@ -19,6 +20,7 @@ from agenttool_otel.approvals.store.claims import Claims
 from agenttool_otel.approvals.store.clock import StoreClock, from_us
 from agenttool_otel.approvals.store.database import Database, parse_url
 from agenttool_otel.approvals.store.grants import Grants
+from agenttool_otel.approvals.store.levels import Levels
 from agenttool_otel.approvals.store.outbox import Outbox
 from agenttool_otel.approvals.store.requests import Limits, Requests
 from agenttool_otel.approvals.store.required import RequiredCalls
@@ -36,9 +38,11 @@ from agenttool_otel.approvals.types import (
     ChainReport,
     Claim,
     LogEntry,
+    StoredCall,
 )
 from agenttool_otel.errors import ApprovalError, ApprovalStoreError, ConfigurationError
 from agenttool_otel.names import Env
+from agenttool_otel.telemetry.stores import StoreLevels
 from agenttool_otel.values.run_to_completion import run_to_completion
 
 _P = ParamSpec("_P")
@@ -92,6 +96,8 @@ class ApprovalStore:
 
     Attributes:
         outbox: what is known and could not be stored yet.
+        recorder: records each answer that is given through this object as a span; a Governor
+          sets its own.
 
     Args:
         url: a path, ``sqlite:///path``, ``sqlite://`` (in memory, this process only) or
@@ -133,6 +139,7 @@ class ApprovalStore:
     ) -> None:
         self._key_file: Path | None = None
         self.outbox = Outbox()
+        self.recorder = AnswerRecorder()
         self._db = Database(parse_url(url), StoreClock(clock, ticks), timeout)
         try:
             self._db.bind(Sealer(self._find_key(key)))
@@ -144,9 +151,10 @@ class ApprovalStore:
         limits = Limits(ask_limit, max_pending, max_pending_per_session)
         self._requests = Requests(self._db, digest, _as_timedelta(default_ttl), limits)
         self._grants = Grants(self._db, digest)
-        self._answers = Answers(self._requests, self._grants)
+        self._answers = Answers(self._requests, self._grants, self._record)
         self._claims = Claims(self._requests, lease_us)
         self._required = RequiredCalls(self._claims)
+        self._levels = Levels(self._db)
 
     @property
     def url(self) -> str:
@@ -185,6 +193,18 @@ class ApprovalStore:
         now. In PostgreSQL it is the server's clock that counts, and there is nothing to accept.
         """
         return timedelta(microseconds=self._db.accept_clock())
+
+    def levels(self) -> StoreLevels:
+        """Return what waits and what was answered, as the metrics have it.
+
+        Raises:
+            ApprovalStoreError: the store can't be read.
+        """
+        return self._levels.read()
+
+    def _record(self, stored: StoredCall) -> None:
+        if stored.answer is not None:
+            self.recorder.record(stored.request, stored.answer, stored.context)
 
     # --- evidence ---------------------------------------------------------------------------------
 

@@ -42,7 +42,7 @@ from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest
 from agenttool_otel.approvals.web.rendering import ENVIRONMENT
 from agenttool_otel.approvals.web.sessions import SESSION_SECONDS, Sessions
 from agenttool_otel.errors import ApprovalConflict, ApprovalError, ApprovalExpired, ApprovalNotFound
-from agenttool_otel.names import INSTRUMENTATION_NAME, ApprovalStatus
+from agenttool_otel.names import INSTRUMENTATION_NAME, AnswerWay, ApprovalStatus
 
 _LOG = logging.getLogger(f"{INSTRUMENTATION_NAME}.approvals.web")
 MAX_FORM_BYTES: Final = 4_000_000
@@ -361,7 +361,11 @@ class ApprovalsPage:
     def _answer_of(
         self, asked: ApprovalRequest, action: str, form: dict[str, str]
     ) -> ApprovalAnswer:
-        who: dict[str, Any] = {"answered_by": self.answered_by, "roles": self._roles}
+        who: dict[str, Any] = {
+            "answered_by": self.answered_by,
+            "roles": self._roles,
+            "way": AnswerWay.PAGE,
+        }
         if action == "reject":
             reason = form.get("reason", "").strip()
             if not reason:

@@ -353,7 +353,6 @@ class Permission:
             {Attr.APPROVAL_ID: request.request_id},
             event_id=request.event_id,
         )
-        self._span.count_pending(1)
         if call.handle is not None:
             call.handle.report_status(ProgressStatus.WAITING_FOR_PERMISSION)
         approvals, asked_at = call.in_charge.approvals, time.perf_counter()
@@ -364,7 +363,6 @@ class Permission:
                 (request, call.inputs.permission_input, asked_context(call)),
             )
         except ApprovalError as error:
-            self._span.count_pending(-1)
             if (
                 isinstance(error, ApprovalConflict)
                 and error.reason is ApprovalConflictReason.RATE_LIMITED
@@ -402,7 +400,7 @@ class Permission:
             "roles": list(answer.roles),
             "granted": False,
         }
-        self._span.record_answer(call, status, waited)
+        self._span.record_answer(call, answer, waited)
         if not answer.approved:
             self._refusals.reject(call, answer, session)
         edited, source = answer.edited_input, MutationSource.PERMISSION_PROMPT

@@ -372,8 +372,6 @@ class Pipeline:
             call.outcome.execution = Outcome.NOT_EXECUTED
             call.outcome.abort_reason = AbortReason.USER_INTERRUPTION.value
             span.emit(call, Event.CANCEL_REQUESTED, {Attr.ABORT_REASON: call.outcome.abort_reason})
-            if call.decision.approval_status == ApprovalStatus.CANCELED:
-                span.count_pending(-1)
             call.fail(
                 ErrorClass.CANCELED,
                 f"interrupted: {reason}",

@@ -14,6 +14,8 @@ from typing import Any, Final
 
 from opentelemetry.trace import Link
 
+from agenttool_otel.approvals.announcing import answer_attributes
+from agenttool_otel.approvals.types import ApprovalAnswer
 from agenttool_otel.call.invocation import Invocation, RedactionEntry
 from agenttool_otel.call.recording.argument_secrets import (
     secret_pointers,
@@ -112,6 +114,7 @@ class CallSpan:
         *,
         on_span: dict[str, Any] | None = None,
         event_id: str | None = None,
+        to_log: bool = True,
     ) -> None:
         """Emit one event of a call; its attributes are primitives without content."""
         put = None
@@ -125,6 +128,7 @@ class CallSpan:
             invocation_id=call.id,
             tool_id=call.spec.tool_id,
             event_id=event_id,
+            to_log=to_log,
             put=put,
         )
 
@@ -194,26 +198,27 @@ class CallSpan:
             attributes[Attr.PROGRESS_PERCENT] = float(percent)
         self.emit(call, Event.INVOCATION_PROGRESS, attributes)
 
-    def count_pending(self, change: int) -> None:
-        """Count an approval request that opened or closed."""
-        self.telemetry.count(self.telemetry.instruments.approvals_pending, change, {})
-
-    def record_answer(self, call: Invocation, status: ApprovalStatus, waited: float) -> None:
-        """Record the answer to an approval request."""
+    def record_answer(self, call: Invocation, answer: ApprovalAnswer, waited: float) -> None:
+        """Record the answer to an approval request, with who gave it and by which way."""
         request_id = call.decision.request.request_id if call.decision.request is not None else ""
+        status = ApprovalStatus.APPROVED if answer.approved else ApprovalStatus.REJECTED
         labels = {Attr.APPROVAL_STATUS: status.value}
         call.decision.approval_wait = waited
+        who = answer_attributes(answer, plain=self.telemetry.settings.answerers == "plain")
+        for name, value in who.items():
+            self.telemetry.attribute(call.span, name, value)
         self.emit(
             call,
             Event.APPROVAL_ANSWERED,
-            {**labels, Attr.APPROVAL_ID: request_id, Attr.APPROVAL_WAIT: waited},
+            {**labels, **who, Attr.APPROVAL_ID: request_id, Attr.APPROVAL_WAIT: waited},
+            # whoever took the answer has logged it, maybe in another process
+            to_log=False,
         )
         measure = self.telemetry.measure
         # three attempts to go on after one answer: one answer is counted
         self._now_or_later(
             call, partial(measure, self.telemetry.instruments.approval_wait, waited, labels)
         )
-        self._now_or_later(call, partial(self.count_pending, -1))
 
     def record_grant(self, call: Invocation, grant_id: str) -> None:
         """Record which remembered approval lets a call run."""

@@ -54,7 +54,7 @@ from agenttool_otel.call.drivers import arun, run
 from agenttool_otel.call.invocation import CallOutcome, Invocation
 from agenttool_otel.call.pending.serialized import asked_context, replay
 from agenttool_otel.call.phases.refusals import fail_closed
-from agenttool_otel.call.resume import asking_span, continue_stored
+from agenttool_otel.call.resume import continue_stored
 from agenttool_otel.call.services import Asks, Decides
 from agenttool_otel.call.target import Target
 from agenttool_otel.errors import ApprovalError, ApprovalNotFound
@@ -65,8 +65,15 @@ from agenttool_otel.integrations.langgraph.checkpoints import (
 )
 from agenttool_otel.integrations.langgraph.executions import inside
 from agenttool_otel.integrations.langgraph.tasks import GraphTask
-from agenttool_otel.names import ApprovalStatus, FailClosedCause, Outcome, ResultStatus
+from agenttool_otel.names import (
+    AnswerWay,
+    ApprovalStatus,
+    FailClosedCause,
+    Outcome,
+    ResultStatus,
+)
 from agenttool_otel.policy.types import PolicyInput, Verdict
+from agenttool_otel.telemetry.links import asking_span
 from agenttool_otel.values.canonical import digest
 from agenttool_otel.values.forks import new_rlock
 
@@ -736,12 +743,14 @@ def _answer_of(
         roles=roles,
         reason=reason,
         remember=remember,
+        way=AnswerWay.GRAPH,
     )
     refusal = ApprovalAnswer(
         approved=False,
         answered_by=answered_by,
         roles=roles,
         reason=reason,
+        way=AnswerWay.GRAPH,
     )
     match decision.get("type"):
         case "approve":
