@@ -15,7 +15,6 @@ import servers_run
 
 from agenttool_otel.names import Attr, Label
 
-
 _CALL = "execute_tool "
 _ANSWER = "answer_approval "
 
