@@ -70,12 +70,13 @@ class Capture:
     def spans(self) -> Sequence[ReadableSpan]:
         """The finished spans, in the order in which they ended, without those of answers."""
         spans = self._exporter.get_finished_spans()
-        return [span for span in spans if not _is_answer(span)]
+        return tuple(span for span in spans if not _is_answer(span))
 
     @property
     def answers(self) -> Sequence[ReadableSpan]:
         """The spans of people's answers to approval requests, in their order."""
-        return [span for span in self._exporter.get_finished_spans() if _is_answer(span)]
+        spans = self._exporter.get_finished_spans()
+        return tuple(span for span in spans if _is_answer(span))
 
     @property
     def span(self) -> ReadableSpan:
