@@ -13,9 +13,10 @@ import sys
 import tomllib
 import types
 from pathlib import Path
-from typing import Any, Final, Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Annotated, Any, Final, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from agenttool_otel.policy.types import PolicyInput
+from agenttool_otel.values.words import OneOf
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 SCHEMA: Final = ROOT / "policies" / "schemas" / "input.json"
@@ -62,7 +63,7 @@ def schema_of(annotation: Any) -> dict[str, Any]:
     if annotation in _PRIMITIVES:
         return dict(_PRIMITIVES[annotation])
     if is_typeddict(annotation):
-        hints = get_type_hints(annotation)
+        hints = get_type_hints(annotation, include_extras=True)
         schema: dict[str, Any] = {
             "type": "object",
             "title": annotation.__name__,
@@ -74,6 +75,8 @@ def schema_of(annotation: Any) -> dict[str, Any]:
             schema["description"] = " ".join(annotation.__doc__.replace("`", "").split())
         return schema
     origin, args = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return {**schema_of(args[0]), **_words(args[1])}
     if origin is list:
         return {"type": "array", "items": schema_of(args[0])}
     if origin is dict and args[0] is str:
@@ -87,6 +90,11 @@ def schema_of(annotation: Any) -> dict[str, Any]:
         # anyOf, not a list of types: OPA's checker would take only the first of a list
         return {"anyOf": [schema_of(arg) for arg in args]}
     raise TypeError(f"no JSON Schema for {annotation!r}")
+
+
+def _words(words: OneOf) -> dict[str, Any]:
+    # an open vocabulary: others may state words of their own, so these are examples
+    return {"examples" if words.open else "enum": list(words.words)}
 
 
 def comments(kind: type) -> dict[str, str]:

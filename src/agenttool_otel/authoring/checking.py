@@ -15,6 +15,8 @@ from agenttool_otel.authoring.opa_program import OpaRun, find_opa, opa_errors, o
 from agenttool_otel.authoring.probes import Prober
 from agenttool_otel.authoring.project import Project, parse_tests
 from agenttool_otel.authoring.unread import missing_data
+from agenttool_otel.authoring.words.check import slips_of
+from agenttool_otel.authoring.words.slips import Slip
 from agenttool_otel.errors import PolicyError, PolicyUnavailable
 from agenttool_otel.names import EngineName, EntryPoint
 from agenttool_otel.policy.bundles.check import check_program, entry_path, load_program
@@ -113,6 +115,7 @@ def check_project(
         _documented(project),
         _placed(project),
         _read(project),
+        *_words(project),
         _typed(project),
     ]
     if embedded:
@@ -317,6 +320,19 @@ def _read(project: Project) -> Check:
     for rule, line, message in missing_data(project):
         problems.append(Problem(rule.file, line, message))
     return _done("reads", problems, detail="data that is there", otherwise="warned")
+
+
+def _words(project: Project) -> Iterator[Check]:
+    """What can never be true, and what rules give that nothing reads."""
+    found = slips_of(project)
+    yield _slipped("words", found.words, "what can be true, by types and closed lists of words")
+    yield _slipped("findings", found.findings, "what deny, ask and allow hold")
+
+
+def _slipped(name: str, slips: list[Slip], detail: str) -> Check:
+    problems = [Problem(slip.file, slip.line, slip.message) for slip in slips]
+    certain = any(slip.certain for slip in slips)
+    return _done(name, problems, detail=detail, otherwise="failed" if certain else "warned")
 
 
 def _typed(project: Project) -> Check:

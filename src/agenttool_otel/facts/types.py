@@ -8,10 +8,14 @@ rather than stated in the declaration.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, TypedDict
+from typing import Annotated, Any, NamedTuple, Protocol, TypeAlias, TypedDict
 
-from agenttool_otel.names import ArgumentRole
+from agenttool_otel.names import ArgumentRole, Trust
 from agenttool_otel.readers.types import PathFact, ShellFact, SqlFact, Surroundings, UrlFact
+from agenttool_otel.values.words import OneOf
+
+_Trust: TypeAlias = Annotated[str, OneOf(Trust)]
+_Role: TypeAlias = Annotated[str, OneOf(ArgumentRole)]
 
 
 class ProvenanceFact(TypedDict):
@@ -21,8 +25,8 @@ class ProvenanceFact(TypedDict):
     untrusted: bool  # seen only in text that outsiders may have written
     # False when the ledger forgot or skipped something that could have been this value's source
     certain: bool
-    trust: str  # of the least trusted part: user, trusted, record, inferred, free_text, unknown
-    role: str  # target, bounded or content, by the argument's name
+    trust: _Trust  # of the least trusted part: user, trusted, record, inferred, free_text, unknown
+    role: _Role  # target, bounded or content, by the argument's name
     seen_in: list[str]  # what was read where it was seen: a path, a name
     link: bool  # has a link that only such text has
     extended: bool  # has such a link with a path or query that the text had not

@@ -9,10 +9,41 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, NamedTuple, Protocol, TypedDict, runtime_checkable
+from typing import Annotated, Any, NamedTuple, Protocol, TypeAlias, TypedDict, runtime_checkable
 
 from agenttool_otel.facts.types import Facts
-from agenttool_otel.names import Behavior, DecisionSource, FailClosedCause, PolicyMode, ReasonType
+from agenttool_otel.names import (
+    AccessKind,
+    Behavior,
+    DecisionSource,
+    FailClosedCause,
+    Lifecycle,
+    Ownership,
+    PolicyMode,
+    ReasonType,
+    ResultStatus,
+    RiskLevel,
+    ToolKind,
+    WriteEffect,
+)
+from agenttool_otel.values.words import OneOf
+
+_Kind: TypeAlias = Annotated[str, OneOf(ToolKind, open=True)]
+_Access: TypeAlias = Annotated[str, OneOf(AccessKind, open=True)]
+_Effect: TypeAlias = Annotated[str, OneOf(WriteEffect, open=True)]
+_Network: TypeAlias = Annotated[str, OneOf(("none", "loopback", "internal", "internet"), open=True)]
+_Lifecycle: TypeAlias = Annotated[str, OneOf(Lifecycle)]
+_Ownership: TypeAlias = Annotated[str, OneOf(Ownership)]
+_Risk: TypeAlias = Annotated[str, OneOf(RiskLevel)]
+_ActorKind: TypeAlias = Annotated[str, OneOf(("agent", "user", "service", "unknown"))]
+_Outcome: TypeAlias = Annotated[str, OneOf(ResultStatus, ("running",))]
+_Origin: TypeAlias = Annotated[str, OneOf(("stated", "none", "lost"))]
+_Answer: TypeAlias = Annotated[str, OneOf(("approved", "rejected", "expired"))]
+_Hint: TypeAlias = Annotated[str, OneOf(Behavior)]
+_Verdict: TypeAlias = Annotated[str, OneOf(("pass", "not_ready", "fail", "error"), open=True)]
+_Trend: TypeAlias = Annotated[
+    str, OneOf(("first_iteration", "improving", "stable", "regressing"), open=True)
+]
 
 
 class Mapped(TypedDict, total=False):
@@ -40,9 +71,10 @@ class ToolInput(Mapped):
     namespace: str  # where the name belongs
     name: str  # the name that models call; another tool may have the same
     aliases: list[str]  # other names
-    kind: str  # function, file_operation, shell_command and so on
-    lifecycle: str  # draft, available, disabled, requires_setup, deferred, deprecated or retired
-    ownership: str  # managed, mcp, custom
+    kind: _Kind  # function, file_operation, shell_command and so on
+    # draft, available, disabled, requires_setup, deferred, deprecated or retired
+    lifecycle: _Lifecycle
+    ownership: _Ownership  # managed, mcp, custom
     read_only: bool  # it changes nothing
     destructive: bool  # it destroys something
     open_world: bool  # it reaches what nobody here controls
@@ -55,10 +87,11 @@ class ToolInput(Mapped):
 class PermissionProfileInput(TypedDict):
     """``input.permission_profile``."""
 
-    risk_level: str  # low, medium, high or critical
-    access_kinds: list[str]  # file_read, file_write, network, credential, payment and so on
-    write_effects: list[str]  # none, local_draft, local_persistent, remote_mutation, irreversible
-    network_scope: str | None  # none, loopback, internal or internet
+    risk_level: _Risk  # low, medium, high or critical
+    access_kinds: list[_Access]  # file_read, file_write, network, credential, payment and so on
+    # none, local_draft, local_persistent, remote_mutation, irreversible
+    write_effects: list[_Effect]
+    network_scope: _Network | None  # none, loopback, internal or internet
     tenant_scope: str | None  # single, cross, or the tenant that it belongs to
     credential_refs: list[str]  # names of credentials that it uses
     sandbox_profile: str | None  # name of the sandbox that it runs in
@@ -73,7 +106,7 @@ class ActorInput(TypedDict):
     """``input.actor``."""
 
     id: str  # who calls, such as agent:support
-    kind: str  # agent, user, service, unknown
+    kind: _ActorKind  # agent, user, service, unknown
     roles: list[str]  # the actor's roles
     tenant: str | None  # the tenant that it acts for
 
@@ -92,7 +125,8 @@ class HistoryEntry(TypedDict):
     """One entry of ``input.session.history``: an earlier call, without its values."""
 
     tool: str  # the tool's id
-    outcome: str  # running, or the status of its result: succeeded, failed, denied, pending ...
+    # running, or the status of its result: succeeded, failed, denied, pending ...
+    outcome: _Outcome
     targets: list[str]  # digests of its arguments' values, each with the argument's name
     same: list[str]  # JSON pointers of this call's arguments whose values were among them
 
@@ -101,7 +135,8 @@ class SessionInput(TypedDict):
     """``input.session``."""
 
     id: str | None  # the session's id
-    context: str  # stated, none (nobody stated one), lost (in a thread that nobody carried it into)
+    # stated, none (nobody stated one), lost (in a thread that nobody carried it into)
+    context: _Origin
     mode: str  # default, plan, strict ... as the host names it
     interactive: bool  # whether anybody can answer an ask
     roots: list[str]  # directories that file tools should stay in
@@ -118,7 +153,7 @@ class ApprovalInput(TypedDict):
     """
 
     request_id: str  # id of the request
-    status: str  # approved, rejected, expired
+    status: _Answer  # approved, rejected, expired
     answered_by: str | None  # who answered
     roles: list[str]  # the answerer's roles
     granted: bool  # a remembered grant rather than an answer to this very call
@@ -128,15 +163,15 @@ class HookHint(TypedDict):
     """One entry of ``input.hooks``: a hook's permission hint. An allow lifts nothing."""
 
     hook_id: str  # which hook
-    behavior: str  # allow, ask or deny
+    behavior: _Hint  # allow, ask or deny
     message: str  # why
 
 
 class EvaluationInput(TypedDict):
     """``input.evaluation``: verdict of a user-given evaluator (openboa, "outcome_evaluate")."""
 
-    status: str  # pass, not_ready, fail, error
-    trend: str  # first_iteration, improving, stable, regressing
+    status: _Verdict  # pass, not_ready, fail, error
+    trend: _Trend  # first_iteration, improving, stable, regressing
     next_step: str | None  # what the evaluator wants done next
 
 

@@ -11,9 +11,49 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, TypeAlias, TypedDict
+from typing import Annotated, Any, Final, TypeAlias, TypedDict
 
+from agenttool_otel.readers.vocabulary import (
+    AddressClass,
+    PathAccess,
+    PathClass,
+    PathRejection,
+    UrlRejection,
+    WindowsForm,
+)
 from agenttool_otel.values.tables import load_table
+from agenttool_otel.values.words import OneOf
+
+_Access: TypeAlias = Annotated[str, OneOf(PathAccess)]
+_Form: TypeAlias = Annotated[str, OneOf(WindowsForm)]
+# a host may protect places of a class of its own
+_Sensitive: TypeAlias = Annotated[str, OneOf(PathClass, open=True)]
+_NoPath: TypeAlias = Annotated[str, OneOf(PathRejection)]
+_NoUrl: TypeAlias = Annotated[str, OneOf(UrlRejection)]
+_Address: TypeAlias = Annotated[str, OneOf(AddressClass)]
+_READING: Final = ("read", "list", "execute", "enter")
+_WRITING: Final = ("create", "append", "overwrite", "delete", "delete_tree")
+_Operation: TypeAlias = Annotated[str, OneOf(_READING, _WRITING)]
+_CATEGORIES: Final = (
+    "reader",
+    "writer",
+    "deleter",
+    "tree_deleter",
+    "runner",
+    "tester",
+    "builder",
+    "installer",
+    "vcs_local",
+    "vcs_remote",
+    "vcs_config",
+    "vcs_history",
+    "network",
+    "privileged",
+    "service",
+    "disk",
+    "unknown",
+)
+_Category: TypeAlias = Annotated[str, OneOf(_CATEGORIES)]
 
 
 class PathFact(TypedDict):
@@ -21,7 +61,7 @@ class PathFact(TypedDict):
 
     argument: str  # JSON pointer of the argument within input.input
     raw: str  # the text as it was given
-    access: str  # read, write or unknown
+    access: _Access  # read, write or unknown
     lexical: str  # absolute and normalised, without touching the file system
     resolved: str | None  # with symlinks followed; None when that could not be done
     roots: list[str]  # the roots that the resolved path lies in
@@ -37,11 +77,12 @@ class PathFact(TypedDict):
     # misleading invisible or look-alike characters, full-width dots and separators
     confusable: bool
     # forms: drive, unc, device, stream, reserved_name, short_name, trailing, backslash
-    windows: list[str]
+    windows: list[_Form]
     # key, credential, approval, policy, vcs, agent_config, system, content (a file to be read whose
     # text looks like it holds a secret), dotfile
-    sensitive: str | None
-    rejected: str | None  # why this is no usable path: nul, control, empty, too_long, not_text ...
+    sensitive: _Sensitive | None
+    # why this is no usable path: nul, control, empty, too_long, not_text ...
+    rejected: _NoPath | None
     # "device:inode" that the check saw; for a file to be made, that of its nearest directory
     identity: str | None
     # False when the text means different files to different readers, or could not be resolved
@@ -53,7 +94,7 @@ class ResolvedAddress(TypedDict):
     """One address that a host name resolved to, pinned for the call."""
 
     address: str  # the address
-    address_class: str  # as of a URL
+    address_class: _Address  # as of a URL
 
 
 class UrlFact(TypedDict):
@@ -61,7 +102,7 @@ class UrlFact(TypedDict):
 
     argument: str  # JSON pointer of the argument within input.input
     valid: bool  # it is a usable URL
-    rejected: str | None  # why it is no usable URL
+    rejected: _NoUrl | None  # why it is no usable URL
     scheme: str  # in lower case
     host: str  # ASCII (IDNA) form, lower case
     host_unicode: str  # the same for people
@@ -73,7 +114,7 @@ class UrlFact(TypedDict):
     # name, public, loopback, private, link_local, metadata, reserved, multicast, unspecified,
     # unknown (no host); of a name: what it is known to mean (localhost, metadata names,
     # 10.0.0.1.nip.io), else name
-    address_class: str
+    address_class: _Address
     resolved: list[ResolvedAddress]  # only when resolution was asked for
     disagreement: bool  # a browser and a Python client would go to different hosts
     # the well-known or allowed host that this one imitates, or that its user information names
@@ -101,7 +142,8 @@ class ShellPlace(TypedDict):
     # as the line names it, or as a glob's match; "." where a command takes the current directory by
     # itself
     word: str
-    operation: str  # read, list, create, append, overwrite, delete, delete_tree, execute or enter
+    # read, list, create, append, overwrite, delete, delete_tree, execute or enter
+    operation: _Operation
     covers: list[str]  # "root" and "home", where what is deleted is one of them or holds it
     # the same fact as a path argument with this text would have in the command's directory
     path: PathFact
@@ -128,7 +170,7 @@ class ShellCommand(TypedDict):
     redirects: list[ShellRedirect]  # its redirections
     # reader, writer, deleter, tree_deleter, runner, tester, builder, installer, vcs_local,
     # vcs_remote, vcs_config, vcs_history, network, privileged, service, disk or unknown
-    category: str
+    category: _Category
     # where it runs, behind every cd of the line; None when that may be one of several
     directory: str | None
     places: list[ShellPlace]  # the places that it uses

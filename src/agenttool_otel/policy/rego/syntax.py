@@ -211,7 +211,7 @@ def _trees(modules: Mapping[str, str]) -> list[Node]:
     return trees
 
 
-class _Name(NamedTuple):
+class Name(NamedTuple):
     """A reference as it is written: ``input.tool[x].name``."""
 
     first: str | None  # its first variable; ``None`` where it starts with another expression
@@ -226,7 +226,7 @@ class _Name(NamedTuple):
         return self.first is not None and all(isinstance(part, str) for part in self.segments)
 
 
-def _name_of(node: Any) -> _Name:
+def name_of(node: Any) -> Name:
     """Take a reference apart, from its last segment to its first."""
     parts: list[Any] = []
     while True:
@@ -238,12 +238,12 @@ def _name_of(node: Any) -> _Name:
             parts.append(_index_of(value["index"]))
             node = value["refr"]
         elif kind == "Var":
-            return _Name(value["value"], parts[::-1], value["span"])
+            return Name(value["value"], parts[::-1], value["span"])
         else:
             # split(x, "/")[0] refers into a call's result; the call is visited as an expression of
             # its own
             span = value.get("span", {}) if isinstance(value, dict) else {}
-            return _Name(None, [node, *parts[::-1]], span)
+            return Name(None, [node, *parts[::-1]], span)
 
 
 def _index_of(index: Any) -> Any:
@@ -262,14 +262,14 @@ def _constant_start(segments: Iterable[Any]) -> Path:
     return tuple(path)
 
 
-def _head_of(definition: Node) -> Node:
+def head_of(definition: Node) -> Node:
     """Return the head of a rule that is no default: its name, arguments and value."""
     _, head = only(definition["head"])
     content: Node = head
     return content
 
 
-def _text(source: bytes, span: Mapping[str, int]) -> str:
+def text_at(source: bytes, span: Mapping[str, int]) -> str:
     return source[span["start"] : span["end"]].decode("utf-8")
 
 
@@ -307,21 +307,21 @@ class _Reader:
                 continue
             alias = path[-1]
             if item.get("as"):
-                alias = _text(self.text.encode("utf-8"), item["as"])
+                alias = text_at(self.text.encode("utf-8"), item["as"])
             imports[alias] = path
         return imports
 
     def _rule(self, node: Node, package: Path) -> Rule:
         kind, definition = only(node)
-        head = definition if kind == "Default" else _head_of(definition)
-        name = _name_of(head["refr"])
+        head = definition if kind == "Default" else head_of(definition)
+        name = name_of(head["refr"])
         own = _constant_start(name.segments)
         if name.first:
             own = (name.first, *own)
         return Rule(package + own, self.file, definition["span"]["line"], node)
 
     def _constant(self, node: Any) -> Path:
-        name = _name_of(node)
+        name = name_of(node)
         if name.first is None or not name.constant:
             _refuse(self.file, name.span.get("line", 1), "a package or import path is computed")
         return (name.first, *name.segments)
@@ -354,9 +354,9 @@ class _Resolver:
         self._visit(definition["bodies"])
 
     def _visit_head(self, definition: Node) -> None:
-        head = _head_of(definition)
+        head = head_of(definition)
         # the rule's own name is no reference to itself, but computed segments of it are expressions
-        for part in _name_of(head["refr"]).segments:
+        for part in name_of(head["refr"]).segments:
             if not isinstance(part, str):
                 self._visit(part)
         for key, child in head.items():
@@ -366,12 +366,12 @@ class _Resolver:
     def _collect_locals(self, node: Node) -> None:
         if "SomeVars" in node:
             for span in node["SomeVars"]["vars"]:
-                self.locals.add(_text(self.bytes, span))
+                self.locals.add(text_at(self.bytes, span))
         if "Every" in node:
             every = node["Every"]
             for span in (every.get("key"), every["value"]):
                 if span:
-                    self.locals.add(_text(self.bytes, span))
+                    self.locals.add(text_at(self.bytes, span))
         if "SomeIn" in node:
             self._bind(node["SomeIn"].get("key"))
             self._bind(node["SomeIn"]["value"])
@@ -430,7 +430,7 @@ class _Resolver:
         return None
 
     def _reference(self, node: Any) -> list[Any]:
-        name = _name_of(node)
+        name = name_of(node)
         computed = [part for part in name.segments if not isinstance(part, str)]
         if name.first is None:
             return computed
@@ -459,7 +459,7 @@ class _Resolver:
         return rest
 
     def _call(self, call: Node) -> list[Any]:
-        called = _name_of(call["fcn"])
+        called = name_of(call["fcn"])
         arguments = list(call["params"])
         line = called.span.get("line", self.rule.line)
         if called.first is None or not called.constant:
