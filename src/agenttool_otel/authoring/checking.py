@@ -14,8 +14,9 @@ from agenttool_otel.authoring.explaining import title_above
 from agenttool_otel.authoring.opa_program import OpaRun, find_opa, opa_errors, opa_version, unpacked
 from agenttool_otel.authoring.probes import Prober
 from agenttool_otel.authoring.project import Project, parse_tests
-from agenttool_otel.authoring.unread import missing_data
+from agenttool_otel.authoring.unread import missing_data, unread_data
 from agenttool_otel.authoring.words.check import slips_of
+from agenttool_otel.authoring.words.inputs import slips_of_tests
 from agenttool_otel.authoring.words.slips import Slip
 from agenttool_otel.errors import PolicyError, PolicyUnavailable
 from agenttool_otel.names import EngineName, EntryPoint
@@ -127,6 +128,16 @@ def check_project(
     return CheckReport(checks)
 
 
+def check_text(project: Project) -> list[Check]:
+    """Check what a project says, without an engine: a part of ``check_project``.
+
+    Args:
+        project: The policy.
+    """
+    load = [problem_of(PolicyError(message)) for message in rule_problems(project.whole)]
+    return [_done("load", load), _settings(project), _read(project), *_words(project)]
+
+
 def _done(
     name: str, problems: list[Problem], *, detail: str = "", otherwise: str = "failed"
 ) -> Check:
@@ -172,7 +183,7 @@ def _load(project: Project, engine: str) -> None:
     # its own manifest and data; joined to the stock bundle it may lie anywhere
     load_program(project.own)
     if engine == EngineName.EMBEDDED:
-        CompiledBundle(project.whole, (EntryPoint.DECISION,), fast=False)
+        _ = project.compiled
         # every rule has to compile, also those that an empty input does not reach
         Prober(project.program, project.whole.data_json, ())
         return
@@ -317,16 +328,32 @@ def _misplaced(module: Module) -> str:
 
 def _read(project: Project) -> Check:
     problems = []
-    for rule, line, message in missing_data(project):
-        problems.append(Problem(rule.file, line, message))
-    return _done("reads", problems, detail="data that is there", otherwise="warned")
+    opens = False
+    for missing in missing_data(project):
+        message = missing.message
+        if missing.opens:
+            opens = True
+            message += ": without it the restriction never holds"
+        problems.append(Problem(missing.rule.file, missing.line, message))
+    problems += [Problem("", 0, message) for message in unread_data(project)]
+    status = "failed" if opens else "warned"
+    return _done("reads", problems, detail="data that is there", otherwise=status)
 
 
 def _words(project: Project) -> Iterator[Check]:
-    """What can never be true, and what rules give that nothing reads."""
+    """What can never be true, what nothing reads, and tests that can't fail."""
     found = slips_of(project)
     yield _slipped("words", found.words, "what can be true, by types and closed lists of words")
     yield _slipped("findings", found.findings, "what deny, ask and allow hold")
+    yield _slipped("meaning", found.habits, "rules that mean what they look like")
+    yield _slipped("unread", found.unread, "rules that something reads")
+    try:
+        slips = slips_of_tests(project)
+    except PolicyError:
+        # the check "tests" names it
+        yield Check("test inputs", "skipped", "the tests can't be read")
+        return
+    yield _slipped("test inputs", slips, "inputs and decisions in tests, tests that can fail")
 
 
 def _slipped(name: str, slips: list[Slip], detail: str) -> Check:
@@ -379,7 +406,7 @@ def _fast(project: Project, before: Iterable[Check]) -> Check:
     for check in before:
         if check.name in needed and check.status == "failed":
             return Check(name, "skipped", "it does not load")
-    slow = _interpreted(CompiledBundle(project.whole, (EntryPoint.DECISION,)))
+    slow = _interpreted(project.compiled)
     obstructed = _not_cached(project)
     form = "interpreted" if slow else "compiled"
     reuse = "made anew for each call" if obstructed else "used again for equal calls"

@@ -19,6 +19,7 @@ from agenttool_otel.policy.bundles.bundle_signature import BundleVerification
 from agenttool_otel.policy.bundles.check import entry_path
 from agenttool_otel.policy.bundles.load import load_bundle
 from agenttool_otel.policy.bundles.overlay import overlay
+from agenttool_otel.policy.engines.evaluation import CompiledBundle
 from agenttool_otel.policy.rego.syntax import Program, parse_program
 from agenttool_otel.values.forks import cached_property
 
@@ -41,6 +42,16 @@ class Project:
         line.
         """
         return parse_program(self.whole.modules)
+
+    @cached_property
+    def test_program(self) -> Program:
+        """The modules of ``whole`` with the project's tests, parsed at the first use."""
+        return parse_program({**self.whole.modules, **self.support, **self.own.tests})
+
+    @cached_property
+    def compiled(self) -> CompiledBundle:
+        """``whole`` as the embedded engine holds it, checked at the first use."""
+        return CompiledBundle(self.whole, (EntryPoint.DECISION,))
 
     @property
     def support(self) -> dict[str, str]:
@@ -110,9 +121,4 @@ def _defines_decision(bundle: Bundle) -> bool:
 
 def parse_tests(project: Project) -> Program:
     """Parse a project's rules together with its tests."""
-    modules = {
-        **project.whole.modules,
-        **project.support,
-        **project.own.tests,
-    }
-    return parse_program(modules)
+    return project.test_program

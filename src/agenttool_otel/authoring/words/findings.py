@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -101,12 +101,15 @@ def kind_of(rule: Rule) -> str:
     return inner[-1]
 
 
-def finding_slips(rule: Rule, value: Shape) -> Iterator[Slip]:
+def finding_slips(
+    rule: Rule, value: Shape, answered: Callable[[str], Iterable[str]]
+) -> Iterator[Slip]:
     """Yield what is wrong with the findings of one rule.
 
     Args:
         rule: the rule.
         value: what it gives.
+        answered: yields why waiving a rule has no effect.
     """
     kind = kind_of(rule)
     if not kind:
@@ -126,8 +129,12 @@ def finding_slips(rule: Rule, value: Shape) -> Iterator[Slip]:
                 certain=kind == "allow",
             )
         return
-    if finding.shape.members is not None:
-        yield from _members(finding)
+    if finding.shape.members is None:
+        return
+    yield from _members(finding)
+    for name in _constants(elements(finding.members.get("waives", Shape()))):
+        for message in answered(name):
+            yield finding.slip(message, at=finding.members["waives"])
 
 
 def _default(rule: Rule, kind: str) -> Slip:
@@ -245,7 +252,7 @@ def _obligations(finding: Finding, member: Shape) -> Iterator[Slip]:
             message = f"there is no obligation {name!r}{near}; it is one of {listed}"
             yield finding.slip(message, at=value)
         elif value.kinds and not value.could_be(known[name].kinds):
-            wanted = kinds_named(known[name])
+            wanted = kinds_named(Shape(known[name].kinds - {NULL}))
             message = f"obligations.{name} has to be {wanted}, not {described(value.called(''))}"
             yield finding.slip(message, at=value)
         else:

@@ -92,7 +92,7 @@ def _members_of(schema: Mapping[str, Any], name: str) -> Mapping[str, Shape] | N
 
 def _others_of(schema: Mapping[str, Any], name: str) -> Shape | None:
     others = schema.get("additionalProperties", True)
-    if others is False:
+    if others is False or schema.get("type", "object") != "object":
         return None
     if isinstance(others, Mapping):
         return of_schema(others, f"{name}[_]")

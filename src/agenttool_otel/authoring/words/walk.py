@@ -228,8 +228,8 @@ class _Body:
     def value(self) -> Shape:
         """Go through all bodies; return the shape of the rule's value."""
         kind, definition = only(self.rule.node)
+        self.loud = self.slips is not None
         if kind == "Default":
-            self.loud = self.slips is not None
             return self.shape(definition["value"])
         head_kind, head = only(definition["head"])
         results = []
@@ -300,7 +300,7 @@ class _Body:
 
     def query(self, query: Node) -> None:
         """Go through statements twice: for the variables, then for slips."""
-        loud = self.loud or (self.slips is not None and self.depth == 0 and not self.in_function)
+        loud = self.loud
         for looking in (False, True):
             self.loud = looking and loud
             for statement in query["stmts"]:
@@ -493,6 +493,7 @@ class _Body:
         outer = dict(self.scope)
         self._inner(content["query"])
         if kind == "ObjectCompr":
+            self.shape(content["key"])
             value = self.shape(content["value"])
             result = Shape(OF_KINDS[OBJECT].kinds, others=value, items=value)
         else:

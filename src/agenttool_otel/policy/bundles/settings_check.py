@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import re
 import shlex
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
@@ -95,6 +95,12 @@ def _waived_problems(bundle: Bundle, walk: _Walk) -> Iterator[str]:
             line = text.count("\n", 0, waives.start("names")) + 1
             for name in _QUOTED.findall(waives["names"]):
                 yield from walk.answered(name, f"{file}:{line}: waives")
+
+
+def answer_problems(bundle: Bundle) -> Callable[[str], Iterator[str]]:
+    """Return what yields why waiving a rule of a name has no effect."""
+    walk = _Walk(bundle.modules)
+    return lambda name: walk.answered(name, "waives")
 
 
 def _examples(settings: _Object) -> Iterator[str]:
