@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
@@ -15,7 +16,7 @@ from agenttool_otel.policy.bundles.settings_check import answer_problems
 from agenttool_otel.policy.rego.syntax import Rule
 
 # such a list is looked at where the settings are
-_LISTED: Final = '"waives": ["'
+_LISTED: Final = re.compile(r'"waives":\s*\[')
 
 
 class Found(NamedTuple):
@@ -38,7 +39,7 @@ def slips_of(project: Project) -> Found:
     stated: list[Finding] = []
     for rule, value in values:
         text = world.modules[rule.file].text
-        for slip in finding_slips(rule, value, answers if _LISTED not in text else _nothing):
+        for slip in finding_slips(rule, value, _nothing if _LISTED.search(text) else answers):
             findings.add(slip)
         kind = kind_of(rule)
         if kind and value.items is not None:

@@ -85,6 +85,9 @@ class _Inputs:
         if given.words is None or wanted.words is None or not given.words.stated:
             return
         for word in sorted(given.words.known - wanted.words.known):
+            # "Approved" shows that a rule takes no other case
+            if word.lower() in wanted.words.known:
+                continue
             near = nearest(word, wanted.words)
             if near:
                 message = f"{wanted.name} is never {word!r}{near}: the test gives what no call has"
@@ -103,7 +106,7 @@ def _blind_tests(program: Program, rules: list[Rule]) -> Iterator[Slip]:
             continue
         reached = program.closure([rule])
         asked = [other for other in reached if other.file not in files and not _is_fixture(other)]
-        if not asked:
+        if not asked and not _reads_data(program, reached):
             message = f"{name} looks at no rule, so no change of the policy makes it fail"
             yield Slip(rule.file, rule.line, message, certain=False)
         elif _needs_input(asked) and not _gives_input(reached, files):
@@ -122,6 +125,13 @@ def _test_name(rule: Rule) -> str:
 
 def _is_fixture(rule: Rule) -> bool:
     return any(part.endswith("_test") for part in rule.path[:-1])
+
+
+def _reads_data(program: Program, rules: list[Rule]) -> bool:
+    """Return whether rules read a data file."""
+    references = itertools.chain.from_iterable(rule.references for rule in rules)
+    data = (reference.path for reference in references if reference.base == "data")
+    return any(not program.matching(path) for path in data)
 
 
 def _needs_input(rules: list[Rule]) -> bool:

@@ -55,7 +55,7 @@ Scope = dict[str, Shape]
 _Key = tuple[Path, tuple[tuple[str, frozenset[str]], ...]]
 
 _MAX_DEPTH: Final = 8
-_MAX_CALLS: Final = 4_000
+_MAX_CALLS: Final = 1_000
 _SCOPES: Final = frozenset({"input", "data"})
 _TYPE_TESTS: Final[Mapping[str, str]] = {
     "is_string": TEXT,
@@ -239,7 +239,9 @@ class _Body:
 
     def called_with(self, arguments: Sequence[Shape]) -> Shape:
         """Go through all bodies of a function for what one call gives it."""
-        _, definition = only(self.rule.node)
+        kind, definition = only(self.rule.node)
+        if kind == "Default":
+            return self.shape(definition["value"])
         head = head_of(definition)
         results = []
         for body in definition["bodies"] or [None]:
@@ -301,8 +303,8 @@ class _Body:
     def query(self, query: Node) -> None:
         """Go through statements twice: for the variables, then for slips."""
         loud = self.loud
-        for looking in (False, True):
-            self.loud = looking and loud
+        for looking in _passes(loud):
+            self.loud = looking
             for statement in query["stmts"]:
                 self._statement(statement)
                 if self.dead:
@@ -387,8 +389,8 @@ class _Body:
         loud = self.loud
         negated = self.negated
         self.negated = False
-        for looking in (False, True):
-            self.loud = looking and loud
+        for looking in _passes(loud):
+            self.loud = looking
             for statement in query["stmts"]:
                 self._statement(statement)
         self.loud = loud
@@ -701,6 +703,11 @@ class _Body:
             return
         line = _line(node) or self.rule.line
         self.slips.add(Slip(self.rule.file, line, wrong.message, wrong.certain))
+
+
+def _passes(loud: bool) -> tuple[bool, ...]:
+    """Return in which passes through statements slips are looked for."""
+    return (False, True) if loud else (False,)
 
 
 def _no_member(shape: Shape, name: str) -> Wrong:

@@ -22,13 +22,12 @@ deny contains {
 }
 
 # METADATA
-# title: A treasurer agrees to large payments
+# title: A person agrees to large payments
 # custom:
 #   severity: medium
 ask contains {
 	"rule": "custom.payments.large",
-	"message": "a treasurer has to agree to a payment of this size",
-	"approver_roles": ["treasurer"],
+	"message": "a person has to agree to a payment of this size",
 } if {
 	pays
 	not at_most(data.agenttool.custom.payments.ask_above)

@@ -12,7 +12,7 @@ test_a_small_payment_is_not_our_concern if {
 	decided(1000).behavior == "allow"
 }
 
-test_a_large_payment_needs_a_treasurer if {
+test_a_large_payment_needs_a_person if {
 	decision := decided(1001)
 	decision.behavior == "ask"
 	decision.reason.rule_ref == "custom.payments.large"
