@@ -94,7 +94,7 @@ def schema_of(annotation: Any) -> dict[str, Any]:
 
 def _words(words: OneOf) -> dict[str, Any]:
     # an open vocabulary: others may state words of their own, so these are examples
-    return {"examples" if words.open else "enum": list(words.words)}
+    return {"examples" if words.open else "enum": words.listed()}
 
 
 def comments(kind: type) -> dict[str, str]:

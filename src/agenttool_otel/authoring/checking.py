@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -18,6 +18,8 @@ from agenttool_otel.authoring.unread import missing_data, unread_data
 from agenttool_otel.authoring.words.check import slips_of
 from agenttool_otel.authoring.words.inputs import slips_of_tests
 from agenttool_otel.authoring.words.slips import Slip
+from agenttool_otel.authoring.words.tools import slips_beside_tools
+from agenttool_otel.catalog import ToolSpec
 from agenttool_otel.errors import PolicyError, PolicyUnavailable
 from agenttool_otel.names import EngineName, EntryPoint
 from agenttool_otel.policy.bundles.check import check_program, entry_path, load_program
@@ -96,7 +98,11 @@ def problem_of(error: PolicyError) -> Problem:
 
 
 def check_project(
-    project: Project, *, engine: str = EngineName.EMBEDDED, strict: bool = False
+    project: Project,
+    *,
+    engine: str = EngineName.EMBEDDED,
+    strict: bool = False,
+    tools: Sequence[ToolSpec] | None = None,
 ) -> CheckReport:
     """Check a project.
 
@@ -104,6 +110,7 @@ def check_project(
         project: The policy.
         engine: The engine that it is for.
         strict: Whether a warning counts as a failure.
+        tools: The tools that it is for, where they are known.
     """
     embedded = engine == EngineName.EMBEDDED
     # the builtins of the other engine are a warning: the policy may move there
@@ -119,6 +126,8 @@ def check_project(
         *_words(project),
         _typed(project),
     ]
+    if tools is not None:
+        checks.append(_beside_tools(project, tools, checks))
     if embedded:
         checks.append(_fast(project, checks))
     if strict:
@@ -354,6 +363,16 @@ def _words(project: Project) -> Iterator[Check]:
         yield Check("test inputs", "skipped", "the tests can't be read")
         return
     yield _slipped("test inputs", slips, "inputs and decisions in tests, tests that can fail")
+
+
+def _beside_tools(project: Project, tools: Sequence[ToolSpec], before: Iterable[Check]) -> Check:
+    """What can be seen once the tools are known, and was not named before."""
+    known = {problem.message for check in before for problem in check.problems}
+    found = []
+    for slip in slips_beside_tools(project, tools):
+        if slip.message not in known:
+            found.append(slip)
+    return _slipped("tools", found, f"names, globs and arguments of {len(tools)} tools")
 
 
 def _slipped(name: str, slips: list[Slip], detail: str) -> Check:

@@ -6,19 +6,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, slots=True)
 class OneOf:
-    """The words that a text may be.
+    """The words that a text may be."""
 
-    Args:
-        words: the words.
-        more: further words.
-        open: whether somebody may have words of their own beside these.
-    """
+    words: Iterable[str]  # the words
+    more: Iterable[str] = ()  # further words
+    open: bool = False  # whether somebody may have words of their own beside these
 
-    words: tuple[str, ...]
-    open: bool
-
-    def __init__(self, words: Iterable[str], more: Iterable[str] = (), *, open: bool = False):
-        object.__setattr__(self, "words", tuple(str(word) for word in (*words, *more)))
-        object.__setattr__(self, "open", open)
+    def listed(self) -> list[str]:
+        """Return all words."""
+        listed = []
+        for word in self.words:
+            listed.append(str(word))
+        for word in self.more:
+            listed.append(str(word))
+        return listed

@@ -25,10 +25,15 @@ def slips_of_tests(project: Project) -> list[Slip]:
     inputs = _Inputs(project)
     world = World(project, program)
     walk = Walk(world, inputs.look_at)
-    rules = [rule for rule in program.rules if rule.file in project.own.tests]
+    rules = []
+    for rule in program.rules:
+        if rule.file in project.own.tests:
+            rules.append(rule)
     walk_rules(walk, rules)
     found = Slips()
-    for slip in (*walk.slips, *inputs.slips, *_blind_tests(program, rules)):
+    slips = itertools.chain(walk.slips, inputs.slips, _blind_tests(program, rules))
+    for slip in slips:
+        # a fixture of the stock bundle is right
         if slip.file in project.own.tests:
             found.add(slip)
     return list(found)
@@ -61,18 +66,13 @@ class _Inputs:
         self._words(given, wanted, at)
 
     def _members(self, given: Shape, wanted: Shape, place: Place, depth: int) -> None:
-        members = wanted.members
-        for name, member in (given.members or {}).items():
-            if members is None:
-                other = wanted.items
-            elif name in members:
-                other = members[name]
-            else:
-                other = wanted.others
-                if other is None:
-                    self._unknown(name, wanted, member.place or place)
+        members = given.members or {}
+        for name, member in members.items():
+            other = _member_of(wanted, name)
             if other is not None:
                 self._compare(member, other, place, depth + 1)
+            elif wanted.members is not None:
+                self._unknown(name, wanted, member.place or place)
 
     def _unknown(self, name: str, wanted: Shape, place: Place) -> None:
         # a test may add members to show that they change nothing: "extra"
@@ -82,16 +82,26 @@ class _Inputs:
             self.slips.add(Slip(place.file, place.line, message))
 
     def _words(self, given: Shape, wanted: Shape, place: Place) -> None:
-        if given.words is None or wanted.words is None or not given.words.stated:
+        ours = wanted.words
+        words = given.words
+        if words is None or ours is None or not words.stated:
             return
-        for word in sorted(given.words.known - wanted.words.known):
+        for word in sorted(words.known - ours.known):
             # "Approved" shows that a rule takes no other case
-            if word.lower() in wanted.words.known:
+            if word.lower() in ours.known:
                 continue
-            near = nearest(word, wanted.words)
+            near = nearest(word, ours)
             if near:
                 message = f"{wanted.name} is never {word!r}{near}: the test gives what no call has"
                 self.slips.add(Slip(place.file, place.line, message))
+
+
+def _member_of(shape: Shape, name: str) -> Shape | None:
+    if shape.members is None:
+        return shape.items
+    if name in shape.members:
+        return shape.members[name]
+    return shape.others
 
 
 # --- tests that look at nothing -------------------------------------------------------------------
@@ -105,7 +115,10 @@ def _blind_tests(program: Program, rules: list[Rule]) -> Iterator[Slip]:
         if not name:
             continue
         reached = program.closure([rule])
-        asked = [other for other in reached if other.file not in files and not _is_fixture(other)]
+        asked = []
+        for other in reached:
+            if other.file not in files and not _is_fixture(other):
+                asked.append(other)
         if not asked and not _reads_data(program, reached):
             message = f"{name} looks at no rule, so no change of the policy makes it fail"
             yield Slip(rule.file, rule.line, message, certain=False)
@@ -140,4 +153,7 @@ def _needs_input(rules: list[Rule]) -> bool:
 
 
 def _gives_input(rules: list[Rule], files: set[str]) -> bool:
-    return any(rule.has_with for rule in rules if rule.file in files or _is_fixture(rule))
+    for rule in rules:
+        if rule.has_with and (rule.file in files or _is_fixture(rule)):
+            return True
+    return False

@@ -46,16 +46,17 @@ def input_shape() -> Shape:
     return of_schema(input_schema(), "input")
 
 
-def of_schema(schema: Mapping[str, Any], name: str) -> Shape:
+def of_schema(schema: Mapping[str, Any], name: str, *, words: bool = True) -> Shape:
     """Return the shape of what fits a schema.
 
     Args:
         schema: the schema, with the words that ``tools/policy_input.py`` writes.
         name: what a message calls the value.
+        words: whether its ``examples`` are a vocabulary, as in the schema of the input.
     """
     branches = schema.get("anyOf")
     if branches:
-        return union(of_schema(branch, name) for branch in branches).called(name)
+        return union(of_schema(branch, name, words=words) for branch in branches).called(name)
     kinds = schema.get("type", ())
     if isinstance(kinds, str):
         kinds = (kinds,)
@@ -63,18 +64,18 @@ def of_schema(schema: Mapping[str, Any], name: str) -> Shape:
         return ANY.called(name)
     return Shape(
         frozenset(_KINDS[kind] for kind in kinds),
-        words=_words_of(schema),
-        members=_members_of(schema, name),
-        others=_others_of(schema, name),
-        items=_items_of(schema, name),
+        words=_words_of(schema, words),
+        members=_members_of(schema, name, words),
+        others=_others_of(schema, name, words),
+        items=_items_of(schema, name, words),
         name=name,
     )
 
 
-def _words_of(schema: Mapping[str, Any]) -> Words | None:
+def _words_of(schema: Mapping[str, Any], vocabulary: bool) -> Words | None:
     if "enum" in schema:
         words = schema["enum"]
-    elif "examples" in schema and schema.get("type") == "string":
+    elif vocabulary and "examples" in schema and schema.get("type") == "string":
         words = schema["examples"]
     else:
         return None
@@ -83,28 +84,30 @@ def _words_of(schema: Mapping[str, Any]) -> Words | None:
     return Words(frozenset(words), open="enum" not in schema)
 
 
-def _members_of(schema: Mapping[str, Any], name: str) -> Mapping[str, Shape] | None:
+def _members_of(schema: Mapping[str, Any], name: str, words: bool) -> Mapping[str, Shape] | None:
     properties = schema.get("properties")
     if properties is None:
         return None
-    return {key: of_schema(member, f"{name}.{key}") for key, member in properties.items()}
+    return {
+        key: of_schema(member, f"{name}.{key}", words=words) for key, member in properties.items()
+    }
 
 
-def _others_of(schema: Mapping[str, Any], name: str) -> Shape | None:
+def _others_of(schema: Mapping[str, Any], name: str, words: bool) -> Shape | None:
     others = schema.get("additionalProperties", True)
     if others is False or schema.get("type", "object") != "object":
         return None
     if isinstance(others, Mapping):
-        return of_schema(others, f"{name}[_]")
+        return of_schema(others, f"{name}[_]", words=words)
     return ANY
 
 
-def _items_of(schema: Mapping[str, Any], name: str) -> Shape | None:
+def _items_of(schema: Mapping[str, Any], name: str, words: bool) -> Shape | None:
     if isinstance(schema.get("items"), Mapping):
-        return of_schema(schema["items"], f"{name}[_]")
+        return of_schema(schema["items"], f"{name}[_]", words=words)
     others = schema.get("additionalProperties")
     if "properties" not in schema and isinstance(others, Mapping):
-        return of_schema(others, f"{name}[_]")
+        return of_schema(others, f"{name}[_]", words=words)
     return None
 
 

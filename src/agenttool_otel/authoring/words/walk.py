@@ -82,7 +82,7 @@ class Walk:
     Args:
         world: what its names stand for.
         given: called with the shape of each input that a test gives with ``with input as``.
-        matched: called with the place, the value and the texts that it is compared with.
+        patterns: called with the globs that a tool is compared with, and with their place.
     """
 
     def __init__(
@@ -530,16 +530,7 @@ class _Body:
         left = self.shape(content["lhs"])
         right = self.shape(content["rhs"])
         self._wrong(wrong_comparison(operator, left, right), content)
-        if operator == "Eq":
-            self._report_patterns(left, right, content)
         return A_TRUTH
-
-    def _report_patterns(self, left: Shape, right: Shape, content: Node) -> None:
-        if self.walk.patterns is None or not self.loud:
-            return
-        for value, words in ((left, right), (right, left)):
-            if value.name.startswith("input.tool."):
-                self.walk.patterns(words, self.place({"x": content}))
 
     def _membership(self, content: Node) -> Shape:
         value = self.shape(content["value"])
@@ -717,7 +708,9 @@ def _no_member(shape: Shape, name: str) -> Wrong:
     message = f"{what} has no member {name!r}{near}"
     if not near and members:
         message += f"; it has {', '.join(members[:12])}"
-    return Wrong(message)
+    # other programs that share the policy may have tools with further arguments
+    certain = bool(near) or not shape.name.startswith("input.input")
+    return Wrong(message, certain)
 
 
 def wrong_keys(shape: Shape, index: Shape) -> Wrong | None:

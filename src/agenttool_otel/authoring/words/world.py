@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from agenttool_otel.authoring.project import Project
@@ -32,21 +32,24 @@ class World:
         self.program = program
         self.input = given or input_shape()
         self.data: Mapping[str, Any] = project.whole.data
-        self.modules: dict[str, Module] = {module.file: module for module in program.modules}
+        self.modules: dict[str, Module] = {}
         self.rules: dict[Path, list[Rule]] = {}
-        self.above: set[Path] = set()
-        for rule in program.rules:
-            self.rules.setdefault(rule.path, []).append(rule)
-            for size in range(len(rule.path)):
-                self.above.add(rule.path[:size])
+        self.above: set[Path] = set()  # of which further paths lie below
+        self.names: dict[Path, set[str]] = {}  # by package, the names of its rules
         for module in program.modules:
-            self.above.add(module.package)
-        self.names: dict[Path, set[str]] = {}
-        for module in program.modules:
-            known = self.names.setdefault(module.package, set())
-            for rule in module.rules:
-                if len(rule.path) > len(module.package):
-                    known.add(rule.path[len(module.package)])
+            self._take(module)
+
+    def _take(self, module: Module) -> None:
+        self.modules[module.file] = module
+        self.above.add(module.package)
+        names = self.names.setdefault(module.package, set())
+        size = len(module.package)
+        for rule in module.rules:
+            path = rule.path
+            self.rules.setdefault(path, []).append(rule)
+            names.update(path[size : size + 1])
+            for length in range(len(path)):
+                self.above.add(path[:length])
 
     def is_own(self, rule: Rule) -> bool:
         """Return whether slips of a rule are looked for, rather than trusted not to be there."""
@@ -74,38 +77,41 @@ class World:
         value: Any = self.data
         used = 0
         for part in path:
-            if not isinstance(part, str) or not isinstance(value, Mapping) or part not in value:
+            if not _has(value, part):
                 break
             value = value[part]
             used += 1
         whole = tuple(path[:used])
         # data.agenttool.custom[name]: rules and data lie below it
-        if used == 0 or whole in self.above or whole[:2] == _ON_CALL:
+        if not whole or whole in self.above or whole[:2] == _ON_CALL:
             return ANY, len(path)
-        if used < len(path) and isinstance(path[used], str) and isinstance(value, Mapping):
+        missing = path[used:]
+        if missing and isinstance(missing[0], str) and isinstance(value, Mapping):
             return ANY, len(path)
-        return of_value(value, ".".join(("data", *whole))), used
+        name = ".".join(("data", *whole))
+        return of_value(value, name), used
 
     def decision(self, path: Path) -> Shape | None:
         """Return the shape of the decision where that is what a path leads to."""
         if path != _DECISION or self.project.base is None:
             return None
+        if self._computes_names():
+            return decision_shape(None)
         names = rule_names(self.project.whole.modules)
-        return decision_shape(None if self._computes_names() else names)
+        return decision_shape(names)
 
     def _computes_names(self) -> bool:
         """Return whether a rule puts the name of its finding together."""
-        for file, text in self.project.own.modules.items():
-            if self.project.is_own(file) and '"rule": ' in _without_literals(text):
-                return True
-        return False
+        # "rule": concat(".", ["acme", input.tool.name])
+        texts = map(_without_literals, self.project.own.modules.values())
+        return any('"rule": ' in text for text in texts)
 
 
 def _without_literals(text: str) -> str:
     return text.replace('"rule": "', "")
 
 
-def own_rules(world: World, files: Iterable[str]) -> list[Rule]:
-    """Return the rules of some files."""
-    wanted = set(files)
-    return [rule for rule in world.program.rules if rule.file in wanted]
+def _has(value: Any, part: Any) -> bool:
+    if not isinstance(value, Mapping):
+        return False
+    return isinstance(part, str) and part in value

@@ -30,6 +30,7 @@ from agenttool_otel.cli.policy.common import (
     key_text,
     open_project,
     raise_first,
+    tool_specs,
 )
 from agenttool_otel.cli.policy.running import push, status
 from agenttool_otel.cli.policy.views import show_checks, show_tests
@@ -79,6 +80,15 @@ def check_command(
         str, typer.Option("--engine", help="Engine it is for: embedded or opa_server.")
     ] = EngineName.EMBEDDED.value,
     strict: Annotated[bool, typer.Option("--strict", help="Warnings fail too.")] = False,
+    tools: Annotated[
+        str,
+        typer.Option(
+            "--tools",
+            metavar="MODULE",
+            help="Compare with the tools of a module, or of module:governor.",
+            show_default=False,
+        ),
+    ] = "",
     standalone: Standalone = None,
     as_json: AsJson = False,
 ) -> None:
@@ -89,7 +99,10 @@ def check_command(
         raise fail("There is no such engine: embedded or opa_server.")
     try:
         report = check_project(
-            open_project(folder, standalone=standalone), engine=engine, strict=strict
+            open_project(folder, standalone=standalone),
+            engine=engine,
+            strict=strict,
+            tools=tool_specs(tools) if tools else None,
         )
     except PolicyError as error:
         # data.json with a comma too many: the project is not loaded, so that no check can run

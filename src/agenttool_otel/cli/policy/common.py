@@ -17,6 +17,7 @@ from rich.console import Console
 from agenttool_otel.authoring.building import ALGORITHMS
 from agenttool_otel.authoring.checking import Check
 from agenttool_otel.authoring.project import Project, load_project
+from agenttool_otel.catalog import ToolSpec
 from agenttool_otel.cli.common import failure
 from agenttool_otel.errors import ConfigurationError, PolicyError
 from agenttool_otel.policy.bundles.bundle_signature import BundleVerification, VerificationKey
@@ -165,3 +166,15 @@ def raise_first(check: Check) -> None:
     if problem.file:
         raise ConfigurationError(f"{problem.place}: {problem.message}")
     raise ConfigurationError(problem.message)
+
+
+def tool_specs(module: str) -> list[ToolSpec]:
+    """Import a program and return the declarations of its tools.
+
+    Args:
+        module: ``app.tools`` for the default Governor, or ``app.tools:governor``.
+    """
+    from agenttool_otel.cli.permissions import governor_of
+    from agenttool_otel.preflight.posture import described_tools
+
+    return [tool.spec for tool in described_tools(governor_of(module))]

@@ -109,6 +109,31 @@ class ToolLists:
         )
 
 
+def fits_a_tool(glob: str, tools: Iterable[ToolNames]) -> bool:
+    """Return whether a glob fits any name of some tool."""
+    entry = _Entry("", glob, exact=False)
+    return any(_fits(entry, tool) for tool in tools)
+
+
+def unfitting_entries(bundle: Bundle, tools: Iterable[ToolNames]) -> Iterator[str]:
+    """Yield the entries of settings that fit no tool, one sentence each.
+
+    Args:
+        bundle: the policy with its settings.
+        tools: all tools.
+    """
+    settings = _settings_of(bundle)
+    if settings is None:
+        return
+    known = list(tools)
+    names: set[str] = set()
+    for tool in known:
+        names.update(tool.exact, tool.others)
+    for entry in _entries(settings, settings_schema(())):
+        if not any(_fits(entry, tool) for tool in known):
+            yield f"{entry.place}: {entry.glob!r} fits no tool{did_you_mean(entry.glob, names)}"
+
+
 def _settings_of(bundle: Bundle | None) -> Mapping[str, Any] | None:
     if bundle is None:
         return None
