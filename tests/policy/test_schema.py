@@ -139,3 +139,17 @@ def test_the_builtin_table_is_not_stale() -> None:
         cwd=REPOSITORY, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_word_outside_of_a_closed_list_is_the_rules_to_judge() -> None:
+    document = make_document()
+    document["permission_profile"]["risk_level"] = "odd"
+    validate_input(document)
+
+
+def test_the_categories_of_commands_are_those_with_an_answer() -> None:
+    shell = input_schema()["properties"]["facts"]["properties"]["shell"]["items"]
+    command = shell["properties"]["commands"]["items"]
+    defaults = REPOSITORY / "policies/agenttool/defaults/shell/data.json"
+    categories = json.loads(defaults.read_text("utf-8"))["categories"]
+    assert command["properties"]["category"]["enum"] == list(categories)

@@ -153,7 +153,5 @@ def _needs_input(rules: list[Rule]) -> bool:
 
 
 def _gives_input(rules: list[Rule], files: set[str]) -> bool:
-    for rule in rules:
-        if rule.has_with and (rule.file in files or _is_fixture(rule)):
-            return True
-    return False
+    giving = (rule for rule in rules if rule.has_with)
+    return any(rule.file in files or _is_fixture(rule) for rule in giving)

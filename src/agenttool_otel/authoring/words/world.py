@@ -61,12 +61,13 @@ class World:
 
     def rule_of(self, path: Sequence[Any]) -> Path | None:
         """Return the rule that a reference below ``data`` begins with."""
-        for size in range(1, len(path) + 1):
-            part = path[size - 1]
+        found: Path = ()
+        for part in path:
             if not isinstance(part, str):
                 return None
-            if tuple(path[:size]) in self.rules:
-                return tuple(path[:size])
+            found = (*found, part)
+            if found in self.rules:
+                return found
         return None
 
     def data_shape(self, path: Sequence[Any]) -> tuple[Shape, int]:
