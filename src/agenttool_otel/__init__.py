@@ -29,6 +29,8 @@ if TYPE_CHECKING:
         native_call,
     )
     from agenttool_otel.context.settings import Settings
+    from agenttool_otel.enforcement.commands import arun_command, run_command
+    from agenttool_otel.enforcement.limits import CommandResult, Limits
     from agenttool_otel.errors import (
         AgentToolError,
         ApprovalConflict,
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
         PolicyError,
         PolicyLoadError,
         ResultRequired,
+        SandboxUnavailable,
         ToolBlocked,
         ToolCanceled,
         ToolDenied,
@@ -84,10 +87,13 @@ _MODULES = {
         "call.tool": "GovernedTool",
         "context.context": "AgentContext agent_context carry_context current_context native_call",
         "context.settings": "Settings",
+        "enforcement.commands": "arun_command run_command",
+        "enforcement.limits": "CommandResult Limits",
         "errors": (
             "AgentToolError ApprovalConflict ApprovalRejected ApprovalRequired ConfigurationError "
-            "GovernedOutcome InstanceMissing PolicyError PolicyLoadError ResultRequired ToolBlocked "
-            "ToolCanceled ToolDenied ToolInputInvalid ToolTimeout ToolUnavailable UnknownTool"
+            "GovernedOutcome InstanceMissing PolicyError PolicyLoadError ResultRequired "
+            "SandboxUnavailable ToolBlocked ToolCanceled ToolDenied ToolInputInvalid ToolTimeout "
+            "ToolUnavailable UnknownTool"
         ),
         "govern.decorators": "govern",
         "govern.default": "aresume configure default_governor resume",
@@ -121,6 +127,7 @@ __all__ = [
     "CallHandle",
     "CallbackApprover",
     "CancelState",
+    "CommandResult",
     "ConfigurationError",
     "ConsoleApprover",
     "ContextModifier",
@@ -130,12 +137,14 @@ __all__ = [
     "Governor",
     "Hooks",
     "InstanceMissing",
+    "Limits",
     "PermissionDecision",
     "PolicyError",
     "PolicyLoadError",
     "Preflight",
     "ResultRequired",
     "RunningCall",
+    "SandboxUnavailable",
     "SchedulerPolicy",
     "Settings",
     "TelemetrySettings",
@@ -151,6 +160,7 @@ __all__ = [
     "UnknownTool",
     "agent_context",
     "aresume",
+    "arun_command",
     "carry_context",
     "configure",
     "current_call",
@@ -163,6 +173,7 @@ __all__ = [
     "progress_to",
     "report_progress",
     "resume",
+    "run_command",
 ]
 
 

@@ -144,6 +144,28 @@ class ToolCanceled(GovernedOutcome):
     """The call was canceled, and not its caller's task."""
 
 
+class SandboxUnavailable(AgentToolError):
+    """A profile is not proven on this host, or could not be entered; the function or command has
+    not run.
+
+    Attributes:
+        profile: the profile's name.
+        reason: what is missing.
+    """
+
+    def __init__(self, reason: str, *, profile: str = "") -> None:
+        super().__init__(f"the profile {profile or 'asked for'} is not available: {reason}")
+        self.profile = profile
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_rebuild_unavailable, (self.reason, self.profile))
+
+
+def _rebuild_unavailable(reason: str, profile: str) -> SandboxUnavailable:
+    return SandboxUnavailable(reason, profile=profile)
+
+
 class UnknownTool(GovernedOutcome, LookupError):
     """No tool of that name or alias is on the surface."""
 

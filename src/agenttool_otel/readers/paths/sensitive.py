@@ -374,3 +374,23 @@ def names_a_secret(name: str) -> bool:
     names, patterns = _secret_names()
     originals = _originals(fold_name(name))
     return any(known in names or patterns.match(known) for known in originals)
+
+
+@cache
+def _secret_parents() -> frozenset[_Pieces]:
+    found = set()
+    for sequence in chain.from_iterable(_lists().sequences.values()):
+        if sequence.kind in _ALWAYS:
+            # ".local/share/keyrings" lies below ".local" and ".local/share"
+            found |= {sequence.pieces[:size] for size in range(1, len(sequence.pieces))}
+    return frozenset(found)
+
+
+def may_hold_secrets(path: str) -> bool:
+    """Return whether a directory is one that the table names secret places below, as ``.config``.
+
+    Args:
+        path: the directory, absolute and normalised.
+    """
+    pieces = tuple(map(fold_name, filter(None, path.split("/"))))
+    return any(pieces[start:] in _secret_parents() for start in range(len(pieces)))

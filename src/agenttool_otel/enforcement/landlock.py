@@ -1,0 +1,116 @@
+"""Landlock rulesets, by py-landlock's system calls.
+
+py-landlock's own class builds a ruleset for every call; a ruleset with two hundred rules is built
+once here, and each thread enters it by its descriptor.
+
+Source: https://docs.kernel.org/userspace-api/landlock.html
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable
+from typing import Final
+
+import py_landlock as kernel
+from py_landlock import AccessFs, AccessNet, Scope
+from py_landlock.abi import get_supported_fs, get_supported_net, get_supported_scope
+from py_landlock.prctl import set_no_new_privs
+
+NEEDED_ABI: Final = 6
+"""Since Linux 6.12 signals and abstract sockets stay in a domain; before 6.2, open() could cut a
+file that it only reads.
+"""
+
+_READING: Final = AccessFs.READ_FILE | AccessFs.READ_DIR
+# EXECUTE is no write: a program runs under the profile, too
+_NOT_WRITING: Final = _READING | AccessFs.EXECUTE
+
+
+def check() -> None:
+    """Look at what the kernel offers.
+
+    Raises:
+        LandlockError: it has no Landlock, or none that does what is needed.
+    """
+    version = kernel.get_abi_version()
+    if version < NEEDED_ABI:
+        raise kernel.CompatibilityError("signals and abstract sockets", NEEDED_ABI, version)
+
+
+def reads() -> kernel.RulesetAttr:
+    """Return what a ruleset of reading judges."""
+    judged = kernel.RulesetAttr()
+    # a ruleset that leaves REFER out forbids every move to another directory
+    judged.handled_access_fs = _READING | AccessFs.REFER
+    return judged
+
+
+def writes() -> kernel.RulesetAttr:
+    """Return what a ruleset of everything else judges: writes, TCP, signals, abstract sockets."""
+    version = kernel.get_abi_version()
+    judged = kernel.RulesetAttr()
+    judged.handled_access_fs = get_supported_fs(version) & ~_NOT_WRITING
+    judged.handled_access_net = get_supported_net(version)
+    judged.scoped = get_supported_scope(version)
+    return judged
+
+
+class Ruleset:
+    """A ruleset that is being made."""
+
+    def __init__(self, judged: kernel.RulesetAttr) -> None:
+        self.descriptor = int(kernel.create_ruleset(judged))
+
+    def allow_listing(self, place: str) -> None:
+        """Let directories be listed, and files be moved, from here on down."""
+        self._allow(place, AccessFs.READ_DIR | AccessFs.REFER)
+
+    def allow_reading(self, place: str) -> None:
+        """Let files be read from here on down."""
+        self._allow(place, _READING)
+
+    def allow_writing(self, places: Iterable[str]) -> None:
+        """Let files be changed and made from here on down; of a file, let it be written."""
+        for place in places:
+            self._allow(place, get_supported_fs(kernel.get_abi_version()) & ~_NOT_WRITING)
+
+    def _allow(self, place: str, access: AccessFs) -> None:
+        try:
+            descriptor = os.open(place, os.O_PATH | os.O_CLOEXEC | os.O_NOFOLLOW)
+        except (FileNotFoundError, PermissionError, NotADirectoryError):
+            return  # gone since it was listed, or nothing that this user reaches
+        try:
+            rule = kernel.PathBeneathAttr()
+            rule.allowed_access = access
+            if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
+                # the kernel refuses rules about entries of what is no directory
+                rule.allowed_access = access & _OF_FILES
+            rule.parent_fd = descriptor
+            if rule.allowed_access:
+                kernel.add_rule(kernel.RulesetFd(self.descriptor), rule)
+        finally:
+            os.close(descriptor)
+
+    def close(self) -> None:
+        """Forget it; threads that entered it stay restricted."""
+        os.close(self.descriptor)
+
+
+_OF_FILES: Final = AccessFs.READ_FILE | AccessFs.WRITE_FILE | AccessFs.TRUNCATE | AccessFs.IOCTL_DEV
+
+
+def enter(descriptor: int) -> None:
+    """Restrict the current thread, and what it starts, for ever.
+
+    Raises:
+        LandlockError: the kernel refuses; a thread can enter 16 rulesets.
+    """
+    set_no_new_privs()
+    kernel.restrict_self(kernel.RulesetFd(descriptor), None)
+
+
+__all__ = [
+    "NEEDED_ABI", "AccessFs", "AccessNet", "Ruleset", "Scope", "check", "enter", "reads", "writes",
+]  # fmt: skip

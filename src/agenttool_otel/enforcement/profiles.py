@@ -1,0 +1,14 @@
+"""The profiles that there are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from agenttool_otel.enforcement.types import Profile, ProfileName
+
+PROFILES: Final[Mapping[str, Profile]] = MappingProxyType(
+    {ProfileName.READ: Profile(ProfileName.READ)}
+)
+"""Profiles by name."""
