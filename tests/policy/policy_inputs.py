@@ -31,6 +31,8 @@ WORDS = {
     "tenant": ["acme", "other"],
     "status": ["approved", "rejected", "expired", "pass", "fail", "not_ready"],
     "access": ["read", "write", "unknown"],
+    "sandboxes": ["read", "rehearse", "write"],
+    "scope": ["thread", "command", "none"],
     "behavior": ["allow", "ask", "deny"],
     "address_class": ["name", "public", "loopback", "private", "link_local", "metadata"],
     "lifecycle": ["available", "deprecated", "disabled"],

@@ -157,6 +157,7 @@ base := {
 	"hooks": [],
 	"evaluation": null,
 	"resources": {},
+	"execution": {"sandboxes": [], "scope": "thread"},
 }
 
 approved := {

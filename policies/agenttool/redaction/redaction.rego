@@ -156,14 +156,69 @@ strictest(c, names) := null if {
 
 # METADATA
 # title: Obligations of several parties as one
-# description: The strictest of each member; findings add theirs to those of this package.
-combined(c, base, findings) := base if {
+# description: |
+#   The strictest of each member; findings add theirs to those of this package. A sandbox is obliged by findings alone,
+#   and the answer has the member only where one obliges it.
+combined(c, base, findings) := object.union(base, unknown_obligations(findings)) if {
+	count(unknown_obligations(findings)) > 0
+} else := base if {
 	not adds(findings)
-} else := {
+} else := object.union(joined(c, base, findings), {"sandbox": strictest_sandbox(sandboxes(findings))}) if {
+	count(sandboxes(findings)) > 0
+} else := joined(c, base, findings)
+
+# METADATA
+# title: Obligations that nobody knows
+# description: They stay in the answer, which is no decision with them, so that the call is denied.
+unknown_obligations(findings) := {name: true |
+	some finding in findings
+	is_object(finding.obligations)
+	some name in object.keys(finding.obligations)
+	not name in {"redact_input", "redact_result", "max_inline_chars", "persistence", "sandbox"}
+}
+
+joined(c, base, findings) := {
 	"redact_input": sort(own(base.redact_input) | pointers(findings, "redact_input")),
 	"redact_result": sort(own(base.redact_result) | pointers(findings, "redact_result")),
 	"max_inline_chars": smallest(own_limit(base) | limits(findings)),
 	"persistence": strictest(c, own_strategy(base) | wanted_strategies(findings)),
+}
+
+# METADATA
+# title: Strictness of sandbox profiles
+# description: As in the package's own list, which refuses every other word.
+sandbox_strictness := {"write": 1, "rehearse": 2, "read": 3}
+
+# METADATA
+# title: Strictest of some sandboxes
+# description: One that is not understood is handed on as it is, so that the call is denied for it.
+strictest_sandbox(wanted) := min(broken) if {
+	broken := {sandbox | some sandbox in wanted; not understood(sandbox)}
+	count(broken) > 0
+} else := {"profile": strictest_profile(wanted), "network": "none"} if {
+	some sandbox in wanted
+	sandbox.network == "none"
+} else := {"profile": strictest_profile(wanted)}
+
+strictest_profile(wanted) := profile if {
+	most := max({sandbox_strictness[sandbox.profile] | some sandbox in wanted})
+	some profile, strictness in sandbox_strictness
+	strictness == most
+}
+
+understood(sandbox) if {
+	is_object(sandbox)
+	sandbox_strictness[sandbox.profile]
+	object.keys(sandbox) - {"profile", "network"} == set()
+	object.get(sandbox, "network", null) in {null, "none"}
+}
+
+# METADATA
+# title: What findings want for a sandbox
+sandboxes(findings) := {sandbox |
+	some finding in findings
+	sandbox := finding.obligations.sandbox
+	sandbox != null
 }
 
 # METADATA

@@ -143,6 +143,31 @@ test_findings_add_to_obligations if {
 	} with input as f.base
 }
 
+sandbox_of(sandboxes) := combined(nothing, {{"rule": "x", "index": index, "obligations": {"sandbox": sandbox}} |
+	some index, sandbox in sandboxes
+}).sandbox
+
+test_the_strictest_sandbox_holds if {
+	read := {"profile": "read"}
+	write := {"profile": "write", "network": "none"}
+	sandbox_of([read]) == read with input as f.base
+	sandbox_of([write, {"profile": "rehearse"}]) == {"profile": "rehearse", "network": "none"} with input as f.base
+	sandbox_of([write, read]) == {"profile": "read", "network": "none"} with input as f.base
+}
+
+test_a_sandbox_that_is_not_understood_is_handed_on[index] if {
+	some index, broken in ["read", {"profile": "reed"}, {"network": "none"}, {"profile": "read", "net": 1}, {"profile": 7}]
+	sandbox_of([{"profile": "read"}, broken]) == broken with input as f.base
+}
+
+test_an_unknown_obligation_stays if {
+	combined(nothing, {{"rule": "x", "obligations": {"sandbx": {"profile": "read"}}}}).sandbx with input as f.base
+}
+
+test_no_sandbox_is_no_member if {
+	combined(nothing, {{"rule": "x", "obligations": {"sandbox": null}}}) == nothing with input as f.base
+}
+
 test_findings_without_obligations_change_nothing if {
 	combined(nothing, {{"rule": "x"}}) == nothing with input as f.base
 	combined(nothing, {{"rule": "x", "obligations": {}}}) == nothing with input as f.base

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final, NamedTuple
 
 from agenttool_otel.authoring.bodies import Expression
@@ -111,6 +111,8 @@ def verdict_object(verdict: Verdict) -> dict[str, Any]:
         "max_inline_chars": verdict.max_inline_chars,
         "persistence": verdict.persistence,
     }
+    if verdict.sandbox is not None:
+        obligations["sandbox"] = asdict(verdict.sandbox)
     return {
         "behavior": verdict.behavior.value,
         "reason": {

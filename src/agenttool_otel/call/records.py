@@ -18,7 +18,11 @@ from agenttool_otel.records import (
     StatusTransition,
 )
 from agenttool_otel.records.base import utc_of
-from agenttool_otel.records.permission_decision import DecisionReason, Obligations
+from agenttool_otel.records.permission_decision import (
+    DecisionReason,
+    Obligations,
+    SandboxObligation,
+)
 from agenttool_otel.redaction.ids import shown_id
 from agenttool_otel.telemetry.telemetry import trace_refs
 from agenttool_otel.values.canonical import keyed_digest
@@ -77,11 +81,18 @@ def _decision(call: CallRecord, decided: Decided) -> PermissionDecision:
             redact_result=list(verdict.redact_result),
             max_inline_chars=verdict.max_inline_chars,
             persistence=verdict.persistence,
+            sandbox=_sandbox_of(verdict),
         ),
         decided_at=utc_of(decided.at_ns),
         expires_at=datetime.fromisoformat(verdict.expires_at) if verdict.expires_at else None,
         **passed_on,
     )
+
+
+def _sandbox_of(verdict: Verdict) -> SandboxObligation | None:
+    if verdict.sandbox is None:
+        return None
+    return SandboxObligation(profile=verdict.sandbox.profile, network=verdict.sandbox.network)
 
 
 def call_input(call: CallRecord) -> dict[str, Any]:

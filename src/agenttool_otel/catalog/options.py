@@ -248,6 +248,8 @@ class ExecutionOptions(TypedDict, total=False):
         resource_locks: names of exclusive resources that a call holds while it runs, for the whole
           Governor.
         requires_exclusive_context: has its session's context for itself while it runs.
+        runs_commands: does all that it does by ``run_command`` and ``arun_command``. So a
+            coroutine function can be held where a policy obliges a sandbox: its commands are.
         execution_facts: further fields of the execution profile, for example
             ``supports_background``, ``supports_artifacts``, ``supports_offline``, and of a command
             tool ``cwd_policy``, ``env_policy``.
@@ -260,6 +262,7 @@ class ExecutionOptions(TypedDict, total=False):
     supports_cancel: bool
     resource_locks: Sequence[str]
     requires_exclusive_context: bool
+    runs_commands: bool
     execution_facts: Mapping[str, Any]
 
 

@@ -79,6 +79,8 @@ class ToolSpec:
     name: str = field(init=False)  # the name that models call
     locks: frozenset[str] = field(init=False)  # names of the resources that a call holds alone
     exclusive: bool = field(init=False)  # whether a call has the context of its session for itself
+    # whether all that it does is done by the programs that it starts by arun_command
+    runs_commands: bool = field(init=False)
     # what it is called, as the fact of the user's intent reads it
     words: ToolWords = field(init=False)
     # whether the contract may change or keep a result of whatever size
@@ -89,6 +91,7 @@ class ToolSpec:
         self.name = self.declaration.name
         self.locks = frozenset(getattr(self.execution, "resource_locks", ()))
         self.exclusive = bool(getattr(self.execution, "requires_exclusive_context", False))
+        self.runs_commands = bool(getattr(self.execution, "runs_commands", False))
         hints = (self.declaration.title, self.declaration.search_hint)
         self.words = ToolWords(self.name, " ".join(filter(None, hints)), self.verbs)
         self.shapes_result = bool(

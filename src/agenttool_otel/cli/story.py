@@ -31,6 +31,7 @@ from agenttool_otel.names import (
     PolicyMode,
     Recoverability,
     RedactionState,
+    SandboxScope,
 )
 
 CAUSES: Final[dict[str, str]] = {
@@ -46,6 +47,7 @@ CAUSES: Final[dict[str, str]] = {
     FailClosedCause.INPUT_INVALID: "the input for the policy did not fit its schema",
     FailClosedCause.NO_DECISION: "no engine decided",
     FailClosedCause.STORE_UNAVAILABLE: "the store of approvals or sessions could not be used",
+    FailClosedCause.SANDBOX_UNAVAILABLE: "nothing on that host could hold it as the policy obliges",
     FailClosedCause.INTERNAL: "something broke inside the permission check",
 }
 ADVICE: Final[dict[str, str]] = {
@@ -280,6 +282,25 @@ def _times(span: SpanView) -> Iterator[str]:
     yield f"{whole}."
 
 
+def _sandbox(span: SpanView) -> Iterator[str]:
+    profile = _text(span, Attr.SANDBOX_PROFILE)
+    if not profile:
+        return
+    if span.get(Attr.SANDBOX_ENFORCED) is not True:
+        yield f"The decision obliges the sandbox {profile}, and nothing ran inside of it."
+        return
+    mechanism = _text(span, Attr.SANDBOX_MECHANISM)
+    by = f", held by {mechanism}" if mechanism else ""
+    what = "It"
+    if span.get(Attr.SANDBOX_SCOPE) == SandboxScope.COMMAND:
+        what = "Each command of its"
+    yield f"{what} ran inside the sandbox {profile}{by}."
+    refused = span.get(Attr.SANDBOX_VIOLATIONS)
+    if isinstance(refused, int) and refused:
+        times = "once" if refused == 1 else f"{refused} times"
+        yield f"The sandbox refused {times} what it tried."
+
+
 def _result(span: SpanView) -> Iterator[str]:
     size = span.get(Attr.RESULT_SIZE_BYTES)
     if isinstance(size, int):
@@ -310,4 +331,4 @@ def _end(span: SpanView) -> Iterator[str]:
     yield sentence
 
 
-_PARTS: Final = (_call, _decision, _approval, _run, _result, _end)
+_PARTS: Final = (_call, _decision, _approval, _run, _sandbox, _result, _end)

@@ -29,6 +29,9 @@ from agenttool_otel.names.decisions import Outcome as Outcome
 from agenttool_otel.names.decisions import PermissionChannel as PermissionChannel
 from agenttool_otel.names.decisions import PolicyMode as PolicyMode
 from agenttool_otel.names.decisions import ReasonType as ReasonType
+from agenttool_otel.names.decisions import SandboxNetwork as SandboxNetwork
+from agenttool_otel.names.decisions import SandboxProfile as SandboxProfile
+from agenttool_otel.names.decisions import SandboxScope as SandboxScope
 from agenttool_otel.names.decisions import Trust as Trust
 from agenttool_otel.names.invocations import AbortReason as AbortReason
 from agenttool_otel.names.invocations import CancelOutcome as CancelOutcome

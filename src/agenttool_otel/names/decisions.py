@@ -154,8 +154,39 @@ class FailClosedCause(StrEnum):
     """No policy is configured."""
     STORE_UNAVAILABLE = "store_unavailable"
     """The approval store could not be used."""
+    SANDBOX_UNAVAILABLE = "sandbox_unavailable"
+    """The decision obliges a sandbox that can't hold this body on this host."""
     INTERNAL = "internal"
     """Anything else that failed."""
+
+
+class SandboxProfile(StrEnum):
+    """What a body may do where a decision obliges a sandbox; the strictest first."""
+
+    READ = "read"
+    """It writes nothing but its own temporary directory, and reaches no network."""
+    REHEARSE = "rehearse"
+    """It writes into a layer that is committed, or thrown away, after a second decision."""
+    WRITE = "write"
+    """It writes below the session's roots."""
+
+
+class SandboxNetwork(StrEnum):
+    """What a body may reach where a decision obliges a sandbox."""
+
+    NONE = "none"
+    """Nothing."""
+
+
+class SandboxScope(StrEnum):
+    """How much of a body a sandbox holds; ``input.execution.scope``."""
+
+    THREAD = "thread"
+    """The whole function, with the programs that it starts."""
+    COMMAND = "command"
+    """The programs that it starts by ``arun_command``; it starts none otherwise, as its author states."""
+    NONE = "none"
+    """Nothing: the body runs elsewhere, or bit by bit in its caller's code."""
 
 
 class Trust(StrEnum):

@@ -28,7 +28,13 @@ from agenttool_otel.policy.cache import CacheKey, DecisionCache
 from agenttool_otel.policy.normalise import deny_for, no_decision, normalise, normalise_visible
 from agenttool_otel.policy.rego.native import is_panic
 from agenttool_otel.policy.rego.syntax import Path
-from agenttool_otel.policy.types import EngineAnswer, PolicyEngine, PolicyInput, Verdict
+from agenttool_otel.policy.types import (
+    EngineAnswer,
+    PolicyEngine,
+    PolicyInput,
+    SandboxDuty,
+    Verdict,
+)
 from agenttool_otel.values.snapshot import snapshot
 
 _Answer = TypeVar("_Answer")
@@ -115,21 +121,17 @@ class Decider:
         """Return whether some engine may read a part of the input, which need not be made where none
         does.
         """
-        return any(
-            self._engine_wants(engine, path, mode)
-            for engine in (*self.engines, *self._shadow_engines)
-        )
-
-    def _engine_wants(self, engine: PolicyEngine, path: Path, mode: str) -> bool:
-        generation = getattr(engine, "generation", None)
-        if generation is None:
-            return True  # an engine that proves nothing about what it reads
-        key = (generation, mode, path)
-        if key not in self._wanted:
-            part = {"session": {"mode": mode}}
-            proven = engine.reads(EntryPoint.DECISION, part)  # type: ignore[attr-defined]
-            self._wanted[key] = proven is None or _overlaps(path, proven[1].paths)
-        return self._wanted[key]
+        for engine in (*self.engines, *self._shadow_engines):
+            generation = getattr(engine, "generation", None)
+            if generation is None:
+                return True  # an engine that proves nothing about what it reads
+            key = (generation, mode, path)
+            wanted = self._wanted.get(key)
+            if wanted is None:
+                wanted = self._wanted[key] = _may_read(engine, path, mode)
+            if wanted:
+                return True
+        return False
 
     def close(self) -> None:
         """Close every engine."""
@@ -171,9 +173,13 @@ class Decider:
     ) -> Verdict:
         engine: PolicyEngine | None = None
         verdict: Verdict | None = None
+        duty: SandboxDuty | None = None
         try:
             for engine in engines:
                 verdict = await self._ask(engine, document, started, waits)
+                if verdict.sandbox is not None or duty is not None:
+                    # what an engine that passes the question on obliges, the next one can't lift
+                    duty = verdict.sandbox = _joined(verdict.sandbox, duty)
                 if verdict.behavior is not Behavior.PASSTHROUGH:
                     return verdict
             return _nobody_decided(engine, verdict)
@@ -282,9 +288,18 @@ class Decider:
             return failed(error)
 
 
+def _may_read(engine: Any, path: Path, mode: str) -> bool:
+    proven = engine.reads(EntryPoint.DECISION, {"session": {"mode": mode}})
+    return proven is None or _overlaps(path, proven[1].paths)
+
+
 def _overlaps(path: Path, others: Iterable[Path]) -> bool:
     """Return whether a path is, contains or lies below one of the others."""
     return any(path[: len(other)] == other[: len(path)] for other in others)
+
+
+def _joined(one: SandboxDuty | None, other: SandboxDuty | None) -> SandboxDuty | None:
+    return other if one is None else one.joined(other)
 
 
 def _nobody_decided(engine: PolicyEngine | None, verdict: Verdict | None) -> Verdict:

@@ -20,8 +20,10 @@ from agenttool_otel.names import (
     FailClosedCause,
     PersistenceStrategy,
     ReasonType,
+    SandboxNetwork,
+    SandboxProfile,
 )
-from agenttool_otel.policy.types import EngineAnswer, Verdict
+from agenttool_otel.policy.types import EngineAnswer, SandboxDuty, Verdict
 from agenttool_otel.redaction.types import DETECTED
 from agenttool_otel.values.inspection import short_name
 
@@ -38,8 +40,11 @@ _REASONS: Final = {str(item): item for item in ReasonType}
 _PERSISTENCE: Final = frozenset(str(item) for item in PersistenceStrategy)
 
 _OBLIGATION_KEYS: Final = frozenset(
-    {"redact_input", "redact_result", "max_inline_chars", "persistence"}
+    {"redact_input", "redact_result", "max_inline_chars", "persistence", "sandbox"}
 )
+_SANDBOX_KEYS: Final = frozenset({"profile", "network"})
+_PROFILES: Final = {str(item): item for item in SandboxProfile}
+_NETWORKS: Final = {str(item): item for item in SandboxNetwork}
 _POINTER: Final = re.compile(r"(?:/(?:[^/~]|~[01])*)*")
 
 
@@ -135,6 +140,28 @@ def _set_obligations(verdict: Verdict, value: Any) -> None:
         if _text(strategy, "obligations.persistence") not in _PERSISTENCE:
             raise _malformed("obligations.persistence", "is an unknown strategy")
         verdict.persistence = strategy
+    sandbox = value.get("sandbox")
+    if sandbox is not None:
+        verdict.sandbox = _sandbox(sandbox)
+
+
+def _sandbox(value: Any) -> SandboxDuty:
+    place = "obligations.sandbox"
+    if type(value) is not dict:
+        raise _malformed(place, "is not an object")
+    if not value.keys() <= _SANDBOX_KEYS:
+        raise _malformed(place, "has an unknown member")
+    if "profile" not in value:
+        raise _malformed(place, "has no profile")
+    profile = _PROFILES.get(_text(value["profile"], f"{place}.profile"))
+    if profile is None:
+        raise _malformed(f"{place}.profile", "is an unknown word")
+    if value.get("network") is None:
+        return SandboxDuty(profile)
+    network = _NETWORKS.get(_text(value["network"], f"{place}.network"))
+    if network is None:
+        raise _malformed(f"{place}.network", "is an unknown word")
+    return SandboxDuty(profile, network)
 
 
 def normalise(answer: EngineAnswer, *, engine: str) -> Verdict:

@@ -9,7 +9,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Annotated, Any, NamedTuple, Protocol, TypeAlias, TypedDict, runtime_checkable
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    NamedTuple,
+    Protocol,
+    TypeAlias,
+    TypedDict,
+    runtime_checkable,
+)
 
 from agenttool_otel.facts.types import Facts
 from agenttool_otel.names import (
@@ -23,6 +32,8 @@ from agenttool_otel.names import (
     ReasonType,
     ResultStatus,
     RiskLevel,
+    SandboxNetwork,
+    SandboxProfile,
     ToolKind,
     WriteEffect,
 )
@@ -167,6 +178,15 @@ class HookHint(TypedDict):
     message: str  # why
 
 
+class ExecutionInput(TypedDict):
+    """``input.execution``: what can hold this very body on this host, proven and not stated."""
+
+    # profiles that may be obliged: read, rehearse, write; empty where no rule reads it
+    sandboxes: list[str]
+    # thread (all of the body), command (the programs it starts by arun_command) or none
+    scope: str
+
+
 class EvaluationInput(TypedDict):
     """``input.evaluation``: verdict of a user-given evaluator (openboa, "outcome_evaluate")."""
 
@@ -192,6 +212,7 @@ class PolicyInput(TypedDict):
     hooks: list[HookHint]  # what hooks returned
     evaluation: EvaluationInput | None  # an evaluator's verdict; null where there is none
     resources: dict[str, Any]  # the application's state that the call is about, by name
+    execution: ExecutionInput  # what can hold its body
 
 
 class EngineAnswer(NamedTuple):
@@ -263,6 +284,25 @@ class PolicyEngine(Protocol):
         """Release threads, connections and watches; further calls raise PolicyUnavailable."""
 
 
+@dataclass(frozen=True, slots=True)
+class SandboxDuty:
+    """What a decision obliges of the place where the body runs."""
+
+    profile: SandboxProfile  # what it may do
+    network: SandboxNetwork | None = None  # what it may reach; the profile's own where None
+
+    def joined(self, other: SandboxDuty | None) -> SandboxDuty:
+        """Return the stricter of two in each member."""
+        if other is None:
+            return self
+        strictest = min(self.profile, other.profile, key=STRICTEST_FIRST.index)
+        return SandboxDuty(strictest, self.network or other.network)
+
+
+STRICTEST_FIRST: Final = tuple(SandboxProfile)
+"""The profiles in the order of their strictness, which is that of their class."""
+
+
 @dataclass(slots=True)
 class Verdict:
     """A believed decision: strictly checked, and what the pipeline acts on."""
@@ -283,6 +323,7 @@ class Verdict:
     redact_result: tuple[str, ...] = ()  # JSON pointers, ``detected`` or ``*``
     max_inline_chars: int | None = None  # limit from the policy
     persistence: str | None = None  # strategy from the policy
+    sandbox: SandboxDuty | None = None  # what has to hold the body
     # roles of which the person who answers this ask needs one; empty: any authenticated answerer
     approver_roles: tuple[str, ...] = ()
     expires_at: str | None = None  # RFC 3339 time until which the decision holds

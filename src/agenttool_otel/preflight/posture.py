@@ -185,7 +185,8 @@ def planned_input(
     )
     if call.decision.verdict is None:
         return None
-    document: dict[str, Any] = {**policy_input(call, runtime.sessions.of(context))}
+    target, session = tool.json_target(preflight=True), runtime.sessions.of(context)
+    document: dict[str, Any] = {**policy_input(call, target, session)}
     document["invocation"]["attempt"] = 1  # it is decided by now
     return without_secrets(runtime, document)
 

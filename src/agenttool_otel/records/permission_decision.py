@@ -8,7 +8,13 @@ from typing import Final
 
 from pydantic import Field
 
-from agenttool_otel.names import Behavior, DecisionSource, ReasonType
+from agenttool_otel.names import (
+    Behavior,
+    DecisionSource,
+    ReasonType,
+    SandboxNetwork,
+    SandboxProfile,
+)
 from agenttool_otel.records.base import (
     JsonObject,
     JsonValue,
@@ -37,6 +43,18 @@ class DecisionReason(Part):
     message: str = ""
 
 
+class SandboxObligation(Part):
+    """What has to hold the call's body (docs/policies.md).
+
+    Attributes:
+        profile: ``read``, ``rehearse`` or ``write``.
+        network: ``none``, where the policy names it.
+    """
+
+    profile: SandboxProfile
+    network: SandboxNetwork | None = None
+
+
 class Obligations(Part):
     """What the policy demands beside its behavior (docs/policies.md).
 
@@ -47,12 +65,14 @@ class Obligations(Part):
             for whatever the detectors find inside of it, ``*`` for all of it.
         max_inline_chars: upper limit of characters that reach the model inline.
         persistence: required persistence strategy (PersistenceStrategy).
+        sandbox: what has to hold the body; the call is denied where that can't be had.
     """
 
     redact_input: list[str] = Field(default_factory=list)
     redact_result: list[str] = Field(default_factory=list)
     max_inline_chars: int | None = None
     persistence: str | None = None
+    sandbox: SandboxObligation | None = None
 
 
 class PermissionDecision(Record):

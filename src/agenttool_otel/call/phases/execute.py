@@ -17,12 +17,14 @@ from agenttool_otel.call.delivery import Delivery
 from agenttool_otel.call.envelope import examine
 from agenttool_otel.call.invocation import NOT_RUN, Invocation
 from agenttool_otel.call.phases.attempts import Arguments, unchanged_arguments
+from agenttool_otel.call.phases.holding import held, refusal
 from agenttool_otel.call.phases.hooks import HookRunner
 from agenttool_otel.call.phases.in_place import warn_of_changes, watch
 from agenttool_otel.call.phases.provenance import StreamWords, record_exception_text, record_output
 from agenttool_otel.call.phases.refusals import Refusals
 from agenttool_otel.call.recording.span import CallSpan
 from agenttool_otel.call.records import keep_call_input
+from agenttool_otel.call.sandbox import Sandbox
 from agenttool_otel.call.scheduling.modifiers import ContextModifier
 from agenttool_otel.call.steps import Attempt, Call, Execute, finish_claim
 from agenttool_otel.call.target import Target
@@ -46,7 +48,7 @@ from agenttool_otel.results.content.size import size_of
 from agenttool_otel.results.errors.control_flow import cancellation, control_flow, jump
 from agenttool_otel.results.errors.mapper import ErrorMapper
 from agenttool_otel.results.errors.retry import RetryPolicy
-from agenttool_otel.values.inspection import short_name
+from agenttool_otel.values.inspection import error_name, short_name
 
 
 def finish(call: Invocation, outcome: ResultStatus) -> Generator[Any, Any, None]:
@@ -81,7 +83,10 @@ class Body:
             span.capture_arguments(call)
         timeout = execution.timeout_ms / 1000 if execution.timeout_ms else None
         plain = not (target.streams or target.collects or target.in_thread)
-        function = target.function if plain else self._function(call, target)
+        if plain and call.sandbox is None:
+            function = target.function
+        else:
+            function = self._function(call, target)
         step = Execute(function, call.call_args, call.call_kwargs, target.is_async, timeout)
         if target.streams and _from_outside(call):
             call.item_seen = StreamWords(call, session)
@@ -93,6 +98,8 @@ class Body:
         call.enter(InvocationStatus.RUNNING)
         if span.every_class and not span.redaction.captures:
             span.emit(call, Event.INVOCATION_STARTED, {})
+        if call.sandbox is not None:
+            span.record_sandbox(call, call.sandbox)
         if call.handle is not None:
             call.handle.report_status(ProgressStatus.STARTED)
         if span.telemetry.events.sinks:
@@ -146,6 +153,8 @@ class Body:
         if call.tap is not None:
             yield Call(partial(self._end_stream, call))
         _guarded(self._take_outcome, call, target, attempt)
+        if call.sandbox is not None and call.sandbox.violations:
+            _guarded(self._span.record_violations, call, call.sandbox)
         session.returned(call.spec.tool_id, call.outcome.size)
         # trusted output matters only beside untrusted one, which it may confirm: in a session
         # without any, nothing has to be remembered
@@ -205,12 +214,19 @@ class Body:
         items.
         """
         function = target.function
+        if call.sandbox is not None:
+            return self._held(function, call.sandbox, target)
         if target.streams:
             function = self._delivery.tapped(call, function, self._span, is_async=target.is_async)
         elif target.collects:
             is_async = target.is_async and not target.in_thread
             function = self._delivery.gathered(call, function, self._span, is_async=is_async)
         return _in_thread(function) if target.in_thread else function
+
+    @staticmethod
+    def _held(function: Callable[..., Any], sandbox: Sandbox, target: Target) -> Callable[..., Any]:
+        inside = held(function, sandbox)
+        return _in_thread(inside) if target.in_thread else inside
 
     def _end_stream(self, call: Invocation) -> None:
         if call.tap is not None:
@@ -227,6 +243,8 @@ class Body:
             error = attempt.exception
             if control_flow(error) or cancellation(error) is not None:
                 break
+            if call.sandbox is not None and call.sandbox.refuses:
+                break  # it refuses again
             failure = self._errors.classify(error, redact=_silent)
             delay = policy.next_delay(call.outcome.attempts, failure)
             if delay is None or call.cancellation is not None:
@@ -286,7 +304,9 @@ class Body:
 
     def _failed(self, call: Invocation, attempt: Attempt) -> None:
         error = call.exception = attempt.exception
-        if attempt.timed_out or error is None:
+        if call.sandbox is not None and call.sandbox.unavailable is not None:
+            self._refusals.not_held(call, call.sandbox.unavailable)
+        elif attempt.timed_out or error is None:
             call.outcome.abort_reason = AbortReason.TIMEOUT.value
             call.fail(
                 ErrorClass.TIMEOUT,
@@ -310,6 +330,15 @@ class Body:
             self._refusals.cancel(call, error)
             if call.cancellation is not None and not isinstance(error, asyncio.CancelledError):
                 call.exception = None  # nobody canceled the caller
+        elif call.sandbox is not None and call.sandbox.refuses:
+            message = self._refusals.redact(refusal(call.sandbox), call)
+            call.fail(
+                ErrorClass.SANDBOX_VIOLATION,
+                message,
+                InvocationStatus.FAILED,
+                native_error_ref=error_name(error),
+            )
+            self._span.record_exception(call)
         else:
             call.outcome.error = self._errors.classify(
                 error, redact=partial(self._refusals.redact, call=call)

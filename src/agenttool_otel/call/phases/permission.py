@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum, auto
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from agenttool_otel.approvals.types import ApprovalAnswer, ClaimBinding
 from agenttool_otel.call.approval_requests import Questions, bound_places
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.pending.serialized import asked_context
 from agenttool_otel.call.phases.grants import GrantUse, fill_in
+from agenttool_otel.call.phases.holding import execution_input, oblige
 from agenttool_otel.call.phases.hooks import HookRunner
 from agenttool_otel.call.phases.inputs import Inputs, differs
 from agenttool_otel.call.phases.refusals import Refusals
@@ -49,11 +50,17 @@ from agenttool_otel.names import (
     PolicyMode,
     ProgressStatus,
     ResultStatus,
+    SandboxScope,
 )
-from agenttool_otel.policy.types import PolicyInput, Verdict, expired
+from agenttool_otel.policy.rego.syntax import Path
+from agenttool_otel.policy.types import ExecutionInput, PolicyInput, Verdict, expired
 from agenttool_otel.values.canonical import digest
 
 HISTORY = ("session", "history")
+EXECUTION = ("execution",)
+
+NOTHING_HOLDS: Final[ExecutionInput] = {"sandboxes": [], "scope": SandboxScope.NONE.value}
+"""``input.execution`` where nothing runs, or no rule reads it."""
 
 _MAX_ROUNDS = 5
 """How often an input may be changed and decided again before the call is denied."""
@@ -129,7 +136,7 @@ class Permission:
             try:
                 # after _admit, which has read what other processes did in this session
                 self.establish(call, session)
-                document = policy_input(call, session, counters)
+                document = policy_input(call, target, session, counters)
                 verdict: Verdict = yield Call(decider.decide, decider.adecide, (document,))
                 verdict = yield from self._take_verdict(call, target, session, verdict, grant)
                 admission = yield from self._admits(call, verdict, session, grant)
@@ -205,20 +212,21 @@ class Permission:
             call.history_entry = entry
             session.begin(entry)
 
-    def foresee(self, call: Invocation, session: Session) -> Phase:
+    def foresee(self, call: Invocation, target: Target, session: Session) -> Phase:
         """Decide a call that nobody will run, as it would be with the grants that there are; none
         is used.
         """
         decider, grant = call.in_charge.decider, GrantUse(self._span)
         verdict: Verdict = yield Call(
-            decider.decide, decider.adecide, (policy_input(call, session),)
+            decider.decide, decider.adecide, (policy_input(call, target, session),)
         )
         if verdict.behavior is Behavior.ASK and (yield from grant.find(call, verdict)):
             again: Verdict = yield Call(
-                decider.decide, decider.adecide, (policy_input(call, session),)
+                decider.decide, decider.adecide, (policy_input(call, target, session),)
             )
             again = grant.apply(again)
             verdict = again if grant.allows(again) or again.behavior is Behavior.DENY else verdict
+        verdict = oblige(call, target, verdict)
         self.suggest(call, verdict)
         call.decision.take(verdict)
 
@@ -239,6 +247,8 @@ class Permission:
             self.suggest(call, verdict)
         if self._hooks is not None:
             verdict = yield from self._hooks.decided(call, target, verdict)
+        if verdict.sandbox is not None or call.decision.decisions:
+            verdict = oblige(call, target, verdict)
         verdict = self._span.redaction.redact_verdict(call, verdict)
         call.decision.take(verdict)
         self._span.record_decision(call, verdict)
@@ -504,12 +514,15 @@ def _is_approved(call: Invocation) -> bool:
     return approval is not None and approval["status"] == ApprovalStatus.APPROVED
 
 
-def _reads_history(call: Invocation) -> bool:
-    return call.services is None or call.services.decider.wants(HISTORY, call.context.mode)
+def _reads(call: Invocation, path: Path) -> bool:
+    return call.services is None or call.services.decider.wants(path, call.context.mode)
 
 
 def policy_input(
-    call: Invocation, session: Session, counters: Mapping[str, int] | None = None
+    call: Invocation,
+    target: Target,
+    session: Session,
+    counters: Mapping[str, int] | None = None,
 ) -> PolicyInput:
     """Build the policy input of a call."""
     native: Any = (
@@ -520,7 +533,7 @@ def policy_input(
     spec, context = call.spec, call.context
     tool = call.policy_tool
     past: tuple[list[dict[str, Any]], bool] = ([], True)
-    if call.history_entry is not None or (call.preflight and _reads_history(call)):
+    if call.history_entry is not None or (call.preflight and _reads(call, HISTORY)):
         past = session.past_calls(call.inputs.permission_input, without=call.history_entry)
     resources = dict(context.resources)
     for looked_up in call.resources.values():
@@ -544,6 +557,8 @@ def policy_input(
         "hooks": call.decision.hints,
         **context_input(context, counters or session.counters(spec.declaration.tool_id), past),  # type: ignore[typeddict-item]
         "resources": resources,
+        # what can hold the body is proven at first need, and a rule that reads it is one
+        "execution": execution_input(call, target) if _reads(call, EXECUTION) else NOTHING_HOLDS,
     }
 
 
@@ -562,6 +577,7 @@ def tool_input(
         "hooks": [],
         **context_input(context, session.counters(tool["id"]), ([], False)),  # type: ignore[typeddict-item]
         "resources": dict(context.resources),
+        "execution": NOTHING_HOLDS,
     }
 
 

@@ -416,7 +416,7 @@ class Pipeline:
             self._check_available(call, session)
             self._inputs.parse(call, target)
             self._permission.establish(call, session)
-            yield from self._permission.foresee(call, session)
+            yield from self._permission.foresee(call, target, session)
         except Refused:
             pass
         except Exception as bug:

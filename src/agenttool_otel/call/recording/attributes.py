@@ -7,8 +7,9 @@ from functools import lru_cache
 from typing import Any, Final
 
 from agenttool_otel.call.invocation import Invocation
+from agenttool_otel.call.sandbox import Sandbox
 from agenttool_otel.facts.origins import origins_of
-from agenttool_otel.names import Attr, Behavior, GenAI, Outcome
+from agenttool_otel.names import Attr, Behavior, GenAI, Outcome, PolicyMode
 from agenttool_otel.policy.types import Verdict
 from agenttool_otel.records import ToolError
 from agenttool_otel.redaction.ids import agent_label
@@ -70,7 +71,11 @@ def _verdict_attributes(verdict: Verdict) -> dict[str, Any]:
         attributes[Attr.PERMISSION_FAIL_CLOSED] = verdict.fail_closed.value
     if verdict.opa_decision_id is not None:
         attributes[Attr.POLICY_OPA_DECISION_ID] = verdict.opa_decision_id
+    if verdict.sandbox is not None:
+        attributes[Attr.SANDBOX_PROFILE] = verdict.sandbox.profile.value
     if verdict.shadow is not None:
+        if verdict.mode is PolicyMode.SHADOW and verdict.shadow.sandbox is not None:
+            attributes[Attr.SANDBOX_PROFILE] = verdict.shadow.sandbox.profile.value
         attributes[Attr.PERMISSION_SHADOW_BEHAVIOR] = verdict.shadow.behavior.value
         attributes[Attr.PERMISSION_SHADOW_RULE] = verdict.shadow.rule_ref
     return attributes
@@ -84,6 +89,8 @@ def final_attributes(call: Invocation) -> dict[str, Any]:
     )
     if (verdict := call.decision.verdict) is not None:
         attributes.update(_verdict_attributes(verdict))
+        if Attr.SANDBOX_PROFILE in attributes:
+            attributes |= _enforcement(call.sandbox)
         in_force = call.decision.in_force
         if in_force is not None:
             attributes[Attr.PERMISSION_DECISION_ID] = in_force.decision_id
@@ -102,6 +109,35 @@ def final_attributes(call: Invocation) -> dict[str, Any]:
     if (error := call.outcome.reported_error) is not None:
         attributes.update(error_attributes(error))
     return attributes
+
+
+def _enforcement(sandbox: Sandbox | None) -> dict[str, Any]:
+    """Return what became of a sandbox that is obliged; none is prepared where none can be had."""
+    if sandbox is None:
+        return {Attr.SANDBOX_ENFORCED: False}
+    attributes = sandbox_attributes(sandbox)
+    attributes[Attr.SANDBOX_ENFORCED] = sandbox.entered
+    if sandbox.entered:
+        attributes[Attr.SANDBOX_VIOLATIONS] = len(sandbox.violations)
+    return attributes
+
+
+def sandbox_attributes(sandbox: Sandbox) -> dict[str, Any]:
+    """Return the attributes of what holds a body."""
+    return {
+        Attr.SANDBOX_PROFILE: sandbox.duty.profile.value,
+        Attr.SANDBOX_MECHANISM: sandbox.mechanism,
+        Attr.SANDBOX_SCOPE: sandbox.scope.value,
+    }
+
+
+def violation_attributes(sandbox: Sandbox) -> dict[str, Any]:
+    """Return the attributes of what a sandbox refused, without what it is about."""
+    return {
+        Attr.SANDBOX_PROFILE: sandbox.duty.profile.value,
+        Attr.SANDBOX_VIOLATIONS: len(sandbox.violations),
+        Attr.SANDBOX_VIOLATION_KINDS: sorted({str(each.kind) for each in sandbox.violations}),
+    }
 
 
 def decision_attributes(call: Invocation, verdict: Verdict) -> dict[str, Any]:

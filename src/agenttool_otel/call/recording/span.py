@@ -26,11 +26,14 @@ from agenttool_otel.call.recording.attributes import (
     final_attributes,
     lean_decision,
     record_metrics,
+    sandbox_attributes,
     stands,
+    violation_attributes,
 )
 from agenttool_otel.call.recording.declared import declaration_of
 from agenttool_otel.call.recording.finished import finished_records
 from agenttool_otel.call.recording.redaction import CallRedaction
+from agenttool_otel.call.sandbox import Sandbox
 from agenttool_otel.hooks.registry import BEFORE
 from agenttool_otel.names import (
     ApprovalStatus,
@@ -219,6 +222,22 @@ class CallSpan:
         self._now_or_later(
             call, partial(measure, self.telemetry.instruments.approval_wait, waited, labels)
         )
+
+    def record_sandbox(self, call: Invocation, sandbox: Sandbox) -> None:
+        """Record that the body of a call runs inside a sandbox."""
+        if self.every_class:
+            self.emit(call, Event.SANDBOX_ENTERED, sandbox_attributes(sandbox))
+
+    def record_violations(self, call: Invocation, sandbox: Sandbox) -> None:
+        """Record what a sandbox refused; where, only where content is captured."""
+        if not self.telemetry.events.wanted(call.span):
+            return
+        attributes = violation_attributes(sandbox)
+        if self.redaction.on_event:
+            clean = self.redaction.text_redactor(call, self.redaction.redact_reason)
+            target = clean(sandbox.violations[0].target)
+            attributes[Attr.SANDBOX_VIOLATION_TARGET] = target[: self._max_chars]
+        self.emit(call, Event.SANDBOX_VIOLATED, attributes)
 
     def record_grant(self, call: Invocation, grant_id: str) -> None:
         """Record which remembered approval lets a call run."""

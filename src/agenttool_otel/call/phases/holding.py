@@ -1,0 +1,262 @@
+"""What a decision obliges of the place where a body runs: it is held there, or it does not run.
+
+Each way to run a body calls the target of an ``Execute`` step. So the target itself is what holds:
+a driver that is added later calls it, and can't run the body in another way.
+"""
+
+from __future__ import annotations
+
+import errno
+import inspect
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from types import AsyncGeneratorType
+from typing import Any, Final, NoReturn
+
+from agenttool_otel.call.invocation import Invocation
+from agenttool_otel.call.sandbox import Sandbox
+from agenttool_otel.call.target import Target
+from agenttool_otel.errors import SandboxUnavailable
+from agenttool_otel.names import (
+    Behavior,
+    DecisionSource,
+    FailClosedCause,
+    Ownership,
+    PolicyMode,
+    ReasonType,
+    SandboxScope,
+)
+from agenttool_otel.policy.types import ExecutionInput, SandboxDuty, Verdict
+
+_CAUSES: Final = 10
+"""How many exceptions behind an exception are looked at."""
+
+_LAZY: Final = (AsyncGeneratorType, map, filter)
+"""What calls functions when somebody looks at it."""
+
+_REFUSED: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ECONNREFUSED})
+"""What the kernel answers inside a sandbox that refuses."""
+
+
+def scope_of(call: Invocation, target: Target) -> SandboxScope:
+    """Return how much of a body can be held where it runs.
+
+    Args:
+        call: the call.
+        target: what it runs.
+    """
+    if call.spec.ownership == Ownership.CUSTOM:
+        return SandboxScope.NONE  # another program runs it
+    if target.streams or target.collects:
+        return SandboxScope.NONE  # each item is made in whichever thread asks for it
+    if call.executor is not None and not isinstance(call.executor, ThreadPoolExecutor):
+        return SandboxScope.NONE  # another process, or another machine
+    if not target.is_async or target.in_thread:
+        return SandboxScope.THREAD
+    # the event loop's thread is everybody's, so only the programs that it starts can be held
+    return SandboxScope.COMMAND if call.spec.runs_commands else SandboxScope.NONE
+
+
+def execution_input(call: Invocation, target: Target) -> ExecutionInput:
+    """Return ``input.execution``: what this host has proven for this very body.
+
+    Args:
+        call: the call.
+        target: what it runs.
+    """
+    from agenttool_otel.enforcement import available  # its proofs take a while, once in a process
+
+    scope = scope_of(call, target)
+    if scope is SandboxScope.NONE:
+        return {"sandboxes": [], "scope": scope.value}
+    proven = sorted(str(name) for name, proof in available().items() if proof.proven)
+    return {"sandboxes": proven, "scope": scope.value}
+
+
+def oblige(call: Invocation, target: Target, verdict: Verdict) -> Verdict:
+    """Prepare what holds the body, and return the verdict: a denial where nothing can.
+
+    What an earlier decision of the call obliged holds on: a person approved a call that is held.
+
+    Args:
+        call: the call.
+        target: what it runs.
+        verdict: its newest decision, not yet in force.
+    """
+    duty = _duty(call, verdict)
+    call.sandbox = None
+    if duty is None or verdict.mode is PolicyMode.SHADOW or verdict.behavior is Behavior.DENY:
+        return verdict
+    verdict = replace(verdict, sandbox=duty)
+    scope = scope_of(call, target)
+    if scope is SandboxScope.NONE:
+        return _denied(verdict, f"the sandbox {duty.profile} can't hold {_kind(call, target)}")
+    from agenttool_otel.enforcement import available
+
+    proof = available().get(duty.profile.value)
+    if proof is None or not proof.proven:
+        why = "it is not known here" if proof is None else proof.reason
+        return _denied(verdict, f"the sandbox {duty.profile} can't be had on this host: {why}")
+    call.sandbox = Sandbox(duty, scope, str(proof.mechanism))
+    return verdict
+
+
+def _duty(call: Invocation, verdict: Verdict) -> SandboxDuty | None:
+    duty = verdict.sandbox
+    for earlier in call.decision.decisions:
+        other = earlier.verdict.sandbox
+        if other is not None:
+            duty = other.joined(duty)
+    return duty
+
+
+def _denied(verdict: Verdict, message: str) -> Verdict:
+    return replace(
+        verdict,
+        behavior=Behavior.DENY,
+        source=DecisionSource.ERROR,
+        reason_type=ReasonType.POLICY,
+        message=message,
+        updated_input=None,
+        suggested_updates=(),
+        fail_closed=FailClosedCause.SANDBOX_UNAVAILABLE,
+    )
+
+
+def _kind(call: Invocation, target: Target) -> str:
+    if call.spec.ownership == Ownership.CUSTOM:
+        return "a tool that runs elsewhere"
+    if target.streams or target.collects:
+        return "a generator"
+    if call.executor is not None and not isinstance(call.executor, ThreadPoolExecutor):
+        return "an executor that is no pool of threads"
+    return "a coroutine, unless its tool is governed with runs_commands=True"
+
+
+class HeldFunction:
+    """A plain body that runs inside a sandbox, from whichever thread it is called.
+
+    Args:
+        function: the body.
+        sandbox: what holds it; what was refused is added there.
+    """
+
+    __slots__ = ("_function", "_sandbox")
+
+    def __init__(self, function: Callable[..., Any], sandbox: Sandbox) -> None:
+        self._function = function
+        self._sandbox = sandbox
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        from agenttool_otel.enforcement import hold
+
+        sandbox = self._sandbox
+        try:
+            result = hold(sandbox.duty.profile.value, self._function, args, kwargs)
+        except SandboxUnavailable as error:
+            sandbox.unavailable = error
+            raise
+        sandbox.entered = True
+        sandbox.violations += result.violations
+        if result.exception is not None:
+            _note(sandbox, result.exception)
+            raise result.exception
+        return _finished(sandbox, result.value)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a body that is held can't travel to another process")
+
+
+class HeldCoroutine:
+    """An asynchronous body of which the programs are held that it starts by ``arun_command``.
+
+    Args:
+        function: the body, whose call gives an awaitable.
+        sandbox: what holds the programs; what was refused is added there.
+    """
+
+    __slots__ = ("_function", "_sandbox")
+
+    def __init__(self, function: Callable[..., Any], sandbox: Sandbox) -> None:
+        self._function = function
+        self._sandbox = sandbox
+
+    async def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        from agenttool_otel.enforcement import oblige_commands
+
+        sandbox = self._sandbox
+        with oblige_commands(sandbox.duty.profile.value):
+            sandbox.entered = True
+            value = await self._function(*args, **kwargs)
+        return _finished(sandbox, value)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a body that is held can't travel to another process")
+
+
+def held(function: Callable[..., Any], sandbox: Sandbox) -> Callable[..., Any]:
+    """Return a body as one that runs inside a sandbox only.
+
+    Args:
+        function: the body: a plain function, or with the scope ``command`` one that gives an
+          awaitable.
+        sandbox: what holds it.
+    """
+    if sandbox.scope is SandboxScope.THREAD:
+        return HeldFunction(function, sandbox)
+    return HeldCoroutine(function, sandbox)
+
+
+def _finished(sandbox: Sandbox, value: Any) -> Any:
+    """Return a value, unless it is one of which a part of the body would still run, in the caller's own thread.
+
+    ``def read(path): return _aread(path)`` returns a coroutine that has not begun.
+    """
+    if inspect.iscoroutine(value) or inspect.isgenerator(value):
+        value.close()
+    elif not (inspect.isawaitable(value) or isinstance(value, _LAZY)):
+        return value
+    sandbox.unfinished = True
+    raise SandboxUnavailable(
+        f"the body returned a {type(value).__name__}, which would run outside of its sandbox"
+    )
+
+
+def _note(sandbox: Sandbox, error: BaseException) -> None:
+    """Add what an exception shows that was refused, where nothing else has seen it."""
+    if sandbox.violations:
+        return
+    from agenttool_otel.enforcement import Violation
+
+    for cause in _causes(error):
+        if isinstance(cause, OSError) and cause.errno in _REFUSED:
+            kind = "connect" if cause.errno == errno.ECONNREFUSED else "open"
+            target = "" if cause.filename is None else str(cause.filename)
+            sandbox.violations.append(Violation(kind=kind, target=target, errno=cause.errno))
+            return
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    seen: BaseException | None = error
+    for _ in range(_CAUSES):
+        if seen is None:
+            return
+        yield seen
+        seen = seen.__cause__ or seen.__context__
+
+
+def refusal(sandbox: Sandbox) -> str:
+    """Return what a sandbox refused, as a sentence that is not yet redacted.
+
+    Args:
+        sandbox: what held the body and refused something.
+    """
+    if not sandbox.violations:
+        return "the body returned what would run outside of its sandbox"
+    first = sandbox.violations[0]
+    name = errno.errorcode.get(first.errno or 0, "")
+    what = " ".join(part for part in (first.kind, first.target, name) if part)
+    more = len(sandbox.violations) - 1
+    others = f", and {more} more" if more else ""
+    return f"the sandbox {sandbox.duty.profile} refused: {what}{others}"

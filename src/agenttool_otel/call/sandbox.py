@@ -1,0 +1,33 @@
+"""How the body of a call is held, once its decision obliges that, and what was refused inside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from agenttool_otel.names import SandboxScope
+from agenttool_otel.policy.types import SandboxDuty
+
+if TYPE_CHECKING:  # most calls oblige nothing, and pay nothing for what holds
+    from agenttool_otel.enforcement import Violation
+    from agenttool_otel.errors import SandboxUnavailable
+
+
+@dataclass(slots=True, eq=False)
+class Sandbox:
+    """What holds the body of one call."""
+
+    duty: SandboxDuty  # what its decisions oblige
+    scope: SandboxScope  # how much of the body is held
+    mechanism: str  # what holds it, in the words of whoever does
+    entered: bool = False  # whether the body ran inside
+    violations: list[Violation] = field(default_factory=list)  # what was refused, unredacted
+    # what it returned can't be given: part of it would run outside
+    unfinished: bool = False
+    # why the body could not be held after all, so that it did not run
+    unavailable: SandboxUnavailable | None = None
+
+    @property
+    def refuses(self) -> bool:
+        """Whether something was refused, so that the body can't end otherwise if it runs again."""
+        return bool(self.violations) or self.unfinished or self.unavailable is not None
