@@ -201,10 +201,6 @@ class ToolChanged(AgentToolError):
     """
 
 
-class SandboxUnavailable(AgentToolError):
-    """A sandbox that is obliged can't hold a body here, so it did not run."""
-
-
 class PolicyError(AgentToolError):
     """Base of policy failures; each becomes a deny.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import errno
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from types import AsyncGeneratorType
@@ -29,14 +29,8 @@ from agenttool_otel.names import (
 )
 from agenttool_otel.policy.types import ExecutionInput, SandboxDuty, Verdict
 
-_CAUSES: Final = 10
-"""How many exceptions behind an exception are looked at."""
-
 _LAZY: Final = (AsyncGeneratorType, map, filter)
 """What calls functions when somebody looks at it."""
-
-_REFUSED: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ECONNREFUSED})
-"""What the kernel answers inside a sandbox that refuses."""
 
 
 def scope_of(call: Invocation, target: Target) -> SandboxScope:
@@ -158,9 +152,9 @@ class HeldFunction:
             sandbox.unavailable = error
             raise
         sandbox.entered = True
-        sandbox.violations += result.violations
+        # words in the output of a command prove nothing
+        sandbox.violations += [each for each in result.violations if not each.suspected]
         if result.exception is not None:
-            _note(sandbox, result.exception)
             raise result.exception
         return _finished(sandbox, result.value)
 
@@ -218,32 +212,9 @@ def _finished(sandbox: Sandbox, value: Any) -> Any:
     elif not (inspect.isawaitable(value) or isinstance(value, _LAZY)):
         return value
     sandbox.unfinished = True
-    raise SandboxUnavailable(
+    raise TypeError(
         f"the body returned a {type(value).__name__}, which would run outside of its sandbox"
     )
-
-
-def _note(sandbox: Sandbox, error: BaseException) -> None:
-    """Add what an exception shows that was refused, where nothing else has seen it."""
-    if sandbox.violations:
-        return
-    from agenttool_otel.enforcement import Violation
-
-    for cause in _causes(error):
-        if isinstance(cause, OSError) and cause.errno in _REFUSED:
-            kind = "connect" if cause.errno == errno.ECONNREFUSED else "open"
-            target = "" if cause.filename is None else str(cause.filename)
-            sandbox.violations.append(Violation(kind=kind, target=target, errno=cause.errno))
-            return
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    seen: BaseException | None = error
-    for _ in range(_CAUSES):
-        if seen is None:
-            return
-        yield seen
-        seen = seen.__cause__ or seen.__context__
 
 
 def refusal(sandbox: Sandbox) -> str:
@@ -255,7 +226,7 @@ def refusal(sandbox: Sandbox) -> str:
     if not sandbox.violations:
         return "the body returned what would run outside of its sandbox"
     first = sandbox.violations[0]
-    name = errno.errorcode.get(first.errno or 0, "")
+    name = errno.errorcode.get(first.errno, "")
     what = " ".join(part for part in (first.kind, first.target, name) if part)
     more = len(sandbox.violations) - 1
     others = f", and {more} more" if more else ""

@@ -247,9 +247,9 @@ class Permission:
             self.suggest(call, verdict)
         if self._hooks is not None:
             verdict = yield from self._hooks.decided(call, target, verdict)
+        verdict = self._span.redaction.redact_verdict(call, verdict)
         if verdict.sandbox is not None or call.decision.decisions:
             verdict = oblige(call, target, verdict)
-        verdict = self._span.redaction.redact_verdict(call, verdict)
         call.decision.take(verdict)
         self._span.record_decision(call, verdict)
         if verdict.behavior is Behavior.DENY and verdict.mode is not PolicyMode.SHADOW:
