@@ -15,12 +15,13 @@ from stock_bundle import (
     data_document,
     modules,
     path_call,
+    shell_call,
     stock,
     write_call,
 )
 
 TEXT = (REPOSITORY / "docs" / "policies.md").read_text("utf-8")
-RULES, TESTS = re.findall(r"```rego\n(.*?)```", TEXT, re.DOTALL)
+RULES, TESTS, HELD = re.findall(r"```rego\n(.*?)```", TEXT, re.DOTALL)
 SETTINGS, DECISION, REDACTION = (
     json.loads(block) for block in re.findall(r"```json\n(.*?)```", TEXT, re.DOTALL)
 )
@@ -39,6 +40,22 @@ def test_the_custom_rules_of_the_page_do_what_it_says(kind: type[Any]) -> None:
     )
     assert (frozen["behavior"], frozen["reason"]["rule_ref"]) == ("deny", "acme.freeze.deploys")
     assert (draft["behavior"], other["behavior"], key["behavior"]) == ("allow", "ask", "deny")
+
+
+@pytest.mark.parametrize("kind", EMBEDDED, ids=lambda kind: kind.name)
+def test_the_sandbox_of_the_page_is_obliged_where_it_holds(kind: type[Any]) -> None:
+    engine = kind(custom={"agenttool/custom/held/held.rego": HELD})
+    command = shell_call(read_only=False)
+    nothing = {"sandboxes": [], "scope": "thread"}
+    without, there = engine.decide(
+        [
+            {**command, "execution": nothing},
+            {**command, "execution": {**nothing, "sandboxes": ["read"]}},
+        ]
+    )
+    assert "sandbox" not in without["obligations"]
+    assert there["obligations"]["sandbox"] == {"profile": "read"}
+    assert "agenttool.rules.shell.not_read_only" in without["rule_refs"]
 
 
 def test_the_test_of_the_page_passes() -> None:

@@ -159,13 +159,12 @@ strictest(c, names) := null if {
 # description: |
 #   The strictest of each member; findings add theirs to those of this package. A sandbox is obliged by findings alone,
 #   and the answer has the member only where one obliges it.
-combined(c, base, findings) := object.union(base, unknown_obligations(findings)) if {
-	count(unknown_obligations(findings)) > 0
-} else := base if {
+combined(c, base, findings) := base if {
 	not adds(findings)
-} else := object.union(joined(c, base, findings), {"sandbox": strictest_sandbox(sandboxes(findings))}) if {
-	count(sandboxes(findings)) > 0
-} else := joined(c, base, findings)
+} else := object.union(
+	joined(c, base, findings),
+	object.union(sandbox_member(sandboxes(findings)), unknown_obligations(findings)),
+)
 
 # METADATA
 # title: Obligations that nobody knows
@@ -192,26 +191,27 @@ sandbox_strictness := {"write": 1, "rehearse": 2, "read": 3}
 # METADATA
 # title: Strictest of some sandboxes
 # description: One that is not understood is handed on as it is, so that the call is denied for it.
-strictest_sandbox(wanted) := min(broken) if {
-	broken := {sandbox | some sandbox in wanted; not understood(sandbox)}
-	count(broken) > 0
-} else := {"profile": strictest_profile(wanted), "network": "none"} if {
-	some sandbox in wanted
-	sandbox.network == "none"
-} else := {"profile": strictest_profile(wanted)}
+sandbox_member(wanted) := {} if {
+	wanted == set()
+} else := {"sandbox": min(not_understood(wanted))} if {
+	count(not_understood(wanted)) > 0
+} else := {"sandbox": object.union({"profile": strictest_profile(wanted)}, network(wanted))}
 
-strictest_profile(wanted) := profile if {
-	most := max({sandbox_strictness[sandbox.profile] | some sandbox in wanted})
-	some profile, strictness in sandbox_strictness
-	strictness == most
-}
+not_understood(wanted) := {sandbox | some sandbox in wanted; not understood(sandbox)}
 
 understood(sandbox) if {
 	is_object(sandbox)
-	sandbox_strictness[sandbox.profile]
+	is_string(sandbox.profile)
+	sandbox.profile in object.keys(sandbox_strictness)
 	object.keys(sandbox) - {"profile", "network"} == set()
 	object.get(sandbox, "network", null) in {null, "none"}
 }
+
+strictest_profile(wanted) := max({[sandbox_strictness[sandbox.profile], sandbox.profile] | some sandbox in wanted})[1]
+
+network(wanted) := {"network": "none"} if {
+	"none" in {object.get(sandbox, "network", null) | some sandbox in wanted}
+} else := {}
 
 # METADATA
 # title: What findings want for a sandbox
