@@ -124,7 +124,9 @@ class Decider:
         for engine in (*self.engines, *self._shadow_engines):
             generation = getattr(engine, "generation", None)
             if generation is None:
-                return True  # an engine that proves nothing about what it reads
+                if path not in getattr(engine, "unread", ()):
+                    return True  # an engine that proves nothing about what it reads
+                continue
             key = (generation, mode, path)
             wanted = self._wanted.get(key)
             if wanted is None:

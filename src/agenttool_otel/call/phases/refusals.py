@@ -114,6 +114,8 @@ class Refusals:
         verdict = fail_closed(
             f"the body could not be held: {error}", FailClosedCause.SANDBOX_UNAVAILABLE
         )
+        if call.sandbox is not None:
+            verdict.sandbox = call.sandbox.duty
         self.decide(call, verdict)
         call.exception = None
         call.outcome.execution = Outcome.NOT_EXECUTED
