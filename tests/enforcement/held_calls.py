@@ -16,6 +16,7 @@ from agenttool_otel import (
     GovernedOutcome,
     agent_context,
 )
+from agenttool_otel.errors import SandboxUnavailable
 from agenttool_otel.testing import Capture, StaticEngine, decision
 from function_engine import FunctionEngine
 
@@ -176,6 +177,6 @@ def run_by(way: Callable[[Run], Any], captured: Capture, place: Path) -> BaseExc
     with agent_context(actor="agent:a", session_id="s-1", interactive=True):
         try:
             way(Run(captured, str(place)))
-        except (GovernedOutcome, OSError, TypeError) as error:
+        except (GovernedOutcome, SandboxUnavailable, OSError, TypeError) as error:
             return error
     return None

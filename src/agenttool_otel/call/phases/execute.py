@@ -305,7 +305,12 @@ class Body:
     def _failed(self, call: Invocation, attempt: Attempt) -> None:
         error = call.exception = attempt.exception
         if call.sandbox is not None and call.sandbox.unavailable is not None:
-            self._refusals.not_held(call, call.sandbox.unavailable)
+            # proven before, and not to be had now: its door was reached, and the body did not run
+            call.fail(
+                ErrorClass.POLICY_BLOCKED,
+                f"the body could not be held: {call.sandbox.unavailable}",
+                InvocationStatus.FAILED,
+            )
         elif attempt.timed_out or error is None:
             call.outcome.abort_reason = AbortReason.TIMEOUT.value
             call.fail(

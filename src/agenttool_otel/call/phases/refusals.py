@@ -11,7 +11,7 @@ from agenttool_otel.approvals.types import ApprovalAnswer
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.recording.span import CallSpan
 from agenttool_otel.context.sessions import Session
-from agenttool_otel.errors import SandboxUnavailable, UnsupportedEventLoop
+from agenttool_otel.errors import UnsupportedEventLoop
 from agenttool_otel.names import (
     AbortReason,
     ApprovalStatus,
@@ -108,21 +108,6 @@ class Refusals:
         if call.outcome.error is not None:
             call.outcome.error.recoverability = Recoverability.RETRY_LATER
         raise Refused
-
-    def not_held(self, call: Invocation, error: SandboxUnavailable) -> None:
-        """Deny a call at its body's door: what was to hold the body could not after all."""
-        verdict = fail_closed(
-            f"the body could not be held: {error}", FailClosedCause.SANDBOX_UNAVAILABLE
-        )
-        if call.sandbox is not None:
-            verdict.sandbox = call.sandbox.duty
-        self.decide(call, verdict)
-        call.exception = None
-        call.outcome.execution = Outcome.NOT_EXECUTED
-        call.outcome.started_ns = None
-        call.fail(
-            ErrorClass.POLICY_BLOCKED, verdict.message, InvocationStatus.DENIED, ResultStatus.DENIED
-        )
 
     def overdue(self, call: Invocation) -> NoReturn:
         """End the call because the answer, or its use, came too late: no person rejected it."""
