@@ -394,3 +394,22 @@ def may_hold_secrets(path: str) -> bool:
     """
     pieces = tuple(map(fold_name, filter(None, path.split("/"))))
     return any(pieces[start:] in _secret_parents() for start in range(len(pieces)))
+
+
+def holds_secrets(path: str, root: str | None, *, directory: bool = False) -> bool:
+    """Return whether a place is of keys or credentials; the arguments are those of
+    ``sensitive_class``.
+    """
+    return sensitive_class(path, root, directory=directory) in _ALWAYS
+
+
+@cache
+def secret_places() -> tuple[str, ...]:
+    """Return the table's places of keys and credentials, relative to a home: ``.ssh``,
+    ``.docker/config*.json``.
+    """
+    data = load_table("agenttool_otel.readers.paths", "data/sensitive_paths.json")
+    places: list[str] = []
+    for kind in _ALWAYS:
+        places.extend(data["components"][kind])
+    return tuple(places)
