@@ -164,9 +164,8 @@ class Commit:
 
     def _open(self, root: Tree, upper: Tree, entry: Entry) -> None:
         """Let this user write into a directory whose mode forbids it; ``_close`` takes it back."""
-        assert entry.before is not None
         with root.directory(entry.name) as path:
-            os.chmod(path, entry.before.mode | _WRITABLE)
+            os.chmod(path, entry.seen.mode | _WRITABLE)
 
     def _remove(self, root: Tree, upper: Tree, entry: Entry) -> None:
         try:
@@ -195,7 +194,7 @@ class Commit:
             raise _Differs
 
     def _put(self, root: Tree, upper: Tree, entry: Entry) -> None:
-        assert entry.after is not None
+        after = entry.made
         source, name = upper.parent(entry.name)
         if look_at(name, dir_fd=source) is None:  # moved already
             return
@@ -205,11 +204,11 @@ class Commit:
         if before is not None and before.kind is Kind.DIRECTORY:
             before = None  # removed by a step before
         if now is None or before is None:
-            if now is not before and not _is_copied(entry.after, target, base):
+            if now is not before and not _is_copied(after, target, base):
                 raise _Differs
-        elif not before.may_be_replaced(now) and not _is_copied(entry.after, target, base):
+        elif not before.may_be_replaced(now) and not _is_copied(after, target, base):
             raise _Differs
-        _prepare(entry.after, source, name)
+        _prepare(after, source, name)
         try:
             os.rename(name, base, src_dir_fd=source, dst_dir_fd=target)
         except OSError as error:
@@ -219,17 +218,17 @@ class Commit:
 
     def _copy(self, root: Tree, upper: Tree, entry: Entry) -> None:
         """Put a file that lies on another file system: a copy beside its place, renamed to it."""
-        assert entry.after is not None
+        after = entry.made
         source, name = upper.parent(entry.name)
         target, base = root.parent(entry.name)
         beside = f".{self.layer_id}.part"
         with suppress(FileNotFoundError):
             os.unlink(beside, dir_fd=target)
-        if entry.after.kind is Kind.SYMLINK:
-            os.symlink(entry.after.target, beside, dir_fd=target)
-            os.chown(beside, entry.after.uid, entry.after.gid, dir_fd=target, follow_symlinks=False)
-        elif entry.after.first and entry.after.first != entry.name:
-            folder, first = root.parent(entry.after.first)
+        if after.kind is Kind.SYMLINK:
+            os.symlink(after.target, beside, dir_fd=target)
+            os.chown(beside, after.uid, after.gid, dir_fd=target, follow_symlinks=False)
+        elif after.first and after.first != entry.name:
+            folder, first = root.parent(after.first)
             # `parent` keeps one directory open: it is looked up again
             folder = os.dup(folder)
             try:
@@ -238,14 +237,13 @@ class Commit:
             finally:
                 os.close(folder)
         else:
-            _copy_file(entry.after, (source, name), (target, beside))
+            _copy_file(after, (source, name), (target, beside))
         os.rename(beside, base, src_dir_fd=target, dst_dir_fd=target)
         os.unlink(name, dir_fd=source)
 
     def _close(self, root: Tree, upper: Tree, entry: Entry) -> None:
         """Give a directory its mode, owner and attributes."""
-        assert entry.after is not None
-        after = entry.after
+        after = entry.made
         with root.directory(entry.name) as path:
             now = os.stat(path)
             if (now.st_uid, now.st_gid) != (after.uid, after.gid):
@@ -317,8 +315,7 @@ def _is_still(root: Tree, entry: Entry) -> bool:
 
 
 def _is_sealed(upper: Tree, entry: Entry) -> bool:
-    after = entry.after
-    assert after is not None
+    after = entry.made
     try:
         parent, name = upper.parent(entry.name)
         now = look_at(name, dir_fd=parent)

@@ -87,4 +87,5 @@ def _text(path: str, redactor: Redactor) -> str | None:
         content = file.read(_FILE_LIMIT_BYTES + 1)
     if len(content) > _FILE_LIMIT_BYTES or b"\0" in content:
         return None
-    return redactor.redact_text(content.decode("utf-8", "replace")).value
+    text = content.decode("utf-8", "replace")
+    return str(redactor.redact_text(text).value)

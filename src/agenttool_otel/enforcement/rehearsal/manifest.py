@@ -76,6 +76,20 @@ class Entry:
     below: int = 0
 
     @property
+    def seen(self) -> Seen:
+        """What was there, of an entry that had something below."""
+        if self.before is None:
+            raise ValueError(f"nothing was at {self.name}")
+        return self.before
+
+    @property
+    def made(self) -> Made:
+        """What the layer has, of an entry that is not deleted."""
+        if self.after is None:
+            raise ValueError(f"{self.name} is deleted")
+        return self.after
+
+    @property
     def is_put(self) -> bool:
         """Whether a commit moves a file or a symbolic link to the path."""
         if self.after is None or self.after.kind is Kind.DIRECTORY:

