@@ -26,6 +26,7 @@ PARTS = (
     "results",
     "policy",
     "batches",
+    "rehearsals",
 )
 
 

@@ -19,6 +19,7 @@ COMMANDS: Final = {
     "permissions": "Ask the policy what it would decide, without running anything.",
     "policy": "Start, check, test, explain, build and ask a policy.",
     "records": "Show the calls in a file of records: decision, end, result, what was lost.",
+    "rehearse": "Run a command on a layer over directories, and commit what it would change, or not.",
     "tools": "What a program's tools declare.",
     "trace": "Show traces of governed tool calls: decisions, waits, sizes, redactions.",
 }
