@@ -21,7 +21,6 @@ from agenttool_otel.policy.bundles.bundle import Bundle, bundle_from_files, defa
 from agenttool_otel.policy.bundles.bundle_files import bundle_files, write_archive
 from agenttool_otel.policy.bundles.load import load_bundle
 from agenttool_otel.policy.bundles.overlay import overlay
-from agenttool_otel.policy.bundles.settings_check import settings_problems
 from agenttool_otel.policy.cache import DecisionCache
 from agenttool_otel.policy.decider import Decider
 from agenttool_otel.policy.engines.embedded import EmbeddedEngine
@@ -191,33 +190,6 @@ def test_shadow_mode_obliges_nothing_and_keeps_it() -> None:
     assert verdict.sandbox is None
     assert verdict.shadow is not None
     assert shown(verdict.shadow.sandbox) == {"profile": "read"}
-
-
-@pytest.mark.parametrize(
-    ("sandbox", "problem"),
-    [
-        ('{"profile": "reed"}', "can't be reed (did you mean 'read'?)"),
-        ('{"profil": "read"}', "has no profil (did you mean 'profile'?)"),
-        ('{"profile": "read", "network": "all"}', "can't be all"),
-        ('{"profile": "read", "network": "none"}', ""),
-        ('{"profile": input.input.profile}', ""),
-    ],
-)
-def test_a_slip_in_a_rules_text_is_found(sandbox: str, problem: str) -> None:
-    rule = (
-        "package agenttool.custom\n\n"
-        'allow contains {"rule": "own.a", "message": "m", "obligations": {"sandbox": '
-        f"{sandbox}}}}}\n"
-    )
-    own = bundle_from_files(
-        {"own.rego": rule.encode(), ".manifest": b'{"roots": ["agenttool/custom"]}'}, origin="own"
-    )
-    problems = settings_problems(overlay(load_bundle(default_bundle_path()), extension=own))
-    if problem:
-        assert len(problems) == 1
-        assert problem in problems[0]
-    else:
-        assert problems == []
 
 
 @pytest.mark.opa

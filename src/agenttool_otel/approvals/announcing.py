@@ -12,7 +12,7 @@ from typing import Any
 from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest
 from agenttool_otel.names import SPAN_ANSWER_APPROVAL, Attr, Event, GenAI
 from agenttool_otel.telemetry import Telemetry, TelemetrySettings
-from agenttool_otel.telemetry.links import asking_span
+from agenttool_otel.telemetry.telemetry import asking_span
 from agenttool_otel.values.canonical import keyed_digest
 
 

@@ -32,8 +32,7 @@ from agenttool_otel.errors import (
 )
 from agenttool_otel.names import AbortReason, ApprovalStatus, ErrorClass, Ownership, RequiredStatus
 from agenttool_otel.records import ToolResult
-from agenttool_otel.telemetry.links import asking_span
-from agenttool_otel.telemetry.telemetry import context_of
+from agenttool_otel.telemetry.telemetry import asking_span, context_of
 from agenttool_otel.values.conversion import to_json_value
 from agenttool_otel.values.run_to_completion import run_to_completion
 

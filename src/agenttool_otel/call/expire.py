@@ -21,7 +21,7 @@ from agenttool_otel.call.target import Target
 from agenttool_otel.errors import ApprovalConflict, ApprovalError, ApprovalStoreError
 from agenttool_otel.names import ApprovalConflictReason, ApprovalStatus
 from agenttool_otel.records import ToolResult
-from agenttool_otel.telemetry.links import asking_span
+from agenttool_otel.telemetry.telemetry import asking_span
 
 if TYPE_CHECKING:
     from agenttool_otel.approvals.types import StoredCall

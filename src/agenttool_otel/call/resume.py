@@ -18,7 +18,7 @@ from agenttool_otel.context.context import AgentContext, current_context
 from agenttool_otel.errors import ApprovalStoreError, UnknownTool
 from agenttool_otel.names import ApprovalStatus, ErrorClass
 from agenttool_otel.records import ToolResult
-from agenttool_otel.telemetry.links import asking_span
+from agenttool_otel.telemetry.telemetry import asking_span
 
 if TYPE_CHECKING:
     from agenttool_otel.approvals.types import StoredCall

@@ -8,7 +8,11 @@ from typing import Final
 
 from agenttool_otel.enforcement.types import Profile, ProfileName
 
+_READ: Final = Profile(ProfileName.READ)
+
 PROFILES: Final[Mapping[str, Profile]] = MappingProxyType(
-    {ProfileName.READ: Profile(ProfileName.READ)}
+    {
+        ProfileName.READ: _READ,
+    }
 )
 """Profiles by name."""

@@ -22,6 +22,7 @@ from opentelemetry.trace import (
     SpanKind,
     Status,
     StatusCode,
+    TraceFlags,
 )
 
 from agenttool_otel.names import (
@@ -178,7 +179,8 @@ class EventEmitter:
         try:
             if everywhere and self._as_span and span.is_recording():
                 span.add_event(name, attributes if on_span is None else on_span)
-            if everywhere and to_log:
+            # asked here, so that a call without logs makes no call more
+            if everywhere and to_log and self._logger is not None:
                 ids = {Attr.INVOCATION_ID: invocation_id, Attr.TOOL_ID: tool_id}
                 self._log(span, name, {**ids, **attributes})
         except BaseException as error:
@@ -432,6 +434,21 @@ def context_of(span: Span) -> SpanContext:
         return span.get_span_context()
     except Exception:
         return INVALID_SPAN_CONTEXT
+
+
+def asking_span(stored: Mapping[str, Any]) -> tuple[Link, ...]:
+    """Return the link to the span of a call that asked; none where its ids can't be read.
+
+    Args:
+        stored: the context that the asking process stored, with ``trace_id`` and ``span_id`` in
+            hexadecimal.
+    """
+    try:
+        trace_id, span_id = int(stored["trace_id"], 16), int(stored["span_id"], 16)
+    except (KeyError, TypeError, ValueError):
+        return ()
+    flags = TraceFlags(TraceFlags.SAMPLED)
+    return (Link(SpanContext(trace_id, span_id, is_remote=True, trace_flags=flags)),)
 
 
 def _event(

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import Any, Final
 
 from agenttool_otel.authoring.words.comparing import described, kinds_named
@@ -22,7 +23,7 @@ from agenttool_otel.authoring.words.shapes import (
 )
 from agenttool_otel.authoring.words.slips import Slip
 from agenttool_otel.context.validate import did_you_mean
-from agenttool_otel.names import PersistenceStrategy, ReasonType
+from agenttool_otel.names import PersistenceStrategy, ReasonType, SandboxNetwork, SandboxProfile
 from agenttool_otel.policy.bundles.own_rules import CUSTOM, KINDS
 from agenttool_otel.policy.rego.syntax import Rule
 from agenttool_otel.policy.rego.tree import only
@@ -234,6 +235,12 @@ def _type(finding: Finding, member: Shape) -> Iterator[Slip]:
             yield finding.slip(f"there is no type {word!r}{did_you_mean(word, known)}", at=member)
 
 
+_SANDBOX: Final[Mapping[str, type[StrEnum]]] = {
+    "profile": SandboxProfile,
+    "network": SandboxNetwork,
+}
+
+
 def _waives(finding: Finding, member: Shape) -> Iterator[Slip]:
     if member.size == 0:
         yield finding.slip('an empty "waives" answers no question', at=member, certain=False)
@@ -263,15 +270,30 @@ def _obligation(finding: Finding, name: str, value: Shape) -> Iterator[Slip]:
     if name in ("redact_input", "redact_result"):
         yield from _pointers(finding, name, value)
     elif name == "persistence":
-        known = [str(word) for word in PersistenceStrategy]
-        for word in _constants(value):
-            if word not in known:
-                near = did_you_mean(word, known)
-                listed = ", ".join(known)
-                message = f"there is no persistence {word!r}{near}; it is one of {listed}"
-                yield finding.slip(message, at=value)
+        yield from _word(finding, "persistence", value, PersistenceStrategy)
+    elif name == "sandbox":
+        yield from _sandbox(finding, value)
     elif value.kinds <= {NUMBER} and _is_no_count(value.value):
         yield finding.slip("max_inline_chars is a whole number of characters", at=value)
+
+
+def _word(finding: Finding, name: str, value: Shape, words: type[StrEnum]) -> Iterator[Slip]:
+    known = [str(word) for word in words]
+    for word in _constants(value):
+        if word not in known:
+            near = did_you_mean(word, known)
+            listed = ", ".join(known)
+            message = f"there is no {name} {word!r}{near}; it is one of {listed}"
+            yield finding.slip(message, at=value)
+
+
+def _sandbox(finding: Finding, sandbox: Shape) -> Iterator[Slip]:
+    for name, value in (sandbox.members or {}).items():
+        if name not in _SANDBOX:
+            near = did_you_mean(name, _SANDBOX)
+            yield finding.slip(f"a sandbox has no {name!r}{near}", at=value)
+        else:
+            yield from _word(finding, f"{name} of a sandbox", value, _SANDBOX[name])
 
 
 def _is_no_count(value: Any) -> bool:

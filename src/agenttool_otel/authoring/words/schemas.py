@@ -24,7 +24,13 @@ from agenttool_otel.authoring.words.shapes import (
     Words,
     union,
 )
-from agenttool_otel.names import Behavior, PersistenceStrategy, ReasonType
+from agenttool_otel.names import (
+    Behavior,
+    PersistenceStrategy,
+    ReasonType,
+    SandboxNetwork,
+    SandboxProfile,
+)
 from agenttool_otel.policy.bundles.input_schema import input_schema
 from agenttool_otel.policy.normalise import DECISION_KEYS
 
@@ -158,7 +164,13 @@ def obligations_shape() -> Shape:
         "redact_result": pointers,
         "max_inline_chars": or_null(A_NUMBER),
         "persistence": or_null(texts(PersistenceStrategy)),
+        "sandbox": or_null(_sandbox_shape()),
     }
+    return Shape(OF_KINDS[OBJECT].kinds, members=members)
+
+
+def _sandbox_shape() -> Shape:
+    members = {"profile": texts(SandboxProfile), "network": texts(SandboxNetwork)}
     return Shape(OF_KINDS[OBJECT].kinds, members=members)
 
 

@@ -73,7 +73,7 @@ from agenttool_otel.names import (
     ResultStatus,
 )
 from agenttool_otel.policy.types import PolicyInput, Verdict
-from agenttool_otel.telemetry.links import asking_span
+from agenttool_otel.telemetry.telemetry import asking_span
 from agenttool_otel.values.canonical import digest
 from agenttool_otel.values.forks import new_rlock
 

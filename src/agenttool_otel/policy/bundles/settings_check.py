@@ -16,7 +16,6 @@ from typing import Any, Final
 
 from agenttool_otel.context.validate import did_you_mean
 from agenttool_otel.errors import PolicyLoadError
-from agenttool_otel.names import SandboxNetwork, SandboxProfile
 from agenttool_otel.policy.bundles.bundle import Bundle
 from agenttool_otel.policy.bundles.own_rules import rule_problems
 from agenttool_otel.policy.bundles.settings_schema import (
@@ -38,12 +37,6 @@ _QUOTED: Final = re.compile(r'"([^"]+)"')
 _TOOL_GLOBS: Final = re.compile(r"\.always_allow\[\d+\](\.tools\[\d+\])?$")
 _GLOB_OR_FULL: Final = re.compile(r"[.*?\[{]")
 _WAIVES: Final = re.compile(r'^[^#\n]*"waives":\s*\[(?P<names>[^\]]*)\]', re.MULTILINE)
-_SANDBOX: Final = re.compile(r'^[^#\n]*"sandbox":\s*\{(?P<members>[^{}]*)\}', re.MULTILINE)
-_MEMBER: Final = re.compile(r'"(?P<name>[^"]+)":\s*(?:"(?P<word>[^"]*)")?')
-_SANDBOX_WORDS: Final = {
-    "profile": tuple(str(word) for word in SandboxProfile),
-    "network": tuple(str(word) for word in SandboxNetwork),
-}
 _TYPES: Final[Mapping[str, tuple[Any, str]]] = {
     "object": (Mapping, "an object"),
     "array": ((list, tuple), "a list"),
@@ -82,7 +75,6 @@ def settings_problems(bundle: Bundle) -> list[str]:
     problems = list(_misplaced(bundle, ours, defaults))
     walk = _Walk(bundle.modules)
     problems += _waived_problems(bundle, walk)
-    problems += _sandbox_problems(bundle)
     settings = ours.get("settings")
     if settings is None:
         return problems
@@ -109,25 +101,6 @@ def answer_problems(bundle: Bundle) -> Callable[[str], Iterator[str]]:
     """Return what yields why waiving a rule of a name has no effect."""
     walk = _Walk(bundle.modules)
     return lambda name: walk.answered(name, "waives")
-def _sandbox_problems(bundle: Bundle) -> Iterator[str]:
-    """Yield what a rule's own text obliges that no sandbox is: each call would be denied for it."""
-    for file, text in bundle.modules.items():
-        for sandbox in _SANDBOX.finditer(text):
-            line = text.count("\n", 0, sandbox.start("members")) + 1
-            for member in _MEMBER.finditer(sandbox["members"]):
-                problem = _unknown_word(member["name"], member["word"])
-                if problem:
-                    yield f"{file}:{line}: {problem}"
-
-
-def _unknown_word(name: str, word: str | None) -> str:
-    if name not in _SANDBOX_WORDS:
-        return f"a sandbox has no {name}{did_you_mean(name, _SANDBOX_WORDS)}"
-    # "profile": input.input.profile is known at the call only
-    words = _SANDBOX_WORDS[name]
-    if word is None or word in words:
-        return ""
-    return f"the {name} of a sandbox can't be {word}{did_you_mean(word, words)}"
 
 
 def _examples(settings: _Object) -> Iterator[str]:
