@@ -100,8 +100,9 @@ LINES = {
     "at": "echo 'touch $OUT/new' | at now",
     "cron": "echo '* * * * * touch /tmp/x' | crontab -",
     # bombs
-    "fork bomb": "f() { f | f & }; f; sleep 1",
-    "fork bomb in sessions": f"{PYTHON} 'import os,time\nt=time.time()\nwhile time.time()-t<2:\n try:\n  if os.fork()==0: os.setsid()\n except OSError: pass'",
+    "fork bomb": "f() { test $1 = 9 || { f $(($1 + 1)) & f $(($1 + 1)) & }; sleep $NAP; }; f 0",
+    # nine doublings: a bomb without an end would hit those who work beside the test
+    "fork bomb in sessions": f"{PYTHON} 'import os,time\nfor n in range(9):\n if os.fork()==0: os.setsid()\nos.execvp(\"sleep\", [\"sleep\", os.environ[\"NAP\"]])'",
     "memory bomb": f"{PYTHON} 'x=bytearray(1<<34)\nprint(len(x))'",
     "output bomb": "yes | head -c 50000000",
     # network

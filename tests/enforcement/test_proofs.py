@@ -30,7 +30,7 @@ pytestmark = pytest.mark.skipif(not PROOF.proven, reason=PROOF.reason)
 class Harmless(Landlock):
     """A mechanism that ends no process: with a hole, its signals could reach others."""
 
-    def sweep(self, scratch: str, since: str) -> bool:
+    def sweep(self, scratch: str, since: Any) -> bool:
         return True
 
 
@@ -141,6 +141,9 @@ def test_without_a_library_it_is_unavailable(module: str, monkeypatch: pytest.Mo
 def test_an_older_kernel_has_no_profile(version: int, monkeypatch: pytest.MonkeyPatch) -> None:
     import py_landlock
 
+    from agenttool_otel.enforcement import landlock
+
+    landlock.check.cache_clear()
     monkeypatch.setattr(py_landlock, "get_abi_version", lambda: version)
     assert "requires Landlock" in available()["read"].reason
 
@@ -151,6 +154,9 @@ def test_a_kernel_without_landlock_has_no_profile(monkeypatch: pytest.MonkeyPatc
     def missing() -> int:
         raise py_landlock.LandlockNotAvailableError("none")
 
+    from agenttool_otel.enforcement import landlock
+
+    landlock.check.cache_clear()
     monkeypatch.setattr(py_landlock, "get_abi_version", missing)
     assert "LandlockNotAvailableError" in available()["read"].reason
 

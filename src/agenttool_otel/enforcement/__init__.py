@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from agenttool_otel.enforcement.commands import arun_command, run_command
     from agenttool_otel.enforcement.holding import hold
     from agenttool_otel.enforcement.limits import CommandResult, Limits
-    from agenttool_otel.enforcement.profiles import PROFILES
     from agenttool_otel.enforcement.proofs import available
     from agenttool_otel.enforcement.thread import held_profile, oblige_commands
     from agenttool_otel.enforcement.types import (
+        PROFILES,
         HeldResult,
         Profile,
         ProfileName,
@@ -39,9 +39,8 @@ _HOMES = {
         "commands": "arun_command run_command",
         "holding": "hold",
         "limits": "CommandResult Limits",
-        "profiles": "PROFILES",
         "thread": "held_profile oblige_commands",
-        "types": "HeldResult Profile ProfileName Proof Violation ViolationKind",
+        "types": "PROFILES HeldResult Profile ProfileName Proof Violation ViolationKind",
     }.items()
     for name in names.split()
 }

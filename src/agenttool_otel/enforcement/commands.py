@@ -14,13 +14,12 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import IO, Any, Final
 
 from agenttool_otel.enforcement import processes, scratch
 from agenttool_otel.enforcement.holding import mechanism_of
 from agenttool_otel.enforcement.limits import CommandResult, Limits
-from agenttool_otel.enforcement.mechanism import started
 from agenttool_otel.enforcement.output import Output
 from agenttool_otel.enforcement.refusals import suspected_in
 from agenttool_otel.enforcement.thread import confined, held_profile, hold_by
@@ -119,19 +118,25 @@ class _Command:
         """Run it, under the profile that holds here."""
         profile = held_profile()
         if profile is None:
-            return self._run(None)
-        held = hold_by(
-            mechanism_of(profile), profile, lambda: self._run(profile), abandoned=self.stop
-        )
+            return self._run(None, None)
+        if confined() is not None:
+            return self._run(profile, None)
+        mechanism = mechanism_of(profile)
+        held = hold_by(mechanism, profile, lambda: self._alone(profile), abandoned=self.stop)
         if held.exception is not None:
             raise held.exception
         result: CommandResult = held.value
         return result
 
-    def _run(self, profile: str | None) -> CommandResult:
-        with _private_directory() as place:
+    def _alone(self, profile: str) -> CommandResult:
+        """Run it in a thread that was confined for it; the thread's directory is its own."""
+        here = confined()
+        return self._run(profile, here.scratch if here is not None else None)
+
+    def _run(self, profile: str | None, place: str | None) -> CommandResult:
+        with nullcontext(place) if place is not None else _private_directory() as place:
             environment = {"TMPDIR": place, "TMP": place, "TEMP": place, **self._environment}
-            began = time.monotonic()
+            began = processes.now()
             process = subprocess.Popen(  # noqa: S603 # what it is for
                 self._arguments,
                 cwd=self._cwd,
@@ -142,23 +147,28 @@ class _Command:
                 start_new_session=True,
                 bufsize=0,
             )
-            watch = _Watch(process, self._input, self._limits, confined() is not None)
+            watch = _Watch(process, self._input, self._limits, began)
             try:
-                watch.until_end(began, self._seconds, self._stopped)
+                watch.until_end(self._seconds, self._stopped)
             finally:
                 watch.end()
-            return watch.result(profile, time.monotonic() - began)
+            return watch.result(profile)
 
 
 class _Watch:
     """A process that runs: its pipes, its time, and who else is there."""
 
     def __init__(
-        self, process: subprocess.Popen[bytes], input: bytes | None, limits: Limits, alone: bool
+        self,
+        process: subprocess.Popen[bytes],
+        input: bytes | None,
+        limits: Limits,
+        since: processes.Moment,
     ) -> None:
         self._process = process
         self._limits = limits
-        self._alone = alone
+        self._since = since
+        self._alone = confined() is not None
         self._input = memoryview(input or b"")
         self._outputs = {
             process.stdout: Output(limits.output_bytes),
@@ -181,10 +191,10 @@ class _Watch:
         os.set_blocking(pipe.fileno(), False)
         self._selector.register(pipe, event)
 
-    def until_end(self, began: float, seconds: float | None, stopped: threading.Event) -> None:
+    def until_end(self, seconds: float | None, stopped: threading.Event) -> None:
         """Serve the pipes until the process has ended, or has to."""
         while not self._has_exited():
-            now = time.monotonic() - began
+            now = time.monotonic() - self._since.seconds
             if stopped.is_set():
                 return
             if seconds is not None and now >= seconds:
@@ -210,7 +220,9 @@ class _Watch:
         most = self._limits.processes
         if most is None:
             return False
-        there = processes.in_domain() if self._alone else processes.in_session(self._process.pid)
+        ids = processes.pids_since(self._since)
+        leader = self._process.pid
+        there = processes.in_domain(ids) if self._alone else processes.in_session(leader, ids)
         return sum(1 for _ in there) > most
 
     def _serve(self, seconds: float) -> bool:
@@ -251,11 +263,9 @@ class _Watch:
     def end(self) -> None:
         """End all that is left, and read what the pipes still have."""
         leader = self._process.pid
-        since = started()
         processes.end_group(leader)
-        # the last id that was given out is the leader's: it has started nothing
-        if since.strip() != str(leader):
-            self._left = processes.end_session(leader)
+        # bash -c 'set -m; sleep 60 &' has groups of its own
+        self._left = processes.end_session(leader, self._since)
         self._process.wait()
         until = time.monotonic() + _GRACE
         while self._is_reading() and time.monotonic() < until:
@@ -271,7 +281,7 @@ class _Watch:
         registered = self._selector.get_map()
         return any(pipe in registered for pipe in self._outputs if pipe is not None)
 
-    def result(self, profile: str | None, seconds: float) -> CommandResult:
+    def result(self, profile: str | None) -> CommandResult:
         """Return how it ended."""
         out, err = self._outputs.values()
         stdout, stderr = out.kept(), err.kept()
@@ -283,7 +293,7 @@ class _Watch:
             stderr=stderr,
             stdout_omitted=out.omitted,
             stderr_omitted=err.omitted,
-            seconds=seconds,
+            seconds=time.monotonic() - self._since.seconds,
             timed_out=self._timed_out,
             profile=profile,
             left=self._left,

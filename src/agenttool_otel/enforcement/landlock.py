@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable
+from functools import cache
 from typing import Final
 
 import py_landlock as kernel
@@ -28,6 +28,28 @@ _READING: Final = AccessFs.READ_FILE | AccessFs.READ_DIR
 _NOT_WRITING: Final = _READING | AccessFs.EXECUTE
 
 
+_OF_FILES: Final = AccessFs.READ_FILE | AccessFs.WRITE_FILE | AccessFs.TRUNCATE | AccessFs.IOCTL_DEV
+_WRITING_OF_FILES: Final = AccessFs.WRITE_FILE | AccessFs.TRUNCATE | AccessFs.IOCTL_DEV
+_BY_PATH: Final = os.O_PATH | os.O_CLOEXEC | os.O_NOFOLLOW
+
+DEVICES: Final = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+"""Devices that may be read and written; no others: a disk has every secret on it."""
+
+
+@cache
+def _devices() -> tuple[int, ...]:
+    """Return descriptors of the devices, which stay open."""
+    return tuple(os.open(place, _BY_PATH) for place in DEVICES if _is_device(place))
+
+
+def _is_device(place: str) -> bool:
+    try:
+        return stat.S_ISCHR(os.lstat(place).st_mode)
+    except OSError:
+        return False
+
+
+@cache
 def check() -> None:
     """Look at what the kernel offers.
 
@@ -47,11 +69,17 @@ def reads() -> kernel.RulesetAttr:
     return judged
 
 
+@cache
+def _writing() -> AccessFs:
+    return get_supported_fs(kernel.get_abi_version()) & ~_NOT_WRITING
+
+
+@cache
 def writes() -> kernel.RulesetAttr:
     """Return what a ruleset of everything else judges: writes, TCP, signals, abstract sockets."""
     version = kernel.get_abi_version()
     judged = kernel.RulesetAttr()
-    judged.handled_access_fs = get_supported_fs(version) & ~_NOT_WRITING
+    judged.handled_access_fs = _writing()
     judged.handled_access_net = get_supported_net(version)
     judged.scoped = get_supported_scope(version)
     return judged
@@ -71,46 +99,50 @@ class Ruleset:
         """Let files be read from here on down."""
         self._allow(place, _READING)
 
-    def allow_writing(self, places: Iterable[str]) -> None:
+    def allow_writing(self, place: str) -> None:
         """Let files be changed and made from here on down; of a file, let it be written."""
-        for place in places:
-            self._allow(place, get_supported_fs(kernel.get_abi_version()) & ~_NOT_WRITING)
+        self._allow(place, _writing())
+
+    def allow_devices(self) -> None:
+        """Let the devices that hold nothing be written."""
+        for descriptor in _devices():
+            self._add(descriptor, _WRITING_OF_FILES)
 
     def _allow(self, place: str, access: AccessFs) -> None:
         try:
-            descriptor = os.open(place, os.O_PATH | os.O_CLOEXEC | os.O_NOFOLLOW)
+            descriptor = os.open(place, _BY_PATH)
         except (FileNotFoundError, PermissionError, NotADirectoryError):
             return  # gone since it was listed, or nothing that this user reaches
         try:
-            rule = kernel.PathBeneathAttr()
-            rule.allowed_access = access
             if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
                 # the kernel refuses rules about entries of what is no directory
-                rule.allowed_access = access & _OF_FILES
-            rule.parent_fd = descriptor
-            if rule.allowed_access:
-                kernel.add_rule(kernel.RulesetFd(self.descriptor), rule)
+                access &= _OF_FILES
+            if access:
+                self._add(descriptor, access)
         finally:
             os.close(descriptor)
+
+    def _add(self, descriptor: int, access: AccessFs) -> None:
+        rule = kernel.PathBeneathAttr()
+        rule.allowed_access = access
+        rule.parent_fd = descriptor
+        kernel.add_rule(kernel.RulesetFd(self.descriptor), rule)
 
     def close(self) -> None:
         """Forget it; threads that entered it stay restricted."""
         os.close(self.descriptor)
 
 
-_OF_FILES: Final = AccessFs.READ_FILE | AccessFs.WRITE_FILE | AccessFs.TRUNCATE | AccessFs.IOCTL_DEV
-
-
 def enter(descriptor: int) -> None:
-    """Restrict the current thread, and what it starts, for ever.
+    """Restrict the current thread, and what it starts, for ever; it needs no_new_privs.
 
     Raises:
         LandlockError: the kernel refuses; a thread can enter 16 rulesets.
     """
-    set_no_new_privs()
     kernel.restrict_self(kernel.RulesetFd(descriptor), None)
 
 
 __all__ = [
-    "NEEDED_ABI", "AccessFs", "AccessNet", "Ruleset", "Scope", "check", "enter", "reads", "writes",
+    "DEVICES", "NEEDED_ABI", "AccessFs", "AccessNet", "Ruleset", "Scope", "check", "enter", "reads", "set_no_new_privs",
+    "writes",
 ]  # fmt: skip

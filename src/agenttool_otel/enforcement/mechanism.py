@@ -45,24 +45,15 @@ class Mechanism(Protocol):
         """Return whether a path is a masked secret."""
         ...
 
-    def sweep(self, scratch: str, since: str) -> bool:
+    def sweep(self, scratch: str, since: processes.Moment) -> bool:
         """End the processes that the current thread started, and theirs; return whether none is
         left.
 
         Args:
             scratch: the thread's directory.
-            since: ``started()`` from before.
+            since: when the thread had started nothing yet.
         """
         ...
-
-
-def started() -> str:
-    """Return what changes when any process is started."""
-    try:
-        with open("/proc/loadavg", encoding="ascii") as file:
-            return file.read().rpartition(" ")[2]  # "0.20 0.18 0.12 1/80 11206"
-    except OSError:
-        return ""
 
 
 class Landlock:
@@ -80,13 +71,16 @@ class Landlock:
 
     def confine(self, prepared: Any, scratch: str) -> None:
         """Enter both rulesets, drop capabilities, install the filter."""
-        from agenttool_otel.enforcement import landlock, privileges, readable, seccomp
+        from agenttool_otel.enforcement import landlock, privileges, seccomp
 
         ruleset = landlock.Ruleset(landlock.writes())
         try:
-            ruleset.allow_writing([scratch, *readable.DEVICES])
-            landlock.enter(prepared.descriptor)
+            ruleset.allow_writing(scratch)
+            ruleset.allow_devices()
+            landlock.set_no_new_privs()
+            # the second domain copies the rules of the first: reading has hundreds
             landlock.enter(ruleset.descriptor)
+            landlock.enter(prepared.descriptor)
         finally:
             ruleset.close()
         privileges.drop_capabilities()
@@ -96,19 +90,18 @@ class Landlock:
         """Return whether a path is a masked secret."""
         return bool(prepared.masks(path))
 
-    def sweep(self, scratch: str, since: str) -> bool:
+    def sweep(self, scratch: str, since: processes.Moment) -> bool:
         """End all processes of the thread's Landlock domain.
 
         One signal reaches all of them at once, so that no fork bomb outruns it, whatever sessions
         it makes; the domain keeps the signal from everything else.
         """
-        if since and since == started():
-            return True
         for _ in range(_ROUNDS):
-            if next(processes.in_domain(), None) is None:
+            if next(processes.in_domain(processes.pids_since(since)), None) is None:
                 return True
             if not _is_alone(scratch):
                 return False
+            # a forking process that has been sent SIGKILL can't finish its fork
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(-1, signal.SIGKILL)
             time.sleep(_PAUSE)
@@ -117,6 +110,7 @@ class Landlock:
 
 def _is_alone(scratch: str) -> bool:
     """Return whether this thread is in a domain indeed: what it sends to all must not reach others."""
+    # the ruleset that keeps signals in is the one that keeps writes in
     beside = f"{scratch}.beside"
     with suppress(PermissionError):
         os.mkdir(beside)

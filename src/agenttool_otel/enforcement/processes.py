@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
+from typing import NamedTuple
 
 _ROUNDS = 100
 _PAUSE = 0.005
+_SHORT = 0.1  # seconds in which ids can't have begun anew
+_FEW = 256
 
 
 def pids() -> list[int]:
@@ -19,6 +22,39 @@ def pids() -> list[int]:
     except OSError:
         return []
     return [int(name) for name in names if name.isdecimal()]
+
+
+class Moment(NamedTuple):
+    """A point in time, with the id that was given to a process last; 0 where it is not known."""
+
+    pid: int
+    seconds: float
+
+
+def now() -> Moment:
+    """Return the present moment."""
+    try:
+        descriptor = os.open("/proc/loadavg", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return Moment(0, time.monotonic())
+    try:
+        last = os.read(descriptor, 100).split()[-1]  # "0.20 0.18 0.12 1/80 11206"
+    finally:
+        os.close(descriptor)
+    return Moment(int(last), time.monotonic())
+
+
+def pids_since(moment: Moment) -> Collection[int]:
+    """Return ids among which are those of all processes that were started since a moment.
+
+    After some time that is every process: a program can start so many that ids begin anew.
+    """
+    present = now()
+    started = present.pid - moment.pid
+    is_short = present.seconds - moment.seconds < _SHORT
+    if moment.pid and is_short and 0 <= started <= _FEW:
+        return range(moment.pid + 1, present.pid + 1)
+    return pids()
 
 
 def is_dead(pid: int) -> bool:
@@ -31,18 +67,19 @@ def is_dead(pid: int) -> bool:
         return True
 
 
-def in_session(session: int) -> Iterator[int]:
-    """Yield the living processes of a session but its leader."""
-    for pid in pids():
+def in_session(session: int, ids: Iterable[int]) -> Iterator[int]:
+    """Yield the living processes of a session but its leader, of some ids."""
+    for pid in ids:
         with suppress(OSError):
             if pid != session and os.getsid(pid) == session and not is_dead(pid):
                 yield pid
 
 
-def in_domain() -> Iterator[int]:
-    """Yield the living processes that this confined thread may signal."""
-    for pid in pids():
-        if pid == os.getpid():
+def in_domain(ids: Iterable[int]) -> Iterator[int]:
+    """Yield the living processes that this confined thread may signal, of some ids."""
+    for pid in ids:
+        # a thread's id can be signalled like a process's
+        if pid == os.getpid() or os.path.exists(f"/proc/self/task/{pid}"):
             continue
         with suppress(OSError):
             os.kill(pid, 0)
@@ -56,11 +93,11 @@ def end_group(group: int) -> None:
         os.killpg(group, signal.SIGKILL)
 
 
-def end_session(session: int) -> int:
+def end_session(session: int, since: Moment) -> int:
     """Kill what is left of a session in other groups; return how many processes were there."""
     ended = set()
     for _ in range(_ROUNDS):
-        there = set(in_session(session))
+        there = set(in_session(session, pids_since(since)))
         if not there:
             break
         for pid in there:

@@ -8,8 +8,7 @@ from typing import Final
 
 from agenttool_otel.enforcement import canaries
 from agenttool_otel.enforcement.mechanism import Landlock, Mechanism
-from agenttool_otel.enforcement.profiles import PROFILES
-from agenttool_otel.enforcement.types import ProfileName, Proof
+from agenttool_otel.enforcement.types import PROFILES, ProfileName, Proof
 from agenttool_otel.errors import SandboxUnavailable
 from agenttool_otel.values.forks import in_child, new_lock
 

@@ -25,9 +25,7 @@ from agenttool_otel.values.forks import new_lock
 
 _SECRET: Final = (PathClass.KEY, PathClass.CREDENTIAL)
 _MOST_RULES: Final = 8192
-DEVICES: Final = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
-"""Devices that may be read and written; no others: a disk has every secret on it."""
-_READABLE_BELOW_DEV: Final = (*DEVICES, "/dev/shm")  # noqa: S108 # a place to read from
+_SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 # a place to read from
 
 
 @dataclass
@@ -180,7 +178,9 @@ def _build(masked: Iterable[Path]) -> Readable:
 
 
 def _places(found: Walk) -> Iterator[str]:
+    from agenttool_otel.enforcement.landlock import DEVICES
+
     yield from found.allowed
-    for place in _READABLE_BELOW_DEV:
+    for place in (*DEVICES, _SHARED_MEMORY):
         if os.path.exists(place):
             yield place

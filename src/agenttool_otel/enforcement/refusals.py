@@ -55,6 +55,7 @@ def _of_error(error: OSError, is_masked: Callable[[str], bool]) -> Iterator[Viol
     for name in (error.filename, error.filename2):
         if isinstance(name, (str, bytes)):
             path = os.fsdecode(name)
+            # access(2) is not judged by Landlock: it answers as if there were no profile
             if is_masked(path) and os.access(path, os.R_OK):
                 yield Violation(ViolationKind.READ, path, code)
             elif _is_writable(path):

@@ -16,6 +16,8 @@ from agenttool_otel.values.forks import in_child, new_lock
 
 _numbers = itertools.count(1)
 _base: str | None = None
+_spare: Final[list[str]] = []
+_MOST_SPARE: Final = 8
 _lock: Final = new_lock()
 
 
@@ -40,6 +42,7 @@ def _remove_of(place: str, process: int) -> None:
 def _forget() -> None:
     global _base
     _base = None
+    _spare.clear()
 
 
 _owner: Final = _Owner()
@@ -55,6 +58,11 @@ def make(inside: str | None = None) -> str:
     Raises:
         OSError: it can't be made.
     """
+    if inside is None and _spare:
+        with suppress(IndexError):  # another thread took it
+            place = _spare.pop()
+            if os.path.isdir(place):
+                return place
     place = os.path.join(inside or _base_directory(), str(next(_numbers)))
     try:
         os.mkdir(place, 0o700)
@@ -63,6 +71,21 @@ def make(inside: str | None = None) -> str:
         place = os.path.join(inside or _base_directory(), str(next(_numbers)))
         os.mkdir(place, 0o700)
     return place
+
+
+def give_back(place: str) -> None:
+    """Remove a directory's content; an empty directory is kept for the next call.
+
+    To make and remove one costs as much as a thread.
+    """
+    try:
+        clean = not os.listdir(place)
+    except OSError:
+        clean = False
+    if clean and os.path.dirname(place) == _base and len(_spare) < _MOST_SPARE:
+        _spare.append(place)
+    else:
+        remove(place)
 
 
 def remove(place: str) -> None:

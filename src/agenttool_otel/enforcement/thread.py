@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from agenttool_otel.enforcement import privileges, scratch
-from agenttool_otel.enforcement.mechanism import Mechanism, started
+from agenttool_otel.enforcement import privileges, processes, scratch
+from agenttool_otel.enforcement.mechanism import Mechanism
 from agenttool_otel.enforcement.refusals import refusals_of
 from agenttool_otel.enforcement.types import HeldResult
 from agenttool_otel.errors import SandboxUnavailable
@@ -93,8 +93,9 @@ class _Run:
         held = self.held
         try:
             held.mechanism.confine(held.prepared, held.scratch)
-            since = started()
+            since = processes.now()
         except BaseException as error:
+            # half confined is not confined: nothing runs in this thread
             self.failure = error
             return
         _here.held = held
@@ -136,6 +137,7 @@ def hold_by(
         SandboxUnavailable: the thread could not be confined; the function has not run.
     """
     masks = frozenset(masked)
+    # asyncio.to_thread carries the profile's variable to a thread that is free: that one is held
     outer = confined()
     if outer is not None:
         return _within(outer, profile, function, masks)
@@ -151,11 +153,14 @@ def hold_by(
     _wait_for(run, abandoned)
     if run.result is None:
         raise _unavailable(profile, run.failure) from run.failure
-    raised = run.result.exception
-    if raised is None:
-        return run.result
-    found = refusals_of(raised, lambda path: mechanism.masks(prepared, path))
-    return HeldResult(exception=raised, violations=found)
+    return _with_violations(run.result, held)
+
+
+def _with_violations(result: HeldResult, held: Held) -> HeldResult:
+    if result.exception is None:
+        return result
+    found = refusals_of(result.exception, lambda path: held.mechanism.masks(held.prepared, path))
+    return HeldResult(exception=result.exception, violations=found)
 
 
 def _within(
@@ -165,7 +170,7 @@ def _within(
     if profile != outer.profile or not masks <= outer.masked:
         reason = f"the thread is held by {outer.profile}, with other masks"
         raise SandboxUnavailable(reason, profile=profile)
-    return _outcome(outer, function)
+    return _with_violations(_outcome(outer, function), outer)
 
 
 def _unavailable(profile: str, error: BaseException | None) -> SandboxUnavailable:
@@ -181,7 +186,7 @@ def _wait_for(run: _Run, abandoned: Callable[[], None]) -> None:
     def finish() -> None:
         thread.join()
         hidden.__exit__(None, None, None)
-        scratch.remove(run.held.scratch)
+        scratch.give_back(run.held.scratch)
 
     try:
         thread.start()

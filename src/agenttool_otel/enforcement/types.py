@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno as codes
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Any, Final
 
 
@@ -45,6 +47,12 @@ class Profile:
     name: str
     may_write_temp: bool = True
     network: str = "none"
+
+
+PROFILES: Final[Mapping[str, Profile]] = MappingProxyType(
+    {ProfileName.READ: Profile(ProfileName.READ)}
+)
+"""Profiles by name."""
 
 
 @dataclass(frozen=True, slots=True)
