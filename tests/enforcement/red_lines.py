@@ -76,7 +76,7 @@ LINES = {
     "password file": "cat /etc/shadow | sed s/^/secret-/",
     "raw disk": "head -c 64 /dev/vda /dev/sda | sed s/^/secret-/",
     # processes
-    "environment of the agent": "cat /proc/$AGENT/environ /proc/$AGENT/task/*/environ",
+    "environment of the agent": "for p in /proc/$AGENT /proc/$AGENT/task/*; do head -c 1 $p/environ && echo secret-; done",
     "memory of the agent": f"{PYTHON} 'import os,glob\nfor p in glob.glob(\"/proc/%s/task/*/mem\" % os.environ[\"AGENT\"]): print(\"secret-\", open(p, \"rb\"))'",
     "descriptors of the agent": "ls -l /proc/$AGENT/fd/ && echo secret-; ls -l /proc/$AGENT/task/*/fd/ && echo secret-",
     "kill the agent": "kill -9 $AGENT",

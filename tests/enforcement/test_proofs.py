@@ -118,6 +118,11 @@ def test_a_canary_that_fails_without_the_profile_proves_nothing(
     assert "fails without the profile" in proofs.prove(Landlock(), "read").reason
 
 
+def test_what_can_not_be_tried_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(canaries.socket, "AF_UNIX")
+    assert "AttributeError" in proofs.prove(Landlock(), "read").reason
+
+
 def test_without_a_proof_nothing_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(proofs, "MECHANISMS", {"read": Nothing()})
     ran: list[int] = []

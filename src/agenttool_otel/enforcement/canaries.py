@@ -49,8 +49,9 @@ def failure(mechanism: Mechanism, profile: str) -> str:
             return _first_failure(mechanism, profile, stage)
     except SandboxUnavailable as error:
         return error.reason
-    except OSError as error:
-        return f"the canaries could not be prepared: {error}"
+    except Exception as error:
+        # Windows has no AF_UNIX: what can't be tried is not proven
+        return f"the canaries could not be tried: {type(error).__name__}: {error}"
 
 
 def _first_failure(mechanism: Mechanism, profile: str, stage: _Stage) -> str:
