@@ -300,8 +300,8 @@ def _overlaps(path: Path, others: Iterable[Path]) -> bool:
     return any(path[: len(other)] == other[: len(path)] for other in others)
 
 
-def _joined(one: SandboxDuty | None, other: SandboxDuty | None) -> SandboxDuty | None:
-    return other if one is None else one.joined(other)
+def _joined(duty: SandboxDuty | None, other: SandboxDuty | None) -> SandboxDuty | None:
+    return other if duty is None else duty.joined(other)
 
 
 def _nobody_decided(engine: PolicyEngine | None, verdict: Verdict | None) -> Verdict:
