@@ -82,11 +82,8 @@ class Body:
         if span.redaction.captures:
             span.capture_arguments(call)
         timeout = execution.timeout_ms / 1000 if execution.timeout_ms else None
-        plain = not (target.streams or target.collects or target.in_thread)
-        if plain and call.sandbox is None:
-            function = target.function
-        else:
-            function = self._function(call, target)
+        plain = not (target.streams or target.collects or target.in_thread or call.sandbox)
+        function = target.function if plain else self._function(call, target)
         step = Execute(function, call.call_args, call.call_kwargs, target.is_async, timeout)
         if target.streams and _from_outside(call):
             call.item_seen = StreamWords(call, session)
@@ -98,8 +95,6 @@ class Body:
         call.enter(InvocationStatus.RUNNING)
         if span.every_class and not span.redaction.captures:
             span.emit(call, Event.INVOCATION_STARTED, {})
-        if call.sandbox is not None:
-            span.record_sandbox(call, call.sandbox)
         if call.handle is not None:
             call.handle.report_status(ProgressStatus.STARTED)
         if span.telemetry.events.sinks:
@@ -153,8 +148,6 @@ class Body:
         if call.tap is not None:
             yield Call(partial(self._end_stream, call))
         _guarded(self._take_outcome, call, target, attempt)
-        if call.sandbox is not None and call.sandbox.violations:
-            _guarded(self._span.record_violations, call, call.sandbox)
         session.returned(call.spec.tool_id, call.outcome.size)
         # trusted output matters only beside untrusted one, which it may confirm: in a session
         # without any, nothing has to be remembered
@@ -215,6 +208,7 @@ class Body:
         """
         function = target.function
         if call.sandbox is not None:
+            self._span.record_sandbox(call, call.sandbox)
             return self._held(function, call.sandbox, target)
         if target.streams:
             function = self._delivery.tapped(call, function, self._span, is_async=target.is_async)
@@ -304,14 +298,7 @@ class Body:
 
     def _failed(self, call: Invocation, attempt: Attempt) -> None:
         error = call.exception = attempt.exception
-        if call.sandbox is not None and call.sandbox.unavailable is not None:
-            # proven before, and not to be had now: its door was reached, and the body did not run
-            call.fail(
-                ErrorClass.POLICY_BLOCKED,
-                f"the body could not be held: {call.sandbox.unavailable}",
-                InvocationStatus.FAILED,
-            )
-        elif attempt.timed_out or error is None:
+        if attempt.timed_out or error is None:
             call.outcome.abort_reason = AbortReason.TIMEOUT.value
             call.fail(
                 ErrorClass.TIMEOUT,
@@ -335,25 +322,33 @@ class Body:
             self._refusals.cancel(call, error)
             if call.cancellation is not None and not isinstance(error, asyncio.CancelledError):
                 call.exception = None  # nobody canceled the caller
-        elif call.sandbox is not None and call.sandbox.refuses:
-            message = self._refusals.redact(refusal(call.sandbox), call)
-            call.fail(
-                ErrorClass.SANDBOX_VIOLATION,
-                message,
-                InvocationStatus.FAILED,
-                native_error_ref=error_name(error),
-            )
-            self._span.record_exception(call)
         else:
-            call.outcome.error = self._errors.classify(
-                error, redact=partial(self._refusals.redact, call=call)
-            )
-            timed_out = call.outcome.error.error_class is ErrorClass.TIMEOUT
-            call.outcome.result_status = (
-                ResultStatus.TIMED_OUT if timed_out else ResultStatus.FAILED
-            )
-            call.enter(InvocationStatus.TIMED_OUT if timed_out else InvocationStatus.FAILED)
-            self._span.record_exception(call)
+            self._raised(call, error)
+
+    def _raised(self, call: Invocation, error: BaseException) -> None:
+        """Record the failure of a body that raised."""
+        if call.sandbox is not None and call.sandbox.refuses:
+            self._refused(call, call.sandbox, error)
+            return
+        call.outcome.error = self._errors.classify(
+            error, redact=partial(self._refusals.redact, call=call)
+        )
+        timed_out = call.outcome.error.error_class is ErrorClass.TIMEOUT
+        call.outcome.result_status = ResultStatus.TIMED_OUT if timed_out else ResultStatus.FAILED
+        call.enter(InvocationStatus.TIMED_OUT if timed_out else InvocationStatus.FAILED)
+        self._span.record_exception(call)
+
+    def _refused(self, call: Invocation, sandbox: Sandbox, error: BaseException) -> None:
+        """Record that a sandbox refused what a body tried, or could not hold it after all."""
+        error_class, message = ErrorClass.SANDBOX_VIOLATION, refusal(sandbox)
+        if sandbox.unavailable is not None:
+            # proven before, and not to be had now: the body's door was reached, and it did not run
+            error_class = ErrorClass.POLICY_BLOCKED
+            message = f"the body could not be held: {sandbox.unavailable}"
+        redacted = self._refusals.redact(message, call)
+        reference = error_name(error)
+        call.fail(error_class, redacted, InvocationStatus.FAILED, native_error_ref=reference)
+        self._span.record_exception(call)
 
 
 def _handed_over_ns(call: Invocation) -> int:

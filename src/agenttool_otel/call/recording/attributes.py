@@ -89,8 +89,6 @@ def final_attributes(call: Invocation) -> dict[str, Any]:
     )
     if (verdict := call.decision.verdict) is not None:
         attributes.update(_verdict_attributes(verdict))
-        if Attr.SANDBOX_PROFILE in attributes:
-            attributes |= _enforcement(call.sandbox)
         in_force = call.decision.in_force
         if in_force is not None:
             attributes[Attr.PERMISSION_DECISION_ID] = in_force.decision_id
@@ -100,15 +98,22 @@ def final_attributes(call: Invocation) -> dict[str, Any]:
         attributes[Attr.PERMISSION_ORIGINS] = list(
             dict.fromkeys(origin.named for origin in origins_of(call.decision.facts))
         )
+    if Attr.SANDBOX_PROFILE in attributes:
+        attributes |= _enforcement(call.sandbox)
+    _add_parts(call, attributes)
+    if (error := call.outcome.reported_error) is not None:
+        attributes.update(error_attributes(error))
+    return attributes
+
+
+def _add_parts(call: Invocation, attributes: dict[str, Any]) -> None:
+    """Add what shows that a call had several parts: a question, attempts, a pause."""
     if call.decision.request is not None:
         attributes[Attr.APPROVAL_ID] = call.decision.request.request_id
     if call.outcome.attempts > 1:
         attributes[Attr.INVOCATION_ATTEMPTS] = call.outcome.attempts
     if call.resumed:
         attributes[Attr.INVOCATION_RESUMED] = True
-    if (error := call.outcome.reported_error) is not None:
-        attributes.update(error_attributes(error))
-    return attributes
 
 
 def _enforcement(sandbox: Sandbox | None) -> dict[str, Any]:

@@ -230,8 +230,6 @@ class CallSpan:
 
     def record_violations(self, call: Invocation, sandbox: Sandbox) -> None:
         """Record what a sandbox refused; where, only where content is captured."""
-        if not self.telemetry.events.wanted(call.span):
-            return
         attributes = violation_attributes(sandbox)
         if self.redaction.on_event:
             clean = self.redaction.text_redactor(call, self.redaction.redact_reason)
@@ -306,6 +304,8 @@ class CallSpan:
         call.result_recorded = True
         if not self.telemetry.events.wanted(call.span):
             return
+        if call.sandbox is not None and call.sandbox.violations:
+            self.record_violations(call, call.sandbox)
         attributes: dict[str, Any] = {Attr.RESULT_STATUS: str(call.outcome.result_status)}
         error = call.outcome.error or call.outcome.result_error
         if error is not None:
