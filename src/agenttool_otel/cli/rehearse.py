@@ -258,9 +258,9 @@ def _show_effects(effects: Effects) -> None:
     noise = len(effects.changes) - len(loud)
     if noise:
         console.print(Text(f"and {counted(noise, 'change')} of caches", style="dim"))
-    for one in effects.connections:
-        host = clean(one.host)
-        console.print(Text(f"tried to connect to {host} port {one.port}: {one.attempts} times"))
+    for tried in effects.connections:
+        host = clean(tried.host)
+        console.print(Text(f"tried to connect to {host} port {tried.port}: {tried.attempts} times"))
     if not effects.connections_counted:
         console.print(Text("attempts to connect were not counted on this host", style="dim"))
     for reason in effects.reasons:

@@ -35,6 +35,24 @@ def test_a_commit_gives_what_was_shown(rehearsals: Rehearsals, root: Path) -> No
     assert (root / "n" / "m").stat().st_mode & 0o777 == 0o500
 
 
+@pytest.mark.parametrize(
+    ("line", "left"),
+    [
+        ("rm -r sub; echo x > sub", {"a.txt": "one\n", "sub": "x\n"}),
+        (
+            "rm a.txt; mkdir a.txt; mv sub/b.txt a.txt/b; rm -r sub; ln -s a.txt sub",
+            {"a.txt/b": "two\n", "sub/b": "two\n"},
+        ),
+    ],
+)
+def test_a_directory_becomes_a_file_and_a_file_one(
+    rehearsals: Rehearsals, root: Path, line: str, left: dict[str, str]
+) -> None:
+    sealed = sealed_by(rehearsals, root, line)
+    assert sealed.commit(sealed.digest).whole
+    assert {name: (root / name).read_text() for name in left} == left
+
+
 def test_a_commit_leaves_no_mark_of_the_overlay(rehearsals: Rehearsals, root: Path) -> None:
     sealed = sealed_by(rehearsals, root)
     sealed.commit(sealed.digest)

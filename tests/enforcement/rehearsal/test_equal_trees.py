@@ -48,6 +48,7 @@ def test_a_commit_gives_the_tree_of_a_plain_run(host: None, operations: list[lis
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 @given(operations=SEQUENCES)
 @settings(max_examples=400)
 def test_many_commits_give_the_trees_of_plain_runs(host: None, operations: list[list[Any]]) -> None:

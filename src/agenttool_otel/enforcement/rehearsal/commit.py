@@ -308,9 +308,10 @@ def _is_still(root: Tree, entry: Entry) -> bool:
     before = entry.before
     if before is None or now is None:
         return now is before
-    if before.kind is Kind.DIRECTORY and entry.after is not None:
+    stays = entry.after is not None and entry.after.kind is Kind.DIRECTORY
+    if before.kind is Kind.DIRECTORY and stays:
         # others may write into a directory that stays; it has to be the same
-        return entry.after.kind is Kind.DIRECTORY and before.may_be_replaced(now)
+        return before.may_be_replaced(now)
     return before.is_still(now)
 
 
