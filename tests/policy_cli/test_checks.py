@@ -260,7 +260,8 @@ def test_data_that_is_not_there_is_told_with_what_is(project: Path) -> None:
         },
     )
     check = _check(run_json("check", project, "--json")[1], "reads")
-    [problem] = check["problems"]
+    problem, unread = check["problems"]
+    assert "data.agenttool.custom.more.limit is read by no rule" in unread["message"]
     assert (
         "data.agenttool.custom.more.limitt is neither a rule nor in a data file"
         in problem["message"]
