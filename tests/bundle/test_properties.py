@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from stock_bundle import (
     EMBEDDED,
     ERROR,
-    POLICIES,
     Interpreter,
     Machine,
     Opa,
@@ -30,9 +29,9 @@ from stock_bundle import (
     write_call,
 )
 
-VALID = jsonschema_rs.validator_for(
-    json.loads((POLICIES / "schemas" / "input.json").read_text("utf-8"))
-)
+from agenttool_otel.policy.bundles.input_schema import validating_schema
+
+VALID = jsonschema_rs.validator_for(validating_schema())
 
 UNTRUSTED = {
     "sources": ["tool:web"], "untrusted": True, "certain": True, "trust": "free_text", "role": "target", "seen_in": [],

@@ -168,13 +168,13 @@ combined(c, base, findings) := base if {
 
 # METADATA
 # title: Obligations that nobody knows
-# description: They stay in the answer, which is no decision with them, so that the call is denied.
-unknown_obligations(findings) := {name: true |
+# description: The answer has a member that is no obligation, and is no decision with it, so that the call is denied.
+unknown_obligations(findings) := {"unknown": true} if {
 	some finding in findings
 	is_object(finding.obligations)
 	some name in object.keys(finding.obligations)
 	not name in {"redact_input", "redact_result", "max_inline_chars", "persistence", "sandbox"}
-}
+} else := {}
 
 joined(c, base, findings) := {
 	"redact_input": sort(own(base.redact_input) | pointers(findings, "redact_input")),

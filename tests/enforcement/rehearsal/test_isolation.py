@@ -146,7 +146,9 @@ def test_a_socket_of_the_host_is_not_reached(rehearsals: Rehearsals, root: Path)
         listener.close()
         place.unlink()
     assert run.exit_code == 1
-    assert b"ConnectionRefused" in run.stderr or b"Permission" in run.stderr
+    # of a home below /tmp, which is private in the layer, not even the name is there
+    refusals = (b"ConnectionRefused", b"Permission", b"FileNotFound")
+    assert any(refusal in run.stderr for refusal in refusals)
     if late.connections_counted:
         assert [one.family for one in late.connections] == ["unix"]
 

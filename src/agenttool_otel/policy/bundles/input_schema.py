@@ -38,15 +38,19 @@ def write_input_schema(path: str | Path) -> None:
     target.write_text(schema_text(), encoding="utf-8")
 
 
+def validating_schema() -> dict[str, Any]:
+    """Return the schema that documents are validated against: any text is taken for a word, as one
+    that nobody knows is the rules' to judge, and their answer has a reason.
+    """
+    return dict(_without_words(input_schema()))
+
+
 @cache
 def _validator() -> jsonschema_rs.Draft7Validator:
-    return jsonschema_rs.Draft7Validator(_without_words(input_schema()))
+    return jsonschema_rs.Draft7Validator(validating_schema())
 
 
 def _without_words(schema: Any) -> Any:
-    """Return a schema that takes any text: a word that nobody knows is the rules' to judge, and their
-    answer has a reason.
-    """
     if isinstance(schema, list):
         return [_without_words(item) for item in schema]
     if not isinstance(schema, dict):
