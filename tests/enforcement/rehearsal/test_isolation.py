@@ -146,9 +146,9 @@ def test_a_socket_of_the_host_is_not_reached(rehearsals: Rehearsals, root: Path)
         listener.close()
         place.unlink()
     assert run.exit_code == 1
-    # of a home below /tmp, which is private in the layer, not even the name is there
-    refusals = (b"ConnectionRefused", b"Permission", b"FileNotFound")
-    assert any(refusal in run.stderr for refusal in refusals)
+    if b"FileNotFound" in run.stderr:
+        return  # a home below /tmp, which is private in the layer: not even the name is there
+    assert b"ConnectionRefused" in run.stderr or b"Permission" in run.stderr
     if late.connections_counted:
         assert [one.family for one in late.connections] == ["unix"]
 
@@ -208,3 +208,12 @@ def test_a_command_keeps_few_rights(rehearsals: Rehearsals, root: Path) -> None:
     held, new = run.stdout.decode().split("\n")[:2]
     assert int(held.split()[1], 16) & ~0xFB == 0
     assert new.split()[1] == "1"
+
+
+def test_a_secret_that_is_gone_meanwhile_is_no_failure(rehearsals: Rehearsals, root: Path) -> None:
+    secret = root / "id_rsa"
+    secret.write_text("hidden")
+    with rehearsals.open([root]) as layer:
+        secret.unlink()
+        run = layer.run(["true"], cwd=root)
+    assert run.exit_code == 0, run.stderr

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import os
 import shutil
-import stat
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -525,9 +524,10 @@ def _sandbox(overlays: tuple[Overlay, ...], secrets: frozenset[str], lock: int) 
     files = []
     directories = []
     for path in _outermost(sorted(secrets)):
-        if stat.S_ISDIR(os.stat(path).st_mode):
+        # another program's socket may be gone by now, and is neither then
+        if os.path.isdir(path):
             directories.append(path)
-        else:
+        elif os.path.exists(path):
             files.append(path)
     if len(files) + len(directories) > _MASKS_LIMIT:
         raise RehearsalUnavailable(f"there are more than {_MASKS_LIMIT:,} secrets to mask")

@@ -76,9 +76,10 @@ class Sandbox:
         for overlay in self.overlays:
             words += ["--overlay-src", overlay.root]
             words += ["--overlay", overlay.upper, overlay.work, overlay.root]
-        for path in self.masked_directories:
+        # what is gone by now can't be read, and bubblewrap can't lay anything over it
+        for path in filter(os.path.lexists, self.masked_directories):
             words += ["--perms", "0500", "--tmpfs", path, "--remount-ro", path]
-        for path in self.masked_files:
+        for path in filter(os.path.lexists, self.masked_files):
             words += ["--ro-bind", "/dev/null", path]
         return [*words, "--chdir", cwd]
 
