@@ -170,11 +170,15 @@ combined(c, base, findings) := base if {
 # title: Obligations that nobody knows
 # description: The answer has a member that is no obligation, and is no decision with it, so that the call is denied.
 unknown_obligations(findings) := {"unknown": true} if {
+	count(unknown_names(findings)) > 0
+} else := {}
+
+unknown_names(findings) := {name |
 	some finding in findings
 	is_object(finding.obligations)
 	some name in object.keys(finding.obligations)
 	not name in {"redact_input", "redact_result", "max_inline_chars", "persistence", "sandbox"}
-} else := {}
+}
 
 joined(c, base, findings) := {
 	"redact_input": sort(own(base.redact_input) | pointers(findings, "redact_input")),

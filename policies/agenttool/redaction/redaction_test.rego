@@ -160,8 +160,10 @@ test_a_sandbox_that_is_not_understood_is_handed_on[index] if {
 	sandbox_of([{"profile": "read"}, broken]) == broken with input as f.base
 }
 
-test_an_unknown_obligation_stays if {
-	combined(nothing, {{"rule": "x", "obligations": {"sandbx": {"profile": "read"}}}}).sandbx with input as f.base
+test_an_unknown_obligation_is_no_decision if {
+	misspelt := combined(nothing, {{"rule": "x", "obligations": {"sandbx": {"profile": "read"}}}}) with input as f.base
+	misspelt != nothing
+	object.keys(misspelt) - object.keys(nothing) == {"unknown"}
 }
 
 test_no_sandbox_is_no_member if {

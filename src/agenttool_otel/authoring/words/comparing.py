@@ -137,8 +137,8 @@ def _listed(ours: Words) -> str:
 
 
 def _wrong_order(left: Shape, right: Shape) -> Wrong | None:
-    for one, other in ((left, right), (right, left)):
-        if _is_time(one) and _is_no_time(other):
+    for side, other in ((left, right), (right, left)):
+        if _is_time(side) and _is_no_time(other):
             return Wrong(
                 f'{_TIME} is a whole time such as "2026-11-20T12:00:00Z", so comparing it with'
                 f" {described(other)} has the same answer always; use time.clock"
@@ -148,8 +148,8 @@ def _wrong_order(left: Shape, right: Shape) -> Wrong | None:
             f"{described(left)} is compared with {described(right)}: Rego orders values of different"
             " types by their types, so the answer is always the same"
         )
-    for one, other in ((left, right), (right, left)):
-        text = _numeral(one)
+    for side, other in ((left, right), (right, left)):
+        text = _numeral(side)
         if text is not None and other.could_be({NUMBER}):
             return Wrong(
                 f"{called(other)} is compared with the text {text!r}: every text is larger than every"

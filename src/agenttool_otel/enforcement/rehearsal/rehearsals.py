@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import os
 import shutil
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -52,6 +51,7 @@ from agenttool_otel.enforcement.rehearsal.types import (
     RehearsedRun,
     Swept,
 )
+from agenttool_otel.values.forks import new_lock
 
 KEEP_SECONDS: Final = 86_400.0
 CHANGES_LIMIT: Final = 20_000
@@ -262,7 +262,7 @@ class OpenLayer:
         self._attempts = Attempts([*PRIVATE, "/dev/shm", *self.roots])  # noqa: S108
         self._counted = True
         self._open = True
-        self._running = threading.Lock()
+        self._running = new_lock()
 
     def __enter__(self) -> OpenLayer:
         return self
