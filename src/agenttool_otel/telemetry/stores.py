@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import weakref
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
@@ -49,12 +50,10 @@ class Stores:
     def observe_pending(self, options: CallbackOptions) -> list[Observation]:
         """Return how many requests wait, by kind of store."""
         del options
-        totals = dict.fromkeys(("memory", "lasting"), 0)
-        seen = set()
+        totals: Counter[str] = Counter()
         for levels in self._levels():
-            seen.add(levels.kind)
             totals[levels.kind] += levels.pending
-        return [Observation(totals[kind], _of(kind)) for kind in sorted(seen)]
+        return [Observation(total, _of(kind)) for kind, total in totals.items()]
 
     def observe_oldest(self, options: CallbackOptions) -> list[Observation]:
         """Return the age of the oldest request that waits, by kind of store."""
@@ -67,11 +66,10 @@ class Stores:
     def observe_answered(self, options: CallbackOptions) -> list[Observation]:
         """Return how many answers were given, by kind of store, tool and answer."""
         del options
-        totals: dict[tuple[str, str, str], int] = {}
+        totals: Counter[tuple[str, str, str]] = Counter()
         for levels in self._levels():
             for (tool, answer), count in levels.answered.items():
-                key = levels.kind, tool, answer
-                totals[key] = totals.get(key, 0) + count
+                totals[levels.kind, tool, answer] += count
         return [
             Observation(count, {**_of(kind), GenAI.TOOL_NAME: tool, Attr.APPROVAL_STATUS: answer})
             for (kind, tool, answer), count in totals.items()
