@@ -26,7 +26,6 @@ if TYPE_CHECKING:
         PROFILES,
         HeldResult,
         Profile,
-        ProfileName,
         Proof,
         Violation,
         ViolationKind,
@@ -40,7 +39,7 @@ _HOMES = {
         "holding": "hold",
         "limits": "CommandResult Limits",
         "thread": "held_profile oblige_commands",
-        "types": "PROFILES HeldResult Profile ProfileName Proof Violation ViolationKind",
+        "types": "PROFILES HeldResult Profile Proof Violation ViolationKind",
     }.items()
     for name in names.split()
 }
@@ -51,7 +50,6 @@ __all__ = [
     "HeldResult",
     "Limits",
     "Profile",
-    "ProfileName",
     "Proof",
     "Violation",
     "ViolationKind",

@@ -37,7 +37,7 @@ def hold(
     and connections, threads, pools. The processes that it started are ended when it returns.
 
     Args:
-        profile: one of ProfileName.
+        profile: one of SandboxProfile.
         function: what to run.
         args: its positional arguments.
         kwargs: its keyword arguments.

@@ -8,11 +8,12 @@ from typing import Final
 
 from agenttool_otel.enforcement import canaries
 from agenttool_otel.enforcement.mechanism import Landlock, Mechanism
-from agenttool_otel.enforcement.types import PROFILES, ProfileName, Proof
+from agenttool_otel.enforcement.types import PROFILES, Proof
 from agenttool_otel.errors import SandboxUnavailable
+from agenttool_otel.names import SandboxProfile
 from agenttool_otel.values.forks import in_child, new_lock
 
-MECHANISMS: Final[Mapping[str, Mechanism]] = MappingProxyType({ProfileName.READ: Landlock()})
+MECHANISMS: Final[Mapping[str, Mechanism]] = MappingProxyType({SandboxProfile.READ: Landlock()})
 """What holds each profile."""
 
 _proofs: dict[str, Proof] = {}

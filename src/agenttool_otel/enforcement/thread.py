@@ -35,7 +35,7 @@ def oblige_commands(profile: str) -> Iterator[None]:
     A coroutine shares its thread with others, so it can't be confined itself.
 
     Args:
-        profile: one of ProfileName.
+        profile: one of SandboxProfile.
     """
     token = _profile.set(profile)
     try:

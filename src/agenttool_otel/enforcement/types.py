@@ -9,12 +9,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Final
 
-
-class ProfileName(StrEnum):
-    """Profiles that a policy can oblige."""
-
-    READ = "read"
-    """Reads all but masked secrets, writes into a temporary directory of its own, no network."""
+from agenttool_otel.names import SandboxProfile
 
 
 class ViolationKind(StrEnum):
@@ -39,7 +34,7 @@ class Profile:
     """What code may do.
 
     Attributes:
-        name: one of ProfileName.
+        name: one of SandboxProfile.
         may_write_temp: whether it has a private temporary directory.
         network: always ``none``.
     """
@@ -50,7 +45,7 @@ class Profile:
 
 
 PROFILES: Final[Mapping[str, Profile]] = MappingProxyType(
-    {ProfileName.READ: Profile(ProfileName.READ)}
+    {SandboxProfile.READ: Profile(SandboxProfile.READ)}
 )
 """Profiles by name."""
 
