@@ -294,7 +294,7 @@ def test_what_hooks_changed_and_said_goes_with_the_call(on_sqlite: Processes) ->
 
 def owned_by_a_dead_process(store: ApprovalStore) -> None:
     owner = json.loads(json.dumps({"host": "", "pid": 1, "start": -1}))
-    from agenttool_otel.approvals.store.owner import this_process
+    from agenttool_otel.values.process_identity import this_process
 
     owner["host"] = json.loads(this_process())["host"]
     held_by(store, json.dumps(owner))

@@ -13,7 +13,7 @@ from typing import Any, Final
 from sqlalchemy import func, select
 
 from agenttool_otel.approvals.store.clock import from_us
-from agenttool_otel.approvals.store.owner import HELD, is_lost, this_process
+from agenttool_otel.approvals.store.owner import HELD, is_lost
 from agenttool_otel.approvals.store.requests import Requests, by_id, find
 from agenttool_otel.approvals.store.rows import MUTABLE_FIELDS, claim_of, open_call
 from agenttool_otel.approvals.store.schema import log, requests, required
@@ -30,6 +30,7 @@ from agenttool_otel.names import ApprovalLogKind as Kind
 from agenttool_otel.names import ApprovalStatus as Status
 from agenttool_otel.names import RequiredStatus, ResultStatus
 from agenttool_otel.values.ids import new_id
+from agenttool_otel.values.process_identity import this_process
 
 _UNUSABLE: Final = {
     Status.PENDING: (Reason.NOT_ANSWERED, "nobody has answered the request yet"),

@@ -11,26 +11,14 @@ the wall of all who use that server.
 from __future__ import annotations
 
 import time
-import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from agenttool_otel.records.base import utc_now
+from agenttool_otel.values.process_identity import BOOT_ID
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def _boot_id() -> str:
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
-    except OSError:  # no Linux: ticks of two processes can't be compared, so each is its own boot
-        return f"process-{uuid.uuid4().hex}"
-
-
-BOOT_ID: Final = _boot_id()
-"""Names the running kernel, so that ticks are compared only where they mean the same."""
 
 
 def _ticks() -> float:

@@ -7,6 +7,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -29,6 +30,7 @@ from agenttool_otel.enforcement.rehearsal.masks import (
     unix_sockets,
 )
 from agenttool_otel.enforcement.rehearsal.noise import is_noise
+from agenttool_otel.enforcement.rehearsal.orphans import end_sandboxes
 from agenttool_otel.enforcement.rehearsal.sandbox import (
     PRIVATE,
     Command,
@@ -52,6 +54,7 @@ from agenttool_otel.enforcement.rehearsal.types import (
     Swept,
 )
 from agenttool_otel.values.forks import new_lock
+from agenttool_otel.values.process_identity import is_dead, this_process
 
 KEEP_SECONDS: Final = 86_400.0
 CHANGES_LIMIT: Final = 20_000
@@ -122,6 +125,7 @@ class Rehearsals:
                 "roots": lowers,
                 "inodes": [os.lstat(lower).st_ino for lower in lowers],
                 "opened_ns": opened_ns,
+                "opener": this_process(),
                 "masked": sorted(secrets),
             }
             write_document(path / _LAYER, document)
@@ -165,6 +169,7 @@ class Rehearsals:
         busy: list[str] = []
         for layer_id in self._state.layer_ids():
             try:
+                self._end_orphans(layer_id)
                 with self._state.holding(layer_id) as path:
                     self._sweep_layer(path, finished, half, removed)
             except LayerBusy:
@@ -174,6 +179,15 @@ class Rehearsals:
         with self._state.alone():
             self._state.empty_trash()
         return Swept(tuple(finished), tuple(half), tuple(removed), tuple(busy))
+
+    def _end_orphans(self, layer_id: str) -> None:
+        """End the sandbox of a layer whose opener has ended; until then it holds the layer's lock."""
+        path = self._state.layer(layer_id)
+        document = read_document(path / _LAYER)
+        if document is None or (path / _SEALED).exists() or not is_dead(document["opener"]):
+            return
+        with suppress(FileNotFoundError):  # another sweep was here first
+            end_sandboxes(os.stat(path / "lock"))
 
     def _sweep_layer(
         self, path: Path, finished: list[str], half: list[Committed], removed: list[str]

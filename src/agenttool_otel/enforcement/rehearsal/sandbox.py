@@ -17,6 +17,7 @@ from typing import IO, Any, Final
 
 from agenttool_otel.enforcement.rehearsal.attempts import Attempts, listen
 from agenttool_otel.enforcement.rehearsal.failures import RehearsalUnavailable
+from agenttool_otel.enforcement.rehearsal.orphans import end_sandboxes
 from agenttool_otel.enforcement.rehearsal.types import RehearsedRun
 
 PRIVATE: Final = ("/tmp", "/var/tmp", "/run")  # noqa: S108 - the sandbox has its own
@@ -236,6 +237,8 @@ class _Runner:
             self._timed_out = True
             process.kill()
             process.wait()
+        if process.returncode < 0:
+            end_sandboxes(os.fstat(self.sandbox.lock))
 
     def _without_status(self, returned: int, stderr: bytes) -> int:
         """Return the exit status of a command that bubblewrap reported none of."""
