@@ -256,6 +256,11 @@ SECRET: list[tuple[Any, str]] = [  # (input, secret)
     ({"secret": "a b"}, "a b"),
     ({"otp": "123456"}, "123456"),
     ({"mfa_code": 123456}, "123456"),
+    # codes that a mail's link brings
+    ("https://app.example/reset?reset_code=839201", "839201"),
+    ({"password_reset_code": "839201"}, "839201"),
+    ({"login_code": 839201}, "839201"),
+    ({"activation_code": "AB12-CD34"}, "CD34"),
     ("hex " + b'{"password":"hunter2"}'.hex(), "2270617373"),
     # codes that a bank sends once, passwords of macOS' keychains, extended keys of BIP-32
     ("mTAN: 735201", "735201"),
