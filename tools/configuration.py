@@ -19,7 +19,8 @@ HEAD = """# Configuration
 Made by `make docs` from `Settings` (context/settings.py); edit the descriptions there.
 
 What code says (`Governor(policy_mode="shadow")`, `configure(...)`) wins over the environment, which wins over the
-default. Names in code that are no setting are refused.
+default. Names in code that are no setting are refused. So is a variable that is nearly one of these, such as
+one with `PRESETT`: until it is corrected, every call is denied. `agenttool doctor` prints what is in force here.
 
 | variable | setting | default | what it is |
 |---|---|---|---|

@@ -5,11 +5,13 @@ silently.
 from __future__ import annotations
 
 import logging
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import agenttool_otel
 from agenttool_otel import Governor, ToolDenied, default_governor
 from agenttool_otel.call.runtime import replace_default
 from agenttool_otel.context.settings import Settings
@@ -61,6 +63,34 @@ def test_an_unreadable_setting_that_may_be_strict_stops_all(
     with pytest.raises(ToolDenied, match=f"AGENTTOOL_{name}"):
         act()
     assert ran == []
+
+
+@pytest.mark.parametrize("name", ["PRESET", "POLICY_MOD", "REQUIRE_CONTEX", "ROOT"])
+def test_a_misspelt_variable_stops_all(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(f"AGENTTOOL_{name}", "strict")
+    with pytest.raises(ConfigurationError, match=f"AGENTTOOL_{name} is no variable .*did you mean"):
+        Governor()
+
+
+def test_a_variable_like_none_of_ours_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        settings = Settings.load({"AGENTTOOL_QUANTUM_LINK": "hunter2", "QUANTUM_LINK": "x"})
+    assert settings == Settings()
+    assert [record.getMessage() for record in caplog.records] == [
+        "AGENTTOOL_QUANTUM_LINK is ignored: this package has no such variable"
+    ]
+
+
+def test_every_variable_in_the_source_is_known(caplog: pytest.LogCaptureFixture) -> None:
+    source = Path(agenttool_otel.__file__).parent
+    names: set[str] = set()
+    for path in source.rglob("*.py"):
+        names.update(re.findall(r'"(AGENTTOOL_[A-Z_]+[A-Z])"', path.read_text("utf-8")))
+    assert "AGENTTOOL_DIGEST_KEY" in names
+    with caplog.at_level(logging.WARNING):
+        settings = Settings.load(dict.fromkeys(names - set(Settings.variables().values()), "x"))
+    assert settings.problems == ()
+    assert not caplog.records
 
 
 def test_an_empty_variable_is_none() -> None:

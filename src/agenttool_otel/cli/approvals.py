@@ -31,7 +31,7 @@ from agenttool_otel.approvals.display import (
 )
 from agenttool_otel.approvals.grants import described
 from agenttool_otel.approvals.store.clock import from_us
-from agenttool_otel.approvals.store.database import parse_url
+from agenttool_otel.approvals.store.database import missing_file
 from agenttool_otel.approvals.store.sealing import load_or_create_key_file
 from agenttool_otel.approvals.store.store import ApprovalStore
 from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest, Grant, LogEntry
@@ -129,14 +129,8 @@ def _store(url: str, *, create: bool = False) -> Iterator[ApprovalStore]:
 
 def _refuse_missing(url: str) -> None:
     """Fail for a SQLite file that is not there: ``list -u aprovals.db`` would make an empty one."""
-    parsed = parse_url(url)
-    if parsed.get_backend_name() != "sqlite":
-        return
-    name = parsed.database or ""
-    # file:/srv/a.db?mode=ro is SQLite's own URI, which names no path that could be looked up
-    if name.startswith("file:"):
-        return
-    if not name or name == ":memory:" or not Path(name).exists():
+    name = missing_file(url)
+    if name is not None:
         raise _fail(f"There is no approval store {visible(name)}.", "store_error")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import runpy
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -12,10 +13,12 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 import agenttool_otel
+from agenttool_otel.names import SCHEMA_VERSION
 
 COMMANDS: Final = {
     "approvals": "List, show, answer, watch and serve approval requests.",
     "conformance": "Run the 17 acceptance scenarios of the standard and validate every record.",
+    "doctor": "What is in force here, from where it is, and what does not work.",
     "permissions": "Ask the policy what it would decide, without running anything.",
     "policy": "Start, check, test, explain, build and ask a policy.",
     "records": "Show the calls in a file of records: decision, end, result, what was lost.",
@@ -59,8 +62,21 @@ app = typer.Typer(
 )
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"agenttool-otel {version('agenttool-otel')}, Agent Tool {SCHEMA_VERSION}")
+        raise typer.Exit
+
+
 @app.callback()
-def agenttool() -> None:
+def agenttool(
+    print_version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print versions, and exit."
+        ),
+    ] = False,
+) -> None:
     """What may an agent's tools call, who decided, and what happened?"""
 
 

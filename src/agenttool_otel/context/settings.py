@@ -1,10 +1,10 @@
 """Settings: code wins over the environment, which wins over the default. Every variable is
 documented here.
 
-An unusable value in the environment never weakens anything. Where the default is at least as safe
-as whatever was meant it is used, and the variable is named in a warning. Where it need not be
-(another engine, a stricter preset), nothing is decided: ``Settings.problems`` names the variable,
-and a Governor can't be made of such settings.
+An unusable value in the environment never weakens anything, nor does a misspelt variable. Where
+the default is at least as safe as whatever was meant it is used, and the variable is named in a
+warning. Where it need not be (another engine, a stricter preset), nothing is decided:
+``Settings.problems`` names the variable, and a Governor can't be made of such settings.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from __future__ import annotations
 import logging
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self
 
-from agenttool_otel.context.validate import texts
+from agenttool_otel.context.validate import did_you_mean, texts
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.names import EngineName, Env, PolicyMode
 from agenttool_otel.telemetry.settings import Answerers, CaptureMode, Detail, EventsMode, SpanMode
@@ -267,7 +267,7 @@ class Settings:
         if unknown:
             raise ConfigurationError(f"no such setting: {sorted(unknown)}")
         values: dict[str, Any] = {}
-        problems: list[str] = []
+        problems = list(_misspelt(variables, {each.metadata["env"] for each in settings.values()}))
         for name, setting in settings.items():
             if name in code:
                 values[name] = _stated(setting, code[name])
@@ -287,6 +287,23 @@ class Settings:
     def variables(cls) -> dict[str, str]:
         """Return the environment variable of each setting by the setting's name."""
         return {spec.name: spec.metadata["env"] for spec in fields(cls) if spec.metadata}
+
+
+def _misspelt(variables: Mapping[str, str], known: Set[str]) -> Iterator[str]:
+    """Yield the problems of variables that are nearly one of ours: AGENTTOOL_POLICY_PRESETT=strict.
+
+    One that resembles none, as of a later version of this package, is warned of.
+    """
+    words = [name.removeprefix(Env.PREFIX) for name in known | Env.beside_settings()]
+    for name in sorted(variables):
+        word = name.removeprefix(Env.PREFIX)
+        if word == name or word in words:
+            continue
+        hint = did_you_mean(word, words, cutoff=0.66)
+        if hint:
+            yield f"{name} is no variable of this package{hint}"
+        else:
+            _logger.warning("%s is ignored: this package has no such variable", name)
 
 
 def _stated(setting: Field[Any], value: Any) -> Any:

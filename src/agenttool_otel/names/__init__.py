@@ -81,6 +81,7 @@ from agenttool_otel.readers.vocabulary import PathRejection as PathRejection
 from agenttool_otel.readers.vocabulary import UrlRejection as UrlRejection
 from agenttool_otel.readers.vocabulary import WindowsForm as WindowsForm
 from agenttool_otel.redaction.state import RedactionState as RedactionState
+from agenttool_otel.values import canonical
 
 SCHEMA_VERSION: Final = "0.2.0"
 """The version of Agent Tool that every record states (standard, "Version compatibility")."""
@@ -104,4 +105,13 @@ class Env:
     CAPTURE_CONTENT: Final = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
     APPROVALS_URL: Final = "AGENTTOOL_APPROVALS_URL"
     APPROVALS_KEY: Final = "AGENTTOOL_APPROVALS_KEY"
+    DIGEST_KEY: Final = canonical.DIGEST_KEY
     OPA_PROGRAM: Final = "AGENTTOOL_OPA"
+
+    @classmethod
+    def beside_settings(cls) -> frozenset[str]:
+        """Return the package's variables that are no settings, with some that are."""
+        texts = (value for value in vars(cls).values() if isinstance(value, str))
+        return frozenset(
+            text for text in texts if len(text) > len(cls.PREFIX) and text.startswith(cls.PREFIX)
+        )

@@ -29,7 +29,7 @@ from agenttool_otel.values.conversion import JsonLike, bytes_tag, scalar_text
 from agenttool_otel.values.ids import uuid7_hex
 from agenttool_otel.values.inspection import CONTAINERS, Kind, class_name, kind_of, parts_of
 
-_DIGEST_KEY: Final = "AGENTTOOL_DIGEST_KEY"
+DIGEST_KEY: Final = "AGENTTOOL_DIGEST_KEY"
 _PROCESS_KEY: Final = secrets.token_bytes(32)
 _SAFE_INT: Final = 2**53 - 1
 _LONG_TEXT: Final = 1 << 20
@@ -63,7 +63,7 @@ def digest_key() -> bytes:
     """Return the key of digests that leave the process: ``AGENTTOOL_DIGEST_KEY``, or one of this
     process alone.
     """
-    stated = os.environ.get(_DIGEST_KEY, "")
+    stated = os.environ.get(DIGEST_KEY, "")
     return stated.encode("utf-8", "surrogateescape") or _PROCESS_KEY
 
 

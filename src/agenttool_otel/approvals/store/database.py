@@ -86,6 +86,18 @@ def parse_url(url: str | Path) -> URL:
     return parsed
 
 
+def missing_file(url: str | Path) -> str | None:
+    """Return the file of a SQLite store if it is not there; to open the store would make it."""
+    parsed = parse_url(url)
+    name = parsed.database or ""
+    # file:/srv/a.db?mode=ro is SQLite's own URI, which names no path that could be looked up
+    if parsed.get_backend_name() != "sqlite" or name.startswith("file:"):
+        return None
+    if name and name != ":memory:" and Path(name).exists():
+        return None
+    return name
+
+
 class Database:
     """One approval database."""
 
