@@ -51,6 +51,9 @@ class ApprovalRequest(Record):
         roots: directories that the call is to stay in.
         places: what paths, URLs and SQL of the arguments mean, ``{"argument", "access", "place",
             "note"}``; one whose argument is redacted is left out.
+        effects: how much a rehearsed call would change: ``counts``, ``complete``, ``commands`` and
+            ``digest``; ``None`` for one whose body has not run.
+        diff: the changes of text files, redacted and bounded.
         places_digest: digest of where paths and commands of the arguments lead; empty where they
             have none. The call runs only where they lead to the same places.
         surroundings_digest: digest of the directory and the roots; edited arguments run only with
@@ -94,6 +97,8 @@ class ApprovalRequest(Record):
     cwd: str | None = None
     roots: list[str] = Field(default_factory=list)
     places: list[JsonObject] = Field(default_factory=list)
+    effects: JsonObject | None = None
+    diff: str = ""
     places_digest: str = ""
     surroundings_digest: str = ""
     input_schema: JsonObject | None = None

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from agenttool_otel.approvals.types import ApprovalRequest
+from agenttool_otel.call.effects import effects_shown
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.recording.argument_secrets import mask_of, redacted_input
 from agenttool_otel.context.context import AgentContext
@@ -89,6 +90,8 @@ class Questions:
             places=shown(
                 _places(call.decision.facts, [found.pointer for found in preview.redactions])
             ),
+            effects=effects_shown(call.effects.fact) if call.effects is not None else None,
+            diff=call.effects.diff if call.effects is not None else "",
             input_schema=spec.check.schema,
             alternatives=shown(verdict.alternatives),
             suggested_updates=shown(
@@ -111,7 +114,8 @@ def bound_places(context: AgentContext, facts: Facts) -> tuple[str, str]:
     surroundings = _digest(
         [directory, [os.path.realpath(os.path.join(directory, root)) for root in context.roots]]
     )
-    if not facts["paths"] and not facts["shell"]:
+    effects = facts.get("effects")
+    if not facts["paths"] and not facts["shell"] and effects is None:
         return "", surroundings
     paths = [
         [
@@ -123,7 +127,10 @@ def bound_places(context: AgentContext, facts: Facts) -> tuple[str, str]:
         ]
         for path in facts["paths"]
     ]
-    return _digest([paths, surroundings if facts["shell"] else ""]), surroundings
+    bound = [paths, surroundings if facts["shell"] else ""]
+    if effects is not None:
+        bound.append(effects["digest"])  # what was shown is what is committed
+    return _digest(bound), surroundings
 
 
 def _digest(value: Any) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from agenttool_otel.approvals.service import Approvals
+from agenttool_otel.call.services import LayerPlace
 from agenttool_otel.catalog import Registry
 from agenttool_otel.catalog.spec import ToolSpec
 from agenttool_otel.context.context import AgentContext
@@ -28,6 +29,9 @@ from agenttool_otel.values.forks import new_lock
 if TYPE_CHECKING:  # a program that only imports the package pays for neither
     from agenttool_otel.call.phases.pipeline import Pipeline
     from agenttool_otel.policy.decider import Decider
+
+_AFTER_ANSWER = 3600.0
+"""Seconds that a layer is kept after the last moment in which its question can be answered."""
 
 DEFAULT_TOOLS: Registry[Any] = Registry()
 """The tools that the default Governor is in charge of, whichever Governor that is when they are
@@ -66,6 +70,12 @@ class Runtime:
         Args:
             spec: the tool.
         """
+
+    @property
+    def layers(self) -> LayerPlace:
+        """Where the layers of rehearsed calls are; each is there for as long as its question is."""
+        settings = self.settings
+        return LayerPlace(settings.rehearsals_dir, settings.approvals_ttl + _AFTER_ANSWER)
 
     @property
     def permission_channel(self) -> PermissionChannel:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from agenttool_otel.names import SandboxScope
+from agenttool_otel.names import SandboxProfile, SandboxScope
 from agenttool_otel.policy.types import SandboxDuty
 
 if TYPE_CHECKING:  # most calls oblige nothing, and pay nothing for what holds
+    from agenttool_otel.call.rehearsal import RehearsedBody
     from agenttool_otel.enforcement import Violation
+    from agenttool_otel.enforcement.rehearsing import Rehearsal
     from agenttool_otel.errors import SandboxUnavailable
 
 
@@ -26,6 +28,21 @@ class Sandbox:
     unfinished: bool = False
     # why the body could not be held after all, so that it did not run
     unavailable: SandboxUnavailable | None = None
+
+    # where its commands run, if the profile is rehearse
+    rehearsal: RehearsedBody | None = None
+
+    @property
+    def held_by(self) -> str:
+        """The profile that holds the thread of the body; only commands have a layer."""
+        if self.duty.profile is SandboxProfile.REHEARSE:
+            return SandboxProfile.READ.value
+        return self.duty.profile.value
+
+    @property
+    def commands(self) -> Rehearsal | None:
+        """The layer of this attempt; ``None`` where commands are held as the body is."""
+        return self.rehearsal.current if self.rehearsal is not None else None
 
     @property
     def refuses(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from agenttool_otel.approvals.types import (
     ApprovalAnswer,
@@ -63,6 +63,13 @@ class Asks(Protocol):
         """Record how the claimed run ended."""
 
 
+class LayerPlace(NamedTuple):
+    """Where the layers of rehearsed calls are, and how long."""
+
+    directory: str  # the state directory; the user's own where empty
+    keep_seconds: float  # how long a layer waits for an answer
+
+
 class Services(Protocol):
     """Who decides and asks for a call; a Runtime is one."""
 
@@ -73,3 +80,7 @@ class Services(Protocol):
     @property
     def approvals(self) -> Asks:
         """Asks."""
+
+    @property
+    def layers(self) -> LayerPlace:
+        """Where the layers of rehearsed calls are."""

@@ -6,7 +6,6 @@ agenttool rehearse list
 
 from __future__ import annotations
 
-import os
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -25,6 +24,7 @@ from typer.core import TyperGroup
 from agenttool_otel.cli.common import AsJson, failure, print_json
 from agenttool_otel.cli.plain_text import clean, counted, size_text
 from agenttool_otel.cli.rendering import out
+from agenttool_otel.context.settings import Settings
 from agenttool_otel.enforcement.rehearsal import (
     Change,
     CommitConflict,
@@ -38,6 +38,7 @@ from agenttool_otel.enforcement.rehearsal import (
     RehearsedRun,
     SealedLayer,
     UnknownLayer,
+    default_directory,
     layer_diff,
 )
 
@@ -176,8 +177,8 @@ def _failures() -> Iterator[None]:
 
 def _opened(state: Path | None) -> Rehearsals:
     if state is None:
-        base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-        state = Path(base, "agenttool", "rehearsals")
+        stated = Settings.load().rehearsals_dir
+        state = Path(stated) if stated else default_directory()
     return Rehearsals(state)
 
 

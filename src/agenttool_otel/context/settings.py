@@ -192,6 +192,9 @@ class Settings:
             first (``AGENTTOOL_SESSIONS_MEMORY_MB``).
         results_dir: directory of persisted results; a private temporary one where empty
           (``AGENTTOOL_RESULTS_DIR``).
+        rehearsals_dir: where the layers of rehearsed calls are, outside of the roots and of this
+          user alone (``AGENTTOOL_REHEARSALS_DIR``); ``agenttool/rehearsals`` in the user's state
+          directory where empty.
         lock_timeout: seconds that a call waits at most for the locks that its tool states
           (``AGENTTOOL_LOCK_TIMEOUT``).
         max_inline_chars: characters of a result that reach a model inline
@@ -245,6 +248,7 @@ class Settings:
     sessions_url: str = _setting("", "SESSIONS_URL")
     sessions_memory_mb: int = _setting(64, "SESSIONS_MEMORY_MB", _count)
     results_dir: str = _setting("", "RESULTS_DIR")
+    rehearsals_dir: str = _setting("", "REHEARSALS_DIR")
     max_inline_chars: int = _setting(50_000, "MAX_INLINE_CHARS", _count)
     lock_timeout: float = _setting(300.0, "LOCK_TIMEOUT", _positive)
     problems: tuple[str, ...] = ()

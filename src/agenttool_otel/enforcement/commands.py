@@ -22,9 +22,11 @@ from agenttool_otel.enforcement.holding import mechanism_of
 from agenttool_otel.enforcement.limits import CommandResult, Limits
 from agenttool_otel.enforcement.output import Output
 from agenttool_otel.enforcement.refusals import suspected_in
+from agenttool_otel.enforcement.rehearsing import Rehearsal, current_rehearsal
 from agenttool_otel.enforcement.thread import confined, held_profile, hold_by
 from agenttool_otel.enforcement.types import Violation, ViolationKind
 from agenttool_otel.errors import SandboxUnavailable
+from agenttool_otel.names import SandboxProfile
 
 KEPT_VARIABLES: Final = frozenset(
     {"HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "SHELL", "SYSTEMROOT", "TERM", "TZ", "USER"}
@@ -34,6 +36,7 @@ KEPT_VARIABLES: Final = frozenset(
 _TICK: Final = 0.1  # seconds between two looks at the clock and at who is there
 _GRACE: Final = 0.5  # seconds for the last bytes of a pipe that a dying process holds
 _CHUNK: Final = 65536
+_REHEARSED_PLACES: Final = dict.fromkeys(("TMPDIR", "TMP", "TEMP"), "/tmp")  # noqa: S108 - the layer's own
 _LIMITED: Final = 'ulimit -v "$1" || exit 126; shift; exec "$@"'
 
 
@@ -109,13 +112,19 @@ class _Command:
         self._seconds = limits.seconds if timeout is None else timeout
         self._limits = limits
         self._stopped = threading.Event()
+        self._rehearsal: Rehearsal | None = None
 
     def stop(self) -> None:
         """End it soon."""
         self._stopped.set()
+        if self._rehearsal is not None:
+            self._rehearsal.stop()
 
     def run(self) -> CommandResult:
         """Run it, under the profile that holds here."""
+        rehearsal = current_rehearsal()
+        if rehearsal is not None:
+            return self._rehearse(rehearsal)
         profile = held_profile()
         if profile is None:
             return self._run(None, None)
@@ -127,6 +136,32 @@ class _Command:
             raise held.exception
         result: CommandResult = held.value
         return result
+
+    def _rehearse(self, rehearsal: Rehearsal) -> CommandResult:
+        """Run it on a layer, which has a temporary directory of its own."""
+        self._rehearsal = rehearsal
+        run = rehearsal.run(
+            self._arguments,
+            cwd=self._cwd,
+            env={**_REHEARSED_PLACES, **self._environment},
+            input=self._input,
+            timeout=self._seconds,
+            output_limit=self._limits.output_bytes,
+        )
+        found = [Violation(ViolationKind.LIMIT, "seconds")] if run.timed_out else []
+        return CommandResult(
+            status=-signal.SIGKILL if run.timed_out else run.exit_code,
+            signal=signal.SIGKILL.value if run.timed_out else None,
+            stdout=run.stdout,
+            stderr=run.stderr,
+            stdout_omitted=run.stdout_omitted,
+            stderr_omitted=run.stderr_omitted,
+            seconds=run.seconds,
+            timed_out=run.timed_out,
+            profile=SandboxProfile.REHEARSE.value,
+            left=0,
+            violations=(*found, *suspected_in(run.stderr + run.stdout)),
+        )
 
     def _alone(self, profile: str) -> CommandResult:
         """Run it in a thread that was confined for it; the thread's directory is its own."""

@@ -10,12 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple, Protocol, TypeAlias, TypedDict
 
-from agenttool_otel.names import ArgumentRole, Trust
+from agenttool_otel.names import ArgumentRole, EffectKind, EffectOperation, Trust
 from agenttool_otel.readers.types import PathFact, ShellFact, SqlFact, Surroundings, UrlFact
 from agenttool_otel.values.words import OneOf
 
 _Trust: TypeAlias = Annotated[str, OneOf(Trust)]
 _Role: TypeAlias = Annotated[str, OneOf(ArgumentRole)]
+_Effect: TypeAlias = Annotated[str, OneOf(EffectOperation)]
+_Kind: TypeAlias = Annotated[str, OneOf(EffectKind)]
+_Family: TypeAlias = Annotated[str, OneOf(("inet", "inet6", "unix"))]
 
 
 class ProvenanceFact(TypedDict):
@@ -54,7 +57,63 @@ class ToolWords(NamedTuple):
     verbs: tuple[str, ...] = ()  # words for what it does, as its author stated them
 
 
-class Facts(TypedDict):
+class EffectCounts(TypedDict):
+    """How much a rehearsal would change, without caches and clocks of the reviewed list."""
+
+    created: int  # paths that are not there yet
+    changed: int  # paths whose content is another
+    deleted: int  # paths that are gone, each path of a deleted tree counted
+    mode: int  # paths with other permission bits
+    owner: int  # paths with another owner or group
+    linked: int  # second names of files
+    connections: int  # attempts to connect, none of which was let through
+
+
+class EffectPath(PathFact):
+    """What a rehearsal would do to a path."""
+
+    operation: _Effect  # created, changed, deleted, mode, owner or linked
+    kind: _Kind  # file, directory, symlink or other
+    executable: bool  # a file that somebody may run afterwards
+    noise: bool  # a cache or a clock of the reviewed list
+    below: int  # how many deleted paths lie below a deleted directory
+
+
+class EffectConnection(TypedDict):
+    """Where commands tried to connect to."""
+
+    host: str  # the address; of a Unix socket, its path
+    port: int  # the port; 0 for a Unix socket
+    family: _Family  # inet, inet6 or unix
+    attempts: int  # how many
+
+
+class EffectCommand(TypedDict):
+    """How a rehearsed command ended."""
+
+    exit_code: int  # its exit status
+    timed_out: bool  # its time was over
+
+
+class EffectsFact(TypedDict):
+    """What a body would change, as its rehearsal has shown."""
+
+    counts: EffectCounts  # how much
+    paths: list[EffectPath]  # what would happen to which path, in the order of the paths
+    connections: list[EffectConnection]  # where it tried to connect to
+    complete: bool  # whether that is all; incomplete effects can't be committed
+    reasons: list[str]  # why it is not all
+    commands: list[EffectCommand]  # how its commands ended, in their order
+    digest: str  # SHA-256 over effects and contents; what is approved is what is committed
+
+
+class Rehearsed(TypedDict, total=False):
+    """The facts of a second decision; left out in the first one."""
+
+    effects: EffectsFact  # what the body would change
+
+
+class Facts(Rehearsed):
     """``input.facts``."""
 
     paths: list[PathFact]  # path arguments, and places that shell commands use

@@ -22,6 +22,8 @@ from agenttool_otel.names.decisions import SURFACE_REASON as SURFACE_REASON
 from agenttool_otel.names.decisions import ArgumentRole as ArgumentRole
 from agenttool_otel.names.decisions import Behavior as Behavior
 from agenttool_otel.names.decisions import DecisionSource as DecisionSource
+from agenttool_otel.names.decisions import EffectKind as EffectKind
+from agenttool_otel.names.decisions import EffectOperation as EffectOperation
 from agenttool_otel.names.decisions import EngineName as EngineName
 from agenttool_otel.names.decisions import EntryPoint as EntryPoint
 from agenttool_otel.names.decisions import FailClosedCause as FailClosedCause

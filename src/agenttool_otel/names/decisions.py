@@ -178,6 +178,36 @@ class SandboxNetwork(StrEnum):
     """Nothing."""
 
 
+class EffectOperation(StrEnum):
+    """What would happen to a path."""
+
+    CREATED = "created"
+    """There is nothing by this name yet."""
+    CHANGED = "changed"
+    """The content is another, or the time of the last change, or what is there is of another kind."""
+    DELETED = "deleted"
+    """Nothing is there any more."""
+    MODE = "mode"
+    """The permission bits are others."""
+    OWNER = "owner"
+    """The owner or the group is another."""
+    LINKED = "linked"
+    """A second name of a file, as ``ln a b`` makes."""
+
+
+class EffectKind(StrEnum):
+    """What is at a path; of a deleted path, what was there."""
+
+    FILE = "file"
+    """A regular file."""
+    DIRECTORY = "directory"
+    """A directory."""
+    SYMLINK = "symlink"
+    """A symbolic link."""
+    OTHER = "other"
+    """A pipe, a socket or a device, which is not committed."""
+
+
 class SandboxScope(StrEnum):
     """How much of a body a sandbox holds; ``input.execution.scope``."""
 

@@ -57,7 +57,17 @@ def asked_context(call: Invocation) -> dict[str, Any]:
     """Return what is stored of a call that waits for an approval; it holds content and has to be
     sealed.
     """
-    return {**stored_context(call), "call": _past(call)}
+    stored = {**stored_context(call), "call": _past(call)}
+    if call.effects is not None:
+        stored["layer"] = call.effects.layer.id
+    return stored
+
+
+def rehearsed_layer(call: Invocation) -> str:
+    """Return the layer with what a call would change that was asked about; empty where its body has
+    not run.
+    """
+    return str(call.ticket.context.get("layer", "")) if call.ticket is not None else ""
 
 
 def recall(call: Invocation, stored: dict[str, Any]) -> Invocation:

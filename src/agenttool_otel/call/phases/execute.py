@@ -17,6 +17,7 @@ from agenttool_otel.call.delivery import Delivery
 from agenttool_otel.call.envelope import examine
 from agenttool_otel.call.invocation import NOT_RUN, Invocation
 from agenttool_otel.call.phases.attempts import Arguments, unchanged_arguments
+from agenttool_otel.call.phases.effects import Rehearsing
 from agenttool_otel.call.phases.holding import held, refusal
 from agenttool_otel.call.phases.hooks import HookRunner
 from agenttool_otel.call.phases.in_place import warn_of_changes, watch
@@ -74,12 +75,14 @@ class Body:
     _delivery: Delivery
     _errors: ErrorMapper
     _hooks: HookRunner | None
+    _rehearsing: Rehearsing
 
     def run(self, call: Invocation, target: Target, session: Session) -> Generator[Any, Any, None]:
         """Run the tool and settle its outcome."""
         execution = call.spec.execution
         span = self._span
-        if span.redaction.captures:
+        rehearsal = call.sandbox.rehearsal if call.sandbox is not None else None
+        if span.redaction.captures and rehearsal is None:
             span.capture_arguments(call)
         timeout = execution.timeout_ms / 1000 if execution.timeout_ms else None
         plain = not (target.streams or target.collects or target.in_thread or call.sandbox)
@@ -90,11 +93,8 @@ class Body:
         # a stream can't be run again: its first items are with the consumer
         retries = execution.supports_retries and not target.streams
         again = unchanged_arguments(call) if retries else None
-        call.outcome.execution = Outcome.EXECUTED
-        call.outcome.started_ns = time.time_ns()
-        call.enter(InvocationStatus.RUNNING)
-        if span.every_class and not span.redaction.captures:
-            span.emit(call, Event.INVOCATION_STARTED, {})
+        if rehearsal is None:
+            self._begin(call)
         if call.handle is not None:
             call.handle.report_status(ProgressStatus.STARTED)
         if span.telemetry.events.sinks:
@@ -108,7 +108,35 @@ class Body:
         if again is not None:
             attempt = yield from self._retry(call, step, again, attempt)
         call.outcome.run_seconds = time.perf_counter() - started
-        yield from self._conclude(call, target, session, attempt)
+        if rehearsal is None:
+            yield from self._conclude(call, target, session, attempt)
+            return
+        admitted = yield from self._rehearsing.settle(call, target, session, rehearsal, attempt)
+        if admitted:
+            yield from self.deliver(call, target, session, attempt)
+
+    def _begin(self, call: Invocation) -> None:
+        """Record that the call runs from now on."""
+        span = self._span
+        call.outcome.execution = Outcome.EXECUTED
+        call.outcome.started_ns = time.time_ns()
+        call.enter(InvocationStatus.RUNNING)
+        if span.every_class and not span.redaction.captures:
+            span.emit(call, Event.INVOCATION_STARTED, {})
+
+    def deliver(
+        self, call: Invocation, target: Target, session: Session, attempt: Attempt
+    ) -> Generator[Any, Any, None]:
+        """Let a rehearsed call happen: commit what its body would change, and settle its result.
+
+        Until here it has not run: nothing outside of its layer has changed.
+        """
+        if self._span.redaction.captures:
+            self._span.capture_arguments(call)
+        self._begin(call)
+        call.outcome.attempts = max(1, call.outcome.attempts)
+        if call.effects is None or (yield from self._rehearsing.commit(call)):
+            yield from self._conclude(call, target, session, attempt)
 
     def complete(
         self, call: Invocation, session: Session, attempt: Attempt

@@ -25,6 +25,7 @@ from agenttool_otel.names import (
     Ownership,
     PolicyMode,
     ReasonType,
+    SandboxProfile,
     SandboxScope,
 )
 from agenttool_otel.policy.types import ExecutionInput, SandboxDuty, Verdict
@@ -64,8 +65,28 @@ def execution_input(call: Invocation, target: Target) -> ExecutionInput:
     scope = scope_of(call, target)
     if scope is SandboxScope.NONE:
         return {"sandboxes": [], "scope": scope.value}
-    proven = sorted(str(name) for name, proof in available().items() if proof.proven)
-    return {"sandboxes": proven, "scope": scope.value}
+    proven = {str(name) for name, proof in available().items() if proof.proven}
+    if not _unrehearsable(call, scope):
+        proven.add(SandboxProfile.REHEARSE.value)
+    return {"sandboxes": sorted(proven), "scope": scope.value}
+
+
+def _unrehearsable(call: Invocation, scope: SandboxScope) -> str:
+    """Return why a body can't be rehearsed; empty where it can."""
+    if not call.spec.runs_commands:
+        return (
+            "only commands can be rehearsed, and the tool is not governed with runs_commands=True"
+        )
+    if not call.context.roots:
+        return "the context states no roots"
+    from agenttool_otel.call.rehearsal import directory_of
+    from agenttool_otel.enforcement import available
+    from agenttool_otel.enforcement.rehearsal import rehearsal_failure
+
+    read = available()[SandboxProfile.READ]
+    if scope is SandboxScope.THREAD and not read.proven:
+        return read.reason
+    return rehearsal_failure(directory_of(call.in_charge.layers))
 
 
 def oblige(call: Invocation, target: Target, verdict: Verdict) -> Verdict:
@@ -78,7 +99,7 @@ def oblige(call: Invocation, target: Target, verdict: Verdict) -> Verdict:
         target: what it runs.
         verdict: its newest decision, not yet in force.
     """
-    duty = _duty(call, verdict)
+    duty = duty_of(call, verdict)
     call.sandbox = None
     if duty is None or verdict.mode is PolicyMode.SHADOW or verdict.behavior is Behavior.DENY:
         return verdict
@@ -86,6 +107,8 @@ def oblige(call: Invocation, target: Target, verdict: Verdict) -> Verdict:
     scope = scope_of(call, target)
     if scope is SandboxScope.NONE:
         return _denied(verdict, f"the sandbox {duty.profile} can't hold {_kind(call, target)}")
+    if duty.profile is SandboxProfile.REHEARSE:
+        return _oblige_rehearsal(call, verdict, Sandbox(duty, scope, "bubblewrap"))
     from agenttool_otel.enforcement import available
 
     proof = available().get(duty.profile.value)
@@ -96,8 +119,25 @@ def oblige(call: Invocation, target: Target, verdict: Verdict) -> Verdict:
     return verdict
 
 
-def _duty(call: Invocation, verdict: Verdict) -> SandboxDuty | None:
-    duty = verdict.sandbox
+def _oblige_rehearsal(call: Invocation, verdict: Verdict, sandbox: Sandbox) -> Verdict:
+    why = _unrehearsable(call, sandbox.scope)
+    if why:
+        return _denied(verdict, f"the sandbox rehearse can't be had here: {why}")
+    from agenttool_otel.call.rehearsal import RehearsedBody, roots_of
+
+    sandbox.rehearsal = RehearsedBody(call.in_charge.layers, roots_of(call.context))
+    call.sandbox = sandbox
+    return verdict
+
+
+def duty_of(call: Invocation, verdict: Verdict | None = None) -> SandboxDuty | None:
+    """Return the strictest of what the decisions of a call oblige.
+
+    Args:
+        call: the call.
+        verdict: its newest decision, not yet in force.
+    """
+    duty = verdict.sandbox if verdict is not None else None
     for earlier in call.decision.decisions:
         other = earlier.verdict.sandbox
         if other is not None:
@@ -144,10 +184,12 @@ class HeldFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         from agenttool_otel.enforcement import hold
+        from agenttool_otel.enforcement.rehearsing import commands_on
 
         sandbox = self._sandbox
         try:
-            result = hold(sandbox.duty.profile.value, self._function, args, kwargs)
+            with commands_on(sandbox.commands):
+                result = hold(sandbox.held_by, self._function, args, kwargs)
         except SandboxUnavailable as error:
             sandbox.unavailable = error
             raise
@@ -178,9 +220,10 @@ class HeldCoroutine:
 
     async def __call__(self, *args: Any, **kwargs: Any) -> Any:
         from agenttool_otel.enforcement import oblige_commands
+        from agenttool_otel.enforcement.rehearsing import commands_on
 
         sandbox = self._sandbox
-        with oblige_commands(sandbox.duty.profile.value):
+        with commands_on(sandbox.commands), oblige_commands(sandbox.duty.profile.value):
             sandbox.entered = True
             value = await self._function(*args, **kwargs)
         return _finished(sandbox, value)
@@ -197,9 +240,14 @@ def held(function: Callable[..., Any], sandbox: Sandbox) -> Callable[..., Any]:
           awaitable.
         sandbox: what holds it.
     """
-    if sandbox.scope is SandboxScope.THREAD:
-        return HeldFunction(function, sandbox)
-    return HeldCoroutine(function, sandbox)
+    is_plain = sandbox.scope is SandboxScope.THREAD
+    inside = HeldFunction(function, sandbox) if is_plain else HeldCoroutine(function, sandbox)
+    if sandbox.rehearsal is None:
+        return inside
+    from agenttool_otel.call.phases.rehearsing import RehearsedCoroutine, RehearsedFunction
+
+    rehearsed = RehearsedFunction if is_plain else RehearsedCoroutine
+    return rehearsed(inside, sandbox, sandbox.rehearsal)
 
 
 def _finished(sandbox: Sandbox, value: Any) -> Any:

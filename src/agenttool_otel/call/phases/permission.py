@@ -15,7 +15,7 @@ from typing import Any, Final
 from agenttool_otel.approvals.types import ApprovalAnswer, ClaimBinding
 from agenttool_otel.call.approval_requests import Questions, bound_places
 from agenttool_otel.call.invocation import Invocation
-from agenttool_otel.call.pending.serialized import asked_context
+from agenttool_otel.call.pending.serialized import asked_context, rehearsed_layer
 from agenttool_otel.call.phases.grants import GrantUse, fill_in
 from agenttool_otel.call.phases.holding import execution_input, oblige
 from agenttool_otel.call.phases.hooks import HookRunner
@@ -119,6 +119,10 @@ class Permission:
         if intent is not None or approved:
             call.decision.facts = {**call.decision.facts, "intent": intent, "approved": approved}
 
+    def surroundings(self, call: Invocation, session: Session) -> FactEnvironment:
+        """Return what the facts of a call depend on beside its arguments."""
+        return self._environment(call.context, session)
+
     def resolve(self, call: Invocation, target: Target, session: Session) -> Phase:
         """Get a decision that lets the call run, or end it."""
         grant: GrantUse | None = None
@@ -183,7 +187,7 @@ class Permission:
             grant = grant or GrantUse(self._span)
             if (yield from grant.find(call, verdict)):
                 return grant
-        yield from self._ask(call, target, verdict, session)
+        yield from self.ask(call, target, verdict, session)
         return grant
 
     def _admit(self, call: Invocation, session: Session) -> Generator[Any, Any, dict[str, int]]:
@@ -281,7 +285,7 @@ class Permission:
         if grant is not None or call.decision.approval is not None:
             return (yield from self._admit_answered(call, verdict, session, grant))
         if verdict.expires_at is not None:
-            yield from self._check_not_expired(call, verdict, session)
+            yield from self.check_not_expired(call, verdict, session)
         return Admission.ADMITTED
 
     def _admit_answered(
@@ -291,7 +295,7 @@ class Permission:
         used = yield from self._use_answer(call, verdict, session, grant)
         if not used:
             return Admission.OPEN
-        yield from self._check_not_expired(call, verdict, session)
+        yield from self.check_not_expired(call, verdict, session)
         if _is_approved(call):
             session.approve(call.spec.tool_id, call.inputs.permission_input)
         return Admission.ADMITTED
@@ -306,8 +310,8 @@ class Permission:
                 self._refusals.decide(call, asking)
                 return False
         elif _is_approved(call):
-            self._check_roles(call, verdict, session)
-            yield from self._claim(call, verdict, session)
+            self.check_roles(call, verdict, session)
+            yield from self.claim(call, verdict, session)
             if verdict.behavior is not Behavior.ALLOW:
                 call.decision.let_in()
         return True
@@ -320,7 +324,7 @@ class Permission:
             verdict.expires_at is not None and expired(verdict)
         )
 
-    def _check_not_expired(self, call: Invocation, verdict: Verdict, session: Session) -> Phase:
+    def check_not_expired(self, call: Invocation, verdict: Verdict, session: Session) -> Phase:
         """Deny a call whose decision ended meanwhile: while a hook or a claim took its time."""
         if not expired(verdict):
             return
@@ -347,7 +351,7 @@ class Permission:
         ]
         verdict.alternatives = (*verdict.alternatives, *found)
 
-    def _ask(self, call: Invocation, target: Target, verdict: Verdict, session: Session) -> Phase:
+    def ask(self, call: Invocation, target: Target, verdict: Verdict, session: Session) -> Phase:
         """Ask for an approval; whatever was answered is decided again, so that a deny still
         wins.
         """
@@ -415,6 +419,10 @@ class Permission:
             self._refusals.reject(call, answer, session)
         edited, source = answer.edited_input, MutationSource.PERMISSION_PROMPT
         is_edit = edited is not None and differs(edited, call.inputs.permission_input)
+        if is_edit and (call.effects is not None or rehearsed_layer(call)):
+            self._refusals.unapproved(
+                call, "the body has run with its arguments: its changes are approved as they are"
+            )
         self._refusals.answered(call, answer, Behavior.ALLOW, edited=is_edit)
         if is_edit:
             self._inputs.mutate(call, target, edited, source, request_id, "edited by the approver")
@@ -450,7 +458,7 @@ class Permission:
         # negative where the clock of the answering machine is behind that of the asking one
         self.take(call, target, answer, session, waited=max(0.0, waited))
 
-    def _claim(self, call: Invocation, verdict: Verdict, session: Session) -> Phase:
+    def claim(self, call: Invocation, verdict: Verdict, session: Session) -> Phase:
         """Take the one right to run what was approved; a call that can't have it does not run."""
         if call.decision.request is None or call.decision.approval is None:
             return
@@ -480,7 +488,7 @@ class Permission:
             self._refusals.unapproved(call, f"the approval can't be used: {error}")
         call.decision.approval_status = ApprovalStatus.CONSUMED.value
 
-    def _check_roles(self, call: Invocation, verdict: Verdict, session: Session) -> None:
+    def check_roles(self, call: Invocation, verdict: Verdict, session: Session) -> None:
         """End a call whose approver has none of the roles that the second decision asks for.
 
         A policy may ask for other people the second time: because the approver changed the

@@ -22,6 +22,8 @@ from agenttool_otel.call.drivers import Steps
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.pending.paused import PausedCalls
 from agenttool_otel.call.pending.required import RequiredActions
+from agenttool_otel.call.pending.serialized import rehearsed_layer
+from agenttool_otel.call.phases.effects import Rehearsing
 from agenttool_otel.call.phases.execute import Body, finish
 from agenttool_otel.call.phases.hooks import HookRunner
 from agenttool_otel.call.phases.in_place import hand_over
@@ -139,7 +141,10 @@ class Pipeline:
         self.required = RequiredActions(
             approvals=approvals, lost=partial(span.telemetry.losses.note, "required_action")
         )
-        self._body = Body(self._refusals, span, delivery, errors, runner)
+        self._rehearsing = Rehearsing(
+            self._refusals, span, self._permission, self._schedule, self.paused
+        )
+        self._body = Body(self._refusals, span, delivery, errors, runner, self._rehearsing)
 
     def run(
         self,
@@ -178,6 +183,8 @@ class Pipeline:
             admitted = yield from self._admit(call, target, session)
             if admitted and call.spec.ownership == Ownership.CUSTOM:
                 yield from self._hand_over(call)
+            elif admitted and call.effects is not None:
+                yield from self._body.deliver(call, target, session, call.effects.attempt)
             elif admitted:
                 yield from self._body.run(call, target, session)
             if session.shared:
@@ -206,7 +213,10 @@ class Pipeline:
             if call.place is not None:
                 self._permission.establish(call, session)
                 yield from self._schedule.queue(call)
-            yield from self._permission.resolve(call, target, session)
+            if call.ticket is not None and rehearsed_layer(call):
+                yield from self._rehearsing.resume(call, target, session)
+            else:
+                yield from self._permission.resolve(call, target, session)
             if call.spec.by_reference and (changed := hand_over(call)) is not None:
                 yield from finish(call, ResultStatus.DENIED)
                 self._refusals.blocked(
@@ -215,6 +225,8 @@ class Pipeline:
         except Refused:
             if call.outcome.execution is Outcome.PENDING:
                 self.paused.keep(call, target)
+            elif rehearsed_layer(call):
+                yield from self._rehearsing.ended(call)
             return False
         except Exception as bug:
             # langgraph's interrupt() in an approver or a hook: the graph resumes the call later

@@ -100,6 +100,10 @@ def final_attributes(call: Invocation) -> dict[str, Any]:
         )
     if Attr.SANDBOX_PROFILE in attributes:
         attributes |= _enforcement(call.sandbox)
+    if call.effects is not None:
+        attributes |= effects_attributes(call.effects.fact["counts"])
+    elif call.sandbox is not None and call.sandbox.rehearsal is not None and call.sandbox.entered:
+        attributes |= effects_attributes({})
     _add_parts(call, attributes)
     if (error := call.outcome.reported_error) is not None:
         attributes.update(error_attributes(error))
@@ -125,6 +129,20 @@ def _enforcement(sandbox: Sandbox | None) -> dict[str, Any]:
     if sandbox.entered:
         attributes[Attr.SANDBOX_VIOLATIONS] = len(sandbox.violations)
     return attributes
+
+
+def effects_attributes(counts: Mapping[str, int]) -> dict[str, Any]:
+    """Return the attributes of what a rehearsed call would change.
+
+    Args:
+        counts: how much; nothing where it is empty.
+    """
+    return {
+        Attr.EFFECTS_CREATED: counts.get("created", 0),
+        Attr.EFFECTS_CHANGED: counts.get("changed", 0),
+        Attr.EFFECTS_DELETED: counts.get("deleted", 0),
+        Attr.EFFECTS_CONNECTIONS: counts.get("connections", 0),
+    }
 
 
 def sandbox_attributes(sandbox: Sandbox) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from agenttool_otel.call.recording.argument_secrets import (
 )
 from agenttool_otel.call.recording.attributes import (
     decision_attributes,
+    effects_attributes,
     error_attributes,
     final_attributes,
     lean_decision,
@@ -236,6 +237,11 @@ class CallSpan:
             target = clean(sandbox.violations[0].target)
             attributes[Attr.SANDBOX_VIOLATION_TARGET] = target[: self._max_chars]
         self.emit(call, Event.SANDBOX_VIOLATED, attributes)
+
+    def record_effects(self, call: Invocation, event: str) -> None:
+        """Record what became of what a rehearsed call would change."""
+        if call.effects is not None:
+            self.emit(call, event, effects_attributes(call.effects.fact["counts"]))
 
     def record_grant(self, call: Invocation, grant_id: str) -> None:
         """Record which remembered approval lets a call run."""

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
         RehearsalUnavailable,
         UnknownLayer,
     )
+    from agenttool_otel.enforcement.rehearsal.proof import rehearsal_failure
     from agenttool_otel.enforcement.rehearsal.rehearsals import OpenLayer, Rehearsals, SealedLayer
+    from agenttool_otel.enforcement.rehearsal.state import default_directory
     from agenttool_otel.enforcement.rehearsal.types import (
         Change,
         Committed,
@@ -61,7 +63,9 @@ __all__ = [
     "Swept",
     "Unfinished",
     "UnknownLayer",
+    "default_directory",
     "layer_diff",
+    "rehearsal_failure",
 ]
 
 _FAILURES = (
@@ -76,7 +80,11 @@ _HOMES = (
     dict.fromkeys(__all__, "types")
     | dict.fromkeys(_FAILURES, "failures")
     | dict.fromkeys(("OpenLayer", "Rehearsals", "SealedLayer"), "rehearsals")
-    | {"layer_diff": "diff"}
+    | {
+        "default_directory": "state",
+        "layer_diff": "diff",
+        "rehearsal_failure": "proof",
+    }
 )
 
 __getattr__ = lazy_attributes(__name__, _HOMES)

@@ -6,7 +6,7 @@ import ctypes
 import os
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -64,6 +64,7 @@ _MASKS_LIMIT: Final = 2_000
 _LAYER = "layer.json"
 _SEALED = "sealed.json"
 _COMMIT = "commit.json"
+_RESULT = "result.json"
 
 
 class Rehearsals:
@@ -276,6 +277,8 @@ class OpenLayer:
         self._attempts = Attempts([*PRIVATE, "/dev/shm", *self.roots])  # noqa: S108
         self._counted = True
         self._open = True
+        self._stopped = False
+        self._stop_command: Callable[[], None] = lambda: None
         self._running = new_lock()
 
     def __enter__(self) -> OpenLayer:
@@ -324,9 +327,21 @@ class OpenLayer:
         # two at once would be two overlays over one directory, which the kernel leaves undefined
         with self._running:
             self._check_open()
-            ended, counted = run(self._sandbox, command, self._attempts)
+            if self._stopped:
+                raise RehearsalError("no command may run on the layer any more")
+            ended, counted = run(self._sandbox, command, self._attempts, self._stoppable)
         self._counted = self._counted and counted
         return ended
+
+    def stop(self) -> None:
+        """Kill the command that runs, and let no other one run; the layer can be sealed or discarded."""
+        self._stopped = True
+        self._stop_command()
+
+    def _stoppable(self, stop: Callable[[], None]) -> None:
+        self._stop_command = stop
+        if self._stopped:
+            stop()
 
     def finish(self) -> SealedLayer:
         """Seal the layer: find its effects, and let nothing be written into it any more.
@@ -374,7 +389,9 @@ class OpenLayer:
         manifest = Manifest(
             roots=self.roots,
             entries=tuple(scan.entries),
-            connections=self._attempts.connections(),
+            connections=tuple(
+                attempt for attempt in self._attempts.connections() if not is_noise(attempt.host)
+            ),
             reasons=tuple(scan.reasons),
             connections_counted=self._counted,
         )
@@ -440,6 +457,23 @@ class SealedLayer:
                 self._state.remove(path)
         except UnknownLayer:
             return
+
+    def keep(self, document: Any) -> None:
+        """Keep something beside the layer, until it is committed or discarded.
+
+        Args:
+            document: JSON data.
+
+        Raises:
+            UnknownLayer: it was committed or discarded, or has expired.
+            LayerBusy: another process commits or discards it.
+        """
+        with self._state.holding(self.id) as path:
+            write_document(path / _RESULT, document)
+
+    def what_was_kept(self) -> Any:
+        """Return what was kept beside the layer; ``None`` if nothing was."""
+        return read_document(self._path / _RESULT)
 
     def upper(self, index: int) -> str:
         """Return the directory with what the layer has over a root.

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -134,13 +134,25 @@ class Command:
     output_limit: int = 1 << 20
 
 
-def run(sandbox: Sandbox, command: Command, attempts: Attempts) -> tuple[RehearsedRun, bool]:
+def run(
+    sandbox: Sandbox,
+    command: Command,
+    attempts: Attempts,
+    stoppable: Callable[[Callable[[], None]], None],
+) -> tuple[RehearsedRun, bool]:
     """Run a command, and return how it ended, and whether attempts to connect were counted.
+
+    Args:
+        sandbox: where it runs.
+        command: the command.
+        attempts: counts its attempts to connect.
+        stoppable: gets what kills the command, before it starts.
 
     Raises:
         RehearsalUnavailable: bubblewrap could not make the sandbox; nothing ran.
     """
     runner = _Runner(bubblewrap(), sandbox, command, attempts)
+    stoppable(runner.stop)
     # a thread of its own: it restricts itself, and the sandbox ends with it
     thread = threading.Thread(target=runner.run, name="agenttool-rehearsal", daemon=True)
     thread.start()
@@ -209,8 +221,10 @@ class _Runner:
             stdout=stdout,
             stderr=stderr,
             timed_out=self._timed_out,
-            truncated=any(output.truncated for output in outputs),
+            truncated=any(output.omitted for output in outputs),
             seconds=time.monotonic() - started,
+            stdout_omitted=outputs[0].omitted,
+            stderr_omitted=outputs[1].omitted,
         )
 
     def _start(self, status: int, source: IO[bytes]) -> subprocess.Popen[bytes]:
@@ -255,7 +269,7 @@ class _Output:
 
     def __init__(self, stream: IO[bytes], limit: int) -> None:
         self.kept = bytearray()
-        self.truncated = False
+        self.omitted = 0
         self._stream = stream
         self._limit = limit
         self._thread = threading.Thread(target=self._read, name="agenttool-output", daemon=True)
@@ -269,7 +283,7 @@ class _Output:
             while chunk := os.read(self._stream.fileno(), _CHUNK):
                 room = self._limit - len(self.kept)
                 self.kept += chunk[:room]
-                self.truncated = self.truncated or len(chunk) > room
+                self.omitted += max(0, len(chunk) - room)
 
 
 def _exit_code(status: bytes) -> int | None:

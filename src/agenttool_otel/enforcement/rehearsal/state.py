@@ -3,6 +3,7 @@
     layers/<id>/lock          held while a command can write into the layer, or somebody commits it
                /layer.json    roots, when it was opened
                /sealed.json   the manifest; from here on the layer is kept
+               /result.json   what is kept beside it: the result of the call that made it
                /commit.json   a commit has begun; from here on it is finished
                /<n>/upper     what the commands wrote over root n
     trash/                    removed as soon as somebody has time
@@ -33,6 +34,15 @@ from agenttool_otel.enforcement.rehearsal.failures import (
 from agenttool_otel.values.ids import new_id
 
 _ID: Final = re.compile(r"lay_[0-9a-f]{32}")
+
+
+def default_directory() -> Path:
+    """Return where layers are if nobody states it: in the user's state directory.
+
+    Source: https://specifications.freedesktop.org/basedir-spec/latest/
+    """
+    base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(base, "agenttool", "rehearsals")
 
 
 class StateDirectory:

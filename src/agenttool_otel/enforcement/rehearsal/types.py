@@ -3,37 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 
-
-class Operation(StrEnum):
-    """What would happen to a path."""
-
-    CREATED = "created"
-    """There is nothing by this name yet."""
-    CHANGED = "changed"
-    """The content is another, or the time of the last change, or what is there is of another kind."""
-    DELETED = "deleted"
-    """Nothing is there any more."""
-    MODE = "mode"
-    """The permission bits are others."""
-    OWNER = "owner"
-    """The owner or the group is another."""
-    LINKED = "linked"
-    """A second name of a file, as ``ln a b`` makes."""
-
-
-class Kind(StrEnum):
-    """What is at a path; of a deleted path, what was there."""
-
-    FILE = "file"
-    """A regular file."""
-    DIRECTORY = "directory"
-    """A directory."""
-    SYMLINK = "symlink"
-    """A symbolic link."""
-    OTHER = "other"
-    """A pipe, a socket or a device, which is not committed."""
+from agenttool_otel.names import EffectKind as Kind
+from agenttool_otel.names import EffectOperation as Operation
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +93,8 @@ class RehearsedRun:
         timed_out: whether it was killed at its time limit.
         truncated: whether it wrote more than is here.
         seconds: how long it took.
+        stdout_omitted: bytes of its standard output that are not here.
+        stderr_omitted: bytes of its standard error that are not here.
     """
 
     exit_code: int
@@ -129,6 +103,8 @@ class RehearsedRun:
     timed_out: bool
     truncated: bool
     seconds: float
+    stdout_omitted: int = 0
+    stderr_omitted: int = 0
 
 
 @dataclass(frozen=True, slots=True)

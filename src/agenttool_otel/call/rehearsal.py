@@ -1,0 +1,145 @@
+"""The rehearsal of one call's body: a layer for each attempt, and the effects of the last one."""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agenttool_otel.call.services import LayerPlace
+from agenttool_otel.context.context import AgentContext
+from agenttool_otel.enforcement.rehearsal import RehearsalError, Rehearsals, default_directory
+from agenttool_otel.enforcement.rehearsing import Rehearsal, current_rehearsal
+from agenttool_otel.enforcement.thread import confined
+from agenttool_otel.errors import SandboxUnavailable
+from agenttool_otel.names import SandboxProfile
+from agenttool_otel.values.forks import new_lock
+
+if TYPE_CHECKING:
+    from agenttool_otel.enforcement.rehearsal import RehearsedRun, SealedLayer
+
+
+def directory_of(place: LayerPlace) -> Path:
+    """Return the state directory of layers.
+
+    Args:
+        place: what the settings have.
+    """
+    return Path(place.directory) if place.directory else default_directory()
+
+
+@lru_cache(maxsize=16)
+def rehearsals_at(place: LayerPlace, pid: int) -> Rehearsals:
+    """Return the layers of a place; what earlier processes left there is finished or removed first.
+
+    Args:
+        place: what the settings have.
+        pid: this process: a forked child looks anew.
+
+    Raises:
+        RehearsalUnavailable: the directory can't be used.
+    """
+    rehearsals = Rehearsals(directory_of(place), keep_seconds=place.keep_seconds)
+    rehearsals.sweep()
+    return rehearsals
+
+
+def roots_of(context: AgentContext) -> tuple[Path, ...]:
+    """Return the directories that a layer is over: the session's roots.
+
+    Args:
+        context: who calls.
+    """
+    return tuple(Path(context.cwd or os.getcwd(), root) for root in context.roots)
+
+
+class RehearsedBody:
+    """The layers of one call's attempts.
+
+    Attributes:
+        current: the layer of the attempt that runs.
+        sealed: the layer of the last attempt, if its body returned.
+        runs: how the commands on it ended.
+    """
+
+    def __init__(self, place: LayerPlace, roots: tuple[Path, ...]) -> None:
+        self.current: Rehearsal | None = None
+        self.sealed: SealedLayer | None = None
+        self.runs: list[RehearsedRun] = []
+        self._place = place
+        self._roots = roots
+        self._over = False
+        self._lock = new_lock()
+
+    @staticmethod
+    def check_free() -> None:
+        """Refuse a body that is started by a body that is held: its effects would not be decided.
+
+        Raises:
+            SandboxUnavailable: it is.
+        """
+        if confined() is not None or current_rehearsal() is not None:
+            raise _unavailable("the call was made inside of another sandbox")
+
+    def open(self) -> None:
+        """Open the layer of an attempt.
+
+        Raises:
+            SandboxUnavailable: it can't be had.
+        """
+        try:
+            layer = rehearsals_at(self._place, os.getpid()).open(self._roots)
+            rehearsal = Rehearsal(layer)
+        except (RehearsalError, OSError, RuntimeError) as error:
+            raise _unavailable(str(error)) from error
+        with self._lock:
+            self.current = rehearsal
+            over = self._over
+        if over:
+            self.discard()
+            raise _unavailable("the call has ended")
+
+    def seal(self) -> None:
+        """Find the effects of an attempt whose body returned.
+
+        Raises:
+            SandboxUnavailable: they can't be found, and are thrown away.
+        """
+        rehearsal = self.current
+        try:
+            if rehearsal is None:
+                raise RehearsalError("there is no layer")
+            sealed = rehearsal.seal()
+        except BaseException as error:
+            self.discard()
+            if isinstance(error, Exception):
+                raise _unavailable(f"the effects can't be found: {error}") from error
+            raise
+        with self._lock:
+            self.current, self.runs = None, list(rehearsal.runs)
+            if not self._over:
+                self.sealed = sealed
+                return
+        # the call's time was over before, and it has ended without these effects
+        sealed.discard()
+
+    def discard(self) -> None:
+        """Throw away the layer of an attempt whose body raised."""
+        with self._lock:
+            rehearsal, self.current = self.current, None
+        if rehearsal is not None:
+            rehearsal.discard()
+
+    def end(self) -> None:
+        """Throw away what there is: the call has ended without its effects."""
+        with self._lock:
+            self._over = True
+            sealed, self.sealed = self.sealed, None
+        if sealed is not None:
+            sealed.discard()
+        self.discard()
+
+
+def _unavailable(reason: str) -> SandboxUnavailable:
+    return SandboxUnavailable(reason, profile=SandboxProfile.REHEARSE)
