@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
+import signal
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from rehearsed_calls import ADA, REHEARSE, Decides, Place, ashell, stated
+from rich.console import Console
 
 from agenttool_otel import ApprovalAnswer, ApprovalRequired, ToolDenied, enforcement, run_command
+from agenttool_otel.approvals.console import request_panel
 from agenttool_otel.call.kept_result import result_document, result_value
-from agenttool_otel.enforcement.rehearsal import rehearsal_failure
+from agenttool_otel.cli.spans import SpanView
+from agenttool_otel.cli.story import why
+from agenttool_otel.enforcement.rehearsal import Rehearsals, SealedLayer, rehearsal_failure
 from agenttool_otel.errors import GovernedOutcome
 from agenttool_otel.names import Attr, ErrorClass, Event
 from agenttool_otel.testing import Capture, capture, decision
@@ -332,6 +340,95 @@ def test_a_rejection_discards(place: Place, opened: Open) -> None:
     assert place.layers == []
 
 
+def test_an_expired_question_discards(place: Place, opened: Open) -> None:
+    captured = opened(Decides(stated("ask")), approvals_ttl=0.5)
+    question = asked(place, captured, "touch a")
+    assert len(place.layers) == 1
+    time.sleep(1)
+    captured.clear()
+    with place.context():
+        result = captured.governor.resume(question.invocation_id)
+    assert result.error.error_class is ErrorClass.POLICY_BLOCKED
+    assert not (place.root / "a").exists()
+    assert place.layers == []
+
+
+def test_a_kill_before_the_commit_changes_nothing(
+    place: Place, opened: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"sqlite:///{tmp_path / 'approvals.db'}"
+    question = asked(place, opened(Decides(stated("ask")), approvals=url), "echo more >> notes.txt")
+    process = os.fork()
+    if not process:
+        monkeypatch.setattr(SealedLayer, "commit", lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+        _resumed_elsewhere(place, url, question)
+        os._exit(0)
+    assert os.WTERMSIG(os.waitpid(process, 0)[1]) == signal.SIGKILL
+    assert (place.root / "notes.txt").read_text() == "first\n"
+
+
+def test_a_kill_before_the_commit_is_asked_again(
+    place: Place, opened: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"sqlite:///{tmp_path / 'approvals.db'}"
+    question = asked(place, opened(Decides(stated("ask")), approvals=url), "echo more >> notes.txt")
+    process = os.fork()
+    if not process:
+        monkeypatch.setattr(SealedLayer, "commit", lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+        _resumed_elsewhere(place, url, question)
+        os._exit(0)
+    os.waitpid(process, 0)
+    third = opened(Decides(stated("ask")), approvals=url)
+    place.govern(third)
+    store = third.governor.approvals.store
+    pending = [request for request in store.list() if request.status.value == "pending"]
+    assert [request.invocation_id for request in pending] == [question.invocation_id]
+    assert "+more" in pending[0].diff
+    store.answer(pending[0].request_id, ADA)
+    third.clear()
+    with place.context():
+        third.governor.resume(question.invocation_id)
+    assert (place.root / "notes.txt").read_text() == "first\nmore\n"
+    assert place.layers == []
+
+
+def test_a_kill_in_the_commit_never_commits_twice(
+    place: Place, opened: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"sqlite:///{tmp_path / 'approvals.db'}"
+    question = asked(place, opened(Decides(stated("ask")), approvals=url), "echo more >> notes.txt")
+    process = os.fork()
+    if not process:
+        monkeypatch.setattr(
+            SealedLayer, "finish_commit", lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+        )
+        _resumed_elsewhere(place, url, question)
+        os._exit(0)
+    os.waitpid(process, 0)
+    assert len(Rehearsals(place.state).sweep().finished) == 1
+    assert (place.root / "notes.txt").read_text() == "first\nmore\n"
+    third = opened(Decides(stated("ask")), approvals=url)
+    place.govern(third)
+    store = third.governor.approvals.store
+    for request in store.list():
+        if request.status.value == "pending":
+            store.answer(request.request_id, ADA)
+    with place.context():
+        result = third.governor.resume(question.invocation_id)
+    assert result.error.error_class is ErrorClass.POLICY_BLOCKED
+    assert (place.root / "notes.txt").read_text() == "first\nmore\n"
+
+
+def _resumed_elsewhere(place: Place, url: str, question: ApprovalRequired) -> None:
+    with capture(
+        policy=Decides(stated("ask")).engine, rehearsals_dir=str(place.state), approvals=url
+    ) as captured:
+        place.govern(captured)
+        captured.governor.approvals.store.answer(question.request_id, ADA)
+        with place.context():
+            captured.governor.resume(question.invocation_id)
+
+
 def test_a_denial_after_the_answer_discards(place: Place, opened: Open) -> None:
     policy = Decides(lambda document: decision("deny" if document["approval"] else "ask"))
     captured = opened(policy)
@@ -415,6 +512,24 @@ def test_the_span_counts_effects_without_paths(place: Place, opened: Open) -> No
     ] == [2]
     assert len(events_of(captured, Event.PERMISSION_DECIDED)) == 2
     assert "marked-a" not in captured.span.to_json()
+
+
+def test_the_story_has_the_effects(place: Place, opened: Open) -> None:
+    captured = opened(Decides(stated("allow")))
+    place.call(captured, "touch a b; rm notes.txt")
+    story = " ".join(why(SpanView.from_sdk(captured.span)))
+    assert "ran on a layer, where they created 2 paths and deleted 1 path." in story
+    assert "decided a second time, and committed" in story
+
+
+def test_a_person_is_shown_the_diff_first(place: Place, opened: Open) -> None:
+    captured = opened(Decides(stated("ask")))
+    question = asked(place, captured, "echo second >> notes.txt")
+    console = Console(record=True, width=120, file=io.StringIO())
+    console.print(request_panel(captured.governor.approvals.store.get(question.request_id)))
+    text = console.export_text()
+    assert 0 < text.index("+second") < text.index("Arguments")
+    assert "1 changed" in text
 
 
 def test_discarded_effects_are_an_event(place: Place, opened: Open) -> None:

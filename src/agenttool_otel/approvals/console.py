@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any
 from agenttool_otel.approvals.display import (
     arguments_text,
     describe_arguments,
+    describe_effects,
     describe_suggestion,
     editable_arguments,
+    effects_text,
     is_redacted,
     merge_edit,
     parse_edit,
@@ -69,7 +71,10 @@ class ConsoleApprover:
         if console is None or not console.is_terminal or not sys.stdin.isatty():
             return None
         console.print(request_panel(request))
-        can_edit = not is_redacted(request) or self._stored_call is not None
+        # the body of a rehearsed call has run with its arguments
+        can_edit = request.effects is None and (
+            not is_redacted(request) or self._stored_call is not None
+        )
         grants = _acceptable_numbers(request)
         choices = ["y = yes", "n = no"]
         if can_edit:
@@ -191,7 +196,10 @@ def request_panel(request: ApprovalRequest) -> RenderableType:
     for name, value in rows:
         if value:
             facts.add_row(Text(visible(name)), Text(visible(value)))
-    parts: list[RenderableType] = [
+    parts: list[RenderableType] = []
+    if request.effects is not None:
+        parts.append(_block("Would change", effects_text(request), describe_effects(request)))
+    parts += [
         facts,
         _block("Arguments", arguments_text(request.arguments_preview), describe_arguments(request)),
     ]

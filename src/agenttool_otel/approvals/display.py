@@ -138,6 +138,32 @@ def describe_arguments(request: ApprovalRequest) -> str:
     return " · ".join(parts)
 
 
+def effects_text(request: ApprovalRequest) -> str:
+    """Return the diff of a rehearsed call, with nothing hidden.
+
+    Args:
+        request: a request with effects.
+    """
+    return visible(request.diff, keep="\n") or "(no text file would change)"
+
+
+def describe_effects(request: ApprovalRequest) -> str:
+    """Return how much a rehearsed call would change, in one line.
+
+    Args:
+        request: a request with effects.
+    """
+    effects = request.effects or {}
+    counts = effects.get("counts") or {}
+    parts = [f"{count} {visible(str(name))}" for name, count in counts.items() if count]
+    if effects.get("complete") is not True:
+        parts.append("not all of it is known")
+    failed = [ended for ended in effects.get("commands") or () if ended.get("exit_code")]
+    if failed:
+        parts.append(f"{len(failed)} failed commands")
+    return " · ".join(parts) or "nothing that is counted"
+
+
 def is_redacted(request: ApprovalRequest) -> bool:
     """Return whether the preview is not what will run; then an edit needs the sealed arguments."""
     try:

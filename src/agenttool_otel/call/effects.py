@@ -112,7 +112,7 @@ def _judged(paths: Sequence[EffectPath]) -> Iterator[PathFact]:
     """Yield the paths that the rules on paths judge: all but caches in ordinary places."""
     for path in paths:
         if not path["noise"] or path["sensitive"] or not path["inside"]:
-            own = {name: path[name] for name in PathFact.__annotations__}  # type: ignore[literal-required]
+            own = {name: path[name] for name in PathFact.__annotations__}
             yield own  # type: ignore[misc]
 
 

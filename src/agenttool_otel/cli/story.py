@@ -50,6 +50,11 @@ CAUSES: Final[dict[str, str]] = {
     FailClosedCause.SANDBOX_UNAVAILABLE: "nothing on that host could hold it as the policy obliges",
     FailClosedCause.INTERNAL: "something broke inside the permission check",
 }
+_EFFECTS: Final[dict[str, str]] = {
+    Attr.EFFECTS_CREATED: "created",
+    Attr.EFFECTS_CHANGED: "changed",
+    Attr.EFFECTS_DELETED: "deleted",
+}
 ADVICE: Final[dict[str, str]] = {
     Recoverability.RETRY_SAFE: "The same call may be sent again.",
     Recoverability.RETRY_LATER: "The same call may succeed later.",
@@ -299,6 +304,32 @@ def _sandbox(span: SpanView) -> Iterator[str]:
     if isinstance(refused, int) and refused:
         times = "once" if refused == 1 else f"{refused} times"
         yield f"The sandbox refused {times} what it tried."
+    yield from _effects(span)
+
+
+def _effects(span: SpanView) -> Iterator[str]:
+    """Yield what a rehearsed body would change, and what became of it."""
+    if span.get(Attr.EFFECTS_CREATED) is None:
+        return
+    names = {event.name for event in span.events}
+    found = []
+    for name, word in _EFFECTS.items():
+        count = span.get(name)
+        if isinstance(count, int) and count:
+            found.append(f"{word} {counted(count, 'path')}")
+    tried = span.get(Attr.EFFECTS_CONNECTIONS)
+    if isinstance(tried, int) and tried:
+        found.append(f"tried {counted(tried, 'connection')}")
+    if not found and Event.EFFECTS_COMMITTED not in names:
+        yield "Its commands ran on a layer and changed nothing that counts."
+        return
+    yield f"Its commands ran on a layer, where they {joined(found) or 'changed little'}."
+    if Event.EFFECTS_COMMITTED in names:
+        yield "That was decided a second time, and committed."
+    elif Event.EFFECTS_DISCARDED in names:
+        yield "That was not allowed, or could not be committed; it was thrown away."
+    else:
+        yield "That waits on the layer for an answer."
 
 
 def _result(span: SpanView) -> Iterator[str]:

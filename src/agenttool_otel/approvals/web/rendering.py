@@ -14,7 +14,9 @@ from markupsafe import Markup, escape
 from agenttool_otel.approvals.display import (
     arguments_text,
     describe_arguments,
+    describe_effects,
     describe_suggestion,
+    effects_text,
     remaining,
     visible,
 )
@@ -60,7 +62,12 @@ def _environment() -> jinja2.Environment:
         "marked": _marked,
         "sentence": _sentence,
     }
-    environment.globals |= {"describe_arguments": describe_arguments, "remaining": remaining}
+    environment.globals |= {
+        "describe_arguments": describe_arguments,
+        "describe_effects": describe_effects,
+        "effects_text": effects_text,
+        "remaining": remaining,
+    }
     return environment
 
 

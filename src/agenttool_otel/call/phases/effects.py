@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Generator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from agenttool_otel.call.effects import CallEffects, effects_fact, rehearsed_facts
 from agenttool_otel.call.invocation import Invocation
@@ -41,6 +41,7 @@ from agenttool_otel.names import (
     SandboxProfile,
 )
 from agenttool_otel.policy.types import ApprovalInput, Verdict
+from agenttool_otel.results.errors.control_flow import control_flow
 
 if TYPE_CHECKING:  # most calls rehearse nothing
     from agenttool_otel.call.rehearsal import RehearsedBody
@@ -99,7 +100,11 @@ class Rehearsing:
             yield from self._refused(call, target)
             return False
         except Exception as bug:
-            self._refusals.bug(call, bug)
+            # langgraph's interrupt() in an approver: the graph resumes the call later
+            if control_flow(bug):
+                self._refusals.pause(call, bug)
+            else:
+                self._refusals.bug(call, bug)
             yield from self._refused(call, target)
             return False
         except BaseException:
@@ -285,7 +290,7 @@ class Rehearsing:
             )
         self._span.record_effects(call, Event.EFFECTS_COMMITTED)
 
-    def _not_committed(self, call: Invocation, error: Exception, why: ErrorClass) -> None:
+    def _not_committed(self, call: Invocation, error: Exception, why: ErrorClass) -> NoReturn:
         message = self._refusals.redact(f"the changes were not committed: {error}", call)
         self._refusals.refuse(call, why, message, InvocationStatus.FAILED)
 

@@ -131,7 +131,7 @@ def _enforcement(sandbox: Sandbox | None) -> dict[str, Any]:
     return attributes
 
 
-def effects_attributes(counts: Mapping[str, int]) -> dict[str, Any]:
+def effects_attributes(counts: Mapping[str, Any]) -> dict[str, Any]:
     """Return the attributes of what a rehearsed call would change.
 
     Args:

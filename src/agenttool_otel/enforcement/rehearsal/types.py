@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agenttool_otel.names import EffectKind as Kind
-from agenttool_otel.names import EffectOperation as Operation
+from agenttool_otel.names import EffectKind, EffectOperation
+
+Kind = EffectKind
+Operation = EffectOperation
 
 
 @dataclass(frozen=True, slots=True)

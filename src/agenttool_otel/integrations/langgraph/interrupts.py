@@ -235,6 +235,7 @@ class _GraphCall:
         "call",
         "decider",
         "finished",
+        "layers",
         "links",
         "response",
         "runtime",
@@ -258,6 +259,7 @@ class _GraphCall:
         self.response: str | None = None
         self.finished = _finished_calls.setdefault(runtime, _FinishedCalls())
         self.decider: Decides = runtime.decider
+        self.layers = runtime.layers
         self.approvals: Asks = _GraphApprovals(runtime, call, _task_digest(task), self._begin)
         self._stored: StoredCall | None = None
         self._place: list[Any] = []  # what its id is made of
