@@ -27,6 +27,29 @@ from agenttool_otel.testing import Capture, capture, decision
 
 TOKEN = "ghp_" + "a1B2c3D4" * 4 + "e5F6"
 
+RULES = """package agenttool.custom
+
+allow contains {
+	"rule": "own.rehearse",
+	"message": "its effects are decided",
+	"waives": [
+		"agenttool.rules.shell.not_read_only",
+		"agenttool.rules.paths.write_inside",
+		"agenttool.rules.shell.sensitive_read",
+		"agenttool.rules.shell.destructive",
+		"agenttool.rules.declared.writes",
+		"agenttool.rules.declared.access_code_execution",
+	],
+	"obligations": {"sandbox": {"profile": "rehearse"}},
+} if {
+	"rehearse" in input.execution.sandboxes
+}
+
+deny contains {"rule": "own.deletes", "message": "nothing may be deleted"} if {
+	input.facts.effects.counts.deleted > 0
+}
+"""
+
 Open = Callable[..., Capture]
 
 
@@ -499,6 +522,35 @@ def test_a_host_that_can_not_rehearse_denies(
     assert not (place.root / "a").exists()
 
 
+@pytest.fixture
+def by_rules(place: Place, tmp_path: Path) -> Iterator[Capture]:
+    """A Governor with rules of its own beside the stock bundle, in the embedded engine."""
+    folder = tmp_path / "rules"
+    folder.mkdir()
+    (folder / "own.rego").write_text(RULES)
+    with capture(extension=folder, rehearsals_dir=str(place.state)) as captured:
+        yield captured
+
+
+def test_rules_of_ones_own_let_effects_happen(place: Place, by_rules: Capture) -> None:
+    place.call(by_rules, "touch a")
+    assert (place.root / "a").exists()
+
+
+def test_rules_of_ones_own_deny_effects(place: Place, by_rules: Capture) -> None:
+    with pytest.raises(ToolDenied) as denied:
+        place.call(by_rules, "rm notes.txt")
+    assert denied.value.decision.reason.rule_ref == "own.deletes"
+    assert (place.root / "notes.txt").exists()
+
+
+def test_the_stock_rules_on_paths_judge_effects(place: Place, by_rules: Capture) -> None:
+    with pytest.raises(GovernedOutcome) as outcome:
+        place.call(by_rules, "mkdir .git && touch .git/config")
+    assert "paths" in str(outcome.value.decision.reason.rule_ref)
+    assert not (place.root / ".git").exists()
+
+
 def test_the_span_counts_effects_without_paths(place: Place, opened: Open) -> None:
     captured = opened(Decides(stated("allow")))
     place.call(captured, "touch marked-a marked-b; rm notes.txt")
@@ -517,8 +569,8 @@ def test_the_span_counts_effects_without_paths(place: Place, opened: Open) -> No
 def test_the_story_has_the_effects(place: Place, opened: Open) -> None:
     captured = opened(Decides(stated("allow")))
     place.call(captured, "touch a b; rm notes.txt")
-    story = " ".join(why(SpanView.from_sdk(captured.span)))
-    assert "ran on a layer, where they created 2 paths and deleted 1 path." in story
+    story = why(SpanView.from_sdk(captured.span))
+    assert "ran on a layer, where they created 2 paths, deleted 1 path." in story
     assert "decided a second time, and committed" in story
 
 

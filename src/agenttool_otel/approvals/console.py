@@ -71,10 +71,7 @@ class ConsoleApprover:
         if console is None or not console.is_terminal or not sys.stdin.isatty():
             return None
         console.print(request_panel(request))
-        # the body of a rehearsed call has run with its arguments
-        can_edit = request.effects is None and (
-            not is_redacted(request) or self._stored_call is not None
-        )
+        can_edit = self._can_edit(request)
         grants = _acceptable_numbers(request)
         choices = ["y = yes", "n = no"]
         if can_edit:
@@ -95,6 +92,11 @@ class ConsoleApprover:
                     return answer
         except EOFError:
             return None
+
+    def _can_edit(self, request: ApprovalRequest) -> bool:
+        if request.effects is not None:
+            return False  # the body has run with these arguments
+        return not is_redacted(request) or self._stored_call is not None
 
     def _edited(self, request: ApprovalRequest, console: Console) -> ApprovalAnswer | None:
         edited = self._edit(request, console)

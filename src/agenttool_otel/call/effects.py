@@ -90,7 +90,12 @@ def effects_shown(effects: EffectsFact) -> dict[str, Any]:
     Args:
         effects: the facts.
     """
-    return {name: effects[name] for name in ("counts", "complete", "commands", "digest")}  # type: ignore[literal-required]
+    return {
+        "counts": effects["counts"],
+        "complete": effects["complete"],
+        "commands": effects["commands"],
+        "digest": effects["digest"],
+    }
 
 
 def _path(change: Change, surroundings: Surroundings, argument: str) -> EffectPath:
@@ -112,8 +117,9 @@ def _judged(paths: Sequence[EffectPath]) -> Iterator[PathFact]:
     """Yield the paths that the rules on paths judge: all but caches in ordinary places."""
     for path in paths:
         if not path["noise"] or path["sensitive"] or not path["inside"]:
-            own = {name: path[name] for name in PathFact.__annotations__}
-            yield own  # type: ignore[misc]
+            members: dict[str, Any] = {**path}
+            own: Any = {name: members[name] for name in PathFact.__annotations__}
+            yield own
 
 
 def _counts(effects: Effects) -> EffectCounts:

@@ -21,13 +21,22 @@ def result_document(value: Any) -> dict[str, Any] | None:
     """
     if type(value) is CommandResult:
         members = asdict(value)
+        # JSON has no bytes
         for name in _BYTES:
-            members[name] = base64.b64encode(members[name]).decode("ascii")
-        members["violations"] = [asdict(violation) for violation in value.violations]
-        return {"format": _FORMAT, "kind": "command", "value": members}
+            encoded = base64.b64encode(members[name])
+            members[name] = encoded.decode("ascii")
+        return _document("command", members)
     if _is_json(value):
-        return {"format": _FORMAT, "kind": "json", "value": value}
+        return _document("json", value)
     return None
+
+
+def _document(kind: str, value: Any) -> dict[str, Any]:
+    return {
+        "format": _FORMAT,
+        "kind": kind,
+        "value": value,
+    }
 
 
 def result_value(document: Any) -> Any:
@@ -49,16 +58,21 @@ def result_value(document: Any) -> Any:
 
 
 def _command_result(members: dict[str, Any]) -> CommandResult:
-    read = {name: base64.b64decode(members[name]) for name in _BYTES}
-    found = tuple(Violation(**violation) for violation in members["violations"])
-    return CommandResult(**{**members, **read, "violations": found})
+    read = dict(members)
+    for name in _BYTES:
+        read[name] = base64.b64decode(read[name])
+    violations = read.pop("violations")
+    found = [Violation(**violation) for violation in violations]
+    return CommandResult(**read, violations=tuple(found))
 
 
 def _is_json(value: Any) -> bool:
     """Return whether a value reads back as itself: an enumeration or a tuple would not."""
     kind = type(value)
     if kind is dict:
-        return all(type(name) is str and _is_json(member) for name, member in value.items())
+        # {1: 2} would come back as {"1": 2}
+        has_texts = all(type(name) is str for name in value)
+        return has_texts and _is_json(list(value.values()))
     if kind is list:
         return all(map(_is_json, value))
     if kind is float:

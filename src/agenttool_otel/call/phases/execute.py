@@ -82,8 +82,6 @@ class Body:
         execution = call.spec.execution
         span = self._span
         rehearsal = call.sandbox.rehearsal if call.sandbox is not None else None
-        if span.redaction.captures and rehearsal is None:
-            span.capture_arguments(call)
         timeout = execution.timeout_ms / 1000 if execution.timeout_ms else None
         plain = not (target.streams or target.collects or target.in_thread or call.sandbox)
         function = target.function if plain else self._function(call, target)
@@ -110,14 +108,14 @@ class Body:
         call.outcome.run_seconds = time.perf_counter() - started
         if rehearsal is None:
             yield from self._conclude(call, target, session, attempt)
-            return
-        admitted = yield from self._rehearsing.settle(call, target, session, rehearsal, attempt)
-        if admitted:
+        elif (yield from self._rehearsing.settle(call, target, session, rehearsal, attempt)):
             yield from self.deliver(call, target, session, attempt)
 
     def _begin(self, call: Invocation) -> None:
         """Record that the call runs from now on."""
         span = self._span
+        if span.redaction.captures:
+            span.capture_arguments(call)
         call.outcome.execution = Outcome.EXECUTED
         call.outcome.started_ns = time.time_ns()
         call.enter(InvocationStatus.RUNNING)
@@ -131,8 +129,6 @@ class Body:
 
         Until here it has not run: nothing outside of its layer has changed.
         """
-        if self._span.redaction.captures:
-            self._span.capture_arguments(call)
         self._begin(call)
         call.outcome.attempts = max(1, call.outcome.attempts)
         if call.effects is None or (yield from self._rehearsing.commit(call)):

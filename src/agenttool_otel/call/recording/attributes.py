@@ -100,10 +100,7 @@ def final_attributes(call: Invocation) -> dict[str, Any]:
         )
     if Attr.SANDBOX_PROFILE in attributes:
         attributes |= _enforcement(call.sandbox)
-    if call.effects is not None:
-        attributes |= effects_attributes(call.effects.fact["counts"])
-    elif call.sandbox is not None and call.sandbox.rehearsal is not None and call.sandbox.entered:
-        attributes |= effects_attributes({})
+        attributes |= _effects(call)
     _add_parts(call, attributes)
     if (error := call.outcome.reported_error) is not None:
         attributes.update(error_attributes(error))
@@ -129,6 +126,16 @@ def _enforcement(sandbox: Sandbox | None) -> dict[str, Any]:
     if sandbox.entered:
         attributes[Attr.SANDBOX_VIOLATIONS] = len(sandbox.violations)
     return attributes
+
+
+def _effects(call: Invocation) -> dict[str, Any]:
+    """Return how much a rehearsed body would change: nothing, where it ended without effects."""
+    if call.effects is not None:
+        return effects_attributes(call.effects.fact["counts"])
+    sandbox = call.sandbox
+    if sandbox is None or sandbox.rehearsal is None or not sandbox.entered:
+        return {}
+    return effects_attributes({})
 
 
 def effects_attributes(counts: Mapping[str, Any]) -> dict[str, Any]:
