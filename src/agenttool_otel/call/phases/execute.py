@@ -84,10 +84,8 @@ class Body:
         rehearsal = call.sandbox.rehearsal if call.sandbox is not None else None
         timeout = execution.timeout_ms / 1000 if execution.timeout_ms else None
         plain = not (target.streams or target.collects or target.in_thread or call.sandbox)
-        function = target.function if plain else self._function(call, target)
+        function = target.function if plain else self._function(call, target, session)
         step = Execute(function, call.call_args, call.call_kwargs, target.is_async, timeout)
-        if target.streams and _from_outside(call):
-            call.item_seen = StreamWords(call, session)
         # a stream can't be run again: its first items are with the consumer
         retries = execution.supports_retries and not target.streams
         again = unchanged_arguments(call) if retries else None
@@ -226,7 +224,7 @@ class Body:
         if meta is not None:
             call.native_meta = self._span.redaction.redact_object(meta)
 
-    def _function(self, call: Invocation, target: Target) -> Callable[..., Any]:
+    def _function(self, call: Invocation, target: Target, session: Session) -> Callable[..., Any]:
         """Return what runs: the tool itself, or the tool behind what watches or gathers its
         items.
         """
@@ -235,6 +233,8 @@ class Body:
             self._span.record_sandbox(call, call.sandbox)
             return self._held(function, call.sandbox, target)
         if target.streams:
+            if _from_outside(call):
+                call.item_seen = StreamWords(call, session)
             function = self._delivery.tapped(call, function, self._span, is_async=target.is_async)
         elif target.collects:
             is_async = target.is_async and not target.in_thread
