@@ -39,8 +39,10 @@ def load_program(bundle: Bundle) -> Program:
     What goes through the packages of ``agenttool.rules`` is written out, and each of them has to be
     one that is asked.
     """
-    program = parse_program(written_out(bundle.modules))
+    program = parse_program(bundle.modules)
     if iterates(bundle.modules):
+        # while the first program lives, modules that are the same when written out are not read again
+        program = parse_program(written_out(bundle.modules))
         check_concerns(bundle, program)
     data = bundle.data
     for module in program.modules:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple, NoReturn
+from weakref import WeakValueDictionary
 
 from agenttool_otel.errors import PolicyLoadError
 from agenttool_otel.policy.rego.native import native_error, new_engine
@@ -81,7 +82,7 @@ class Rule:
         return ".".join(("data", *self.path))
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True)
 class Module:
     """One Rego file."""
 
@@ -91,6 +92,27 @@ class Module:
     text: str  # the source
     imports: dict[str, Path]  # path by alias; the first segment is ``data`` or ``input``
     rules: list[Rule]  # its rules
+
+    # names of its package's rules with which its references were resolved
+    _siblings: frozenset[str] | None = None
+    _shared: Module | None = None  # what it was copied from, which lives as long as a copy
+
+    def copied(self) -> Module:
+        """Return a module that may forget its trees; the trees themselves are shared."""
+        rules = [replace(rule) for rule in self.rules]
+        return replace(self, rules=rules, _shared=self)
+
+    def forget_trees(self) -> None:
+        """Keep of each rule what it refers to alone."""
+        self.text = ""
+        self._shared = None
+        for rule in self.rules:
+            rule.node = {}
+            rule._nodes = []
+
+
+parsed_modules: MutableMapping[tuple[str, str], Module] = WeakValueDictionary()
+"""Modules by file and text, while a program has them: two policies differ in few of theirs."""
 
 
 @dataclass(slots=True)
@@ -110,10 +132,7 @@ class Program:
     def forget_trees(self) -> None:
         """Keep of each rule what it refers to alone."""
         for module in self.modules:
-            module.text = ""
-            for rule in module.rules:
-                rule.node = {}
-                rule._nodes = []
+            module.forget_trees()
 
     def matching(self, path: Path) -> list[Rule]:
         """Return the rules that a reference to a path can reach: those at, above and below it."""
@@ -182,7 +201,7 @@ def parse_program(modules: Mapping[str, str]) -> Program:
     Raises:
         PolicyLoadError: a module can't be parsed; with file and line.
     """
-    parsed = [_Reader(tree).module() for tree in _trees(modules)]
+    parsed = _read(modules)
     # rules of one package see each other by name alone, whatever file they are in
     names: dict[Path, set[str]] = {module.package: set() for module in parsed}
     for module in parsed:
@@ -190,10 +209,40 @@ def parse_program(modules: Mapping[str, str]) -> Program:
         for rule in module.rules:
             if len(rule.path) > size:
                 names[module.package].add(rule.path[size])
+    program: list[Module] = []
     for module in parsed:
-        for rule in module.rules:
-            _Resolver(module, rule, names[module.package]).run()
-    return Program(parsed)
+        resolved = _resolved(module, frozenset(names[module.package]))
+        program.append(resolved.copied())
+    return Program(program)
+
+
+def _read(modules: Mapping[str, str]) -> list[Module]:
+    """Return each module as it was read before, or as it is read now."""
+    found: dict[str, Module] = {}
+    new: dict[str, str] = {}
+    for file, text in modules.items():
+        known = parsed_modules.get((file, text))
+        if known is None:
+            new[file] = text
+        else:
+            found[file] = known
+    if new:
+        for tree in _trees(new):
+            module = _Reader(tree).module()
+            found[module.file] = module
+    return [found[file] for file in modules]
+
+
+def _resolved(module: Module, siblings: frozenset[str]) -> Module:
+    """Return a module with what its rules refer to; another file of its package may add names."""
+    if module._siblings == siblings:
+        return module
+    rules = [Rule(rule.path, rule.file, rule.line, rule.node) for rule in module.rules]
+    resolved = replace(module, rules=rules, _siblings=siblings)
+    for rule in rules:
+        _Resolver(resolved, rule, siblings).run()
+    parsed_modules[module.file, module.text] = resolved
+    return resolved
 
 
 def _trees(modules: Mapping[str, str]) -> list[Node]:
@@ -334,7 +383,7 @@ def _refuse(file: str, line: int, why: str) -> NoReturn:
 class _Resolver:
     """Finds what one rule refers to."""
 
-    def __init__(self, module: Module, rule: Rule, siblings: set[str]) -> None:
+    def __init__(self, module: Module, rule: Rule, siblings: frozenset[str]) -> None:
         self.module = module
         self.rule = rule
         self.siblings = siblings
