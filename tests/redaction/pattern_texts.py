@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 import string
 from re import _constants as codes  # type: ignore[attr-defined]
@@ -25,7 +26,12 @@ def pattern_text(pattern: str, source: random.Random) -> str:
         pattern: the regular expression.
         source: the chance.
     """
-    return "".join(_piece(*item, source) for item in parser.parse(pattern))
+    return "".join(_piece(*item, source) for item in _parsed(pattern))
+
+
+@functools.cache
+def _parsed(pattern: str) -> Any:
+    return parser.parse(pattern)
 
 
 def _piece(code: Any, value: Any, source: random.Random) -> str:
@@ -34,7 +40,7 @@ def _piece(code: Any, value: Any, source: random.Random) -> str:
     if code is codes.ANY:
         return source.choice(string.ascii_letters)
     if code is codes.IN:
-        return source.choice(_class(value))
+        return source.choice(_class(tuple(value)))
     if code is codes.AT:
         return ""
     if code is codes.BRANCH:
@@ -48,7 +54,8 @@ def _piece(code: Any, value: Any, source: random.Random) -> str:
     raise AssertionError(f"{code} in a pattern")
 
 
-def _class(items: Any) -> list[str]:
+@functools.cache
+def _class(items: tuple[Any, ...]) -> list[str]:
     chars: set[str] = set()
     negated = False
     for code, value in items:
