@@ -13,7 +13,7 @@ SLOW := slow or opa or servers or browser or postgres
 # as they stand in the folders: files of one test, the longest, would come last and one of them alone
 IN_ORDER = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test test-all conformance-proof coverage test-pythons fuzz lint size bench docs site release servers lock clean help
+.PHONY: demo test test-all conformance-proof coverage test-pythons fuzz lint types style size bench docs site release servers lock clean help
 
 help:
 	@echo "make demo      set up, and watch an agent's tool calls being decided and traced"
@@ -59,11 +59,17 @@ fuzz: $(STAMP)
 test-pythons: $(STAMP)
 	$(BIN)/python tools/pythons.py
 
+# mypy takes as long as all the others together
 lint: $(STAMP)
+	$(MAKE) --no-print-directory --jobs=2 --output-sync=target types style
+
+types: $(STAMP)
+	$(BIN)/mypy
+
+style: $(STAMP)
 	$(BIN)/python tools/check_test_names.py
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/codespell
 	$(BIN)/python tools/check_links.py
