@@ -19,6 +19,7 @@ STEPS: tuple[tuple[str, ...], ...] = (
         "import json, pathlib; text = json.dumps(s(r(l(d()).modules)), indent=2, ensure_ascii=False); "
         "pathlib.Path('docs/policy-settings.schema.json').write_text(text + chr(10), encoding='utf-8')",
     ),
+    ("tools/evidence_words.py",),
     ("tools/semconv.py", "docs"),
     ("tools/make_names.py",),
     ("tools/make_boards.py",),

@@ -114,6 +114,13 @@ def _sink(text: str) -> str:
     return text
 
 
+def _file(text: str) -> str:
+    path = text.removeprefix("file:")
+    if text and (path == text or not path):
+        raise ValueError("file:PATH")
+    return text
+
+
 def _setting(
     default: Any, variable: str, read: Callable[[str], Any] = str, *, guards: bool = False
 ) -> Any:
@@ -166,6 +173,8 @@ class Settings:
             (``AGENTTOOL_DIGEST_KEY``) or ``plain`` (``AGENTTOOL_ANSWERERS``).
         sink: where records go: ``file:PATH`` for JSON lines, or an ``http(s)://`` URL that takes
             CloudEvents (``AGENTTOOL_SINK``).
+        decisions: where decisions are recorded to be decided again by ``agenttool policy replay``:
+            ``file:PATH`` (``AGENTTOOL_DECISIONS``).
         capture: ``NO_CONTENT``, ``SPAN_ONLY``, ``EVENT_ONLY`` or ``SPAN_AND_EVENT``
             (``OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT``).
         redact_pii: redact personal data beside secrets (``AGENTTOOL_REDACT_PII``).
@@ -227,6 +236,7 @@ class Settings:
     span_mode: SpanMode = _setting("auto", "SPAN_MODE", _one_of("auto", "child", "enrich"))
     answerers: Answerers = _setting("digest", "ANSWERERS", _one_of("digest", "plain"))
     sink: str = _setting("", "SINK", _sink)
+    decisions: str = _setting("", "DECISIONS", _file)
     capture: CaptureMode = _setting(
         "NO_CONTENT",
         Env.CAPTURE_CONTENT,

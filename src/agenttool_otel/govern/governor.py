@@ -40,6 +40,7 @@ from agenttool_otel.govern.governed import govern_with
 from agenttool_otel.govern.opening import (
     approvals_opener,
     fact_environment,
+    open_decisions,
     open_results,
     open_sessions,
     protected_places,
@@ -186,6 +187,7 @@ class Governor(Discovery):
             self.errors.register(exception, error)
         self._first_engine = engines[0] if engines else None
         self._read_lists()
+        self._decisions = open_decisions(settings.decisions)
         self.pipeline = self._pipeline()
         if cache is not None:
             self.telemetry.instruments.observe_cache(self, partial(_lookups, cache))
@@ -211,6 +213,7 @@ class Governor(Discovery):
             approvals=self.approvals,
             require_context=self.settings.require_context,
             lock_timeout=self.settings.lock_timeout,
+            decisions=self._decisions,
         )
 
     # --- governing --------------------------------------------------------------------------------
@@ -605,6 +608,8 @@ class Governor(Discovery):
         self.approvals.close()
         self.sessions.close()
         self.telemetry.flush()
+        if self._decisions is not None:
+            self._decisions.close()
         if self._private_results is not None:
             self._private_results()
 

@@ -26,6 +26,7 @@ from agenttool_otel.telemetry.sinks import open_sinks
 
 if TYPE_CHECKING:  # stores are imported when one is opened
     from agenttool_otel.approvals.store.store import ApprovalStore
+    from agenttool_otel.evidence.record import DecisionRecorder
     from agenttool_otel.results.stores.store import ResultStore
 
 
@@ -144,6 +145,15 @@ def protected_places(settings: Settings) -> tuple[tuple[str, str], ...]:
         for place, kind in places
         if place and "://" not in place
     )
+
+
+def open_decisions(target: str) -> DecisionRecorder | None:
+    """Open where decisions are recorded; ``None`` where nothing is named or it can't be used."""
+    if not target:
+        return None
+    from agenttool_otel.evidence.files import open_file
+
+    return open_file(target)
 
 
 def _remove_private(place: str, owner: int) -> None:

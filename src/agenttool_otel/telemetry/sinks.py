@@ -13,6 +13,7 @@ import atexit
 import json
 import logging
 import os
+import shutil
 import stat
 import threading
 import time
@@ -185,7 +186,7 @@ class Sink:
             entries = self.entries_of(batch)
             try:
                 self.deliver(entries)
-            except _LinesLost as lost:
+            except LinesLost as lost:
                 self._note(lost.cause, lost.count)
             except BaseException as error:  # a callback may raise anything
                 self._note(error, len(entries))
@@ -215,6 +216,7 @@ class Sink:
         with file.locked(entries) as is_another:
             if is_another:
                 self._declared.clear()
+                file.end_torn_line()
             self.write(self.lines_of(entries))
 
     def entries_of(self, batch: list[Build | int]) -> list[_Entry]:
@@ -308,6 +310,7 @@ class JsonlSink(Sink):
         max_bytes: size at which the file becomes ``<path>.1``, that one ``<path>.2`` and so on, and
           a new one begins.
         backups: how many of these older files are kept; what was in the oldest one is gone then.
+        compress: compress the older files with gzip: ``<path>.1.gz`` and so on.
 
     Raises:
         ConfigurationError: there is no such directory, or no backup is to be kept.
@@ -320,8 +323,9 @@ class JsonlSink(Sink):
         queue: int = DEFAULT_QUEUE,
         max_bytes: int | None = None,
         backups: int = DEFAULT_BACKUPS,
+        compress: bool = False,
     ) -> None:
-        self._file = _AppendedFile(path, max_bytes, backups)
+        self._file = _AppendedFile(path, max_bytes, backups, compress)
         super().__init__(queue=queue)
 
     def deliver(self, entries: list[_Entry]) -> None:
@@ -330,7 +334,15 @@ class JsonlSink(Sink):
 
     def write(self, lines: list[JsonObject]) -> None:
         """Append the lines; the file is locked."""
-        self._file.append([_encoded(line) for line in lines])
+        self.append([encoded_line(line) for line in lines])
+
+    def append(self, lines: list[bytes]) -> None:
+        """Append encoded lines; the file is locked.
+
+        Args:
+            lines: each without its end.
+        """
+        self._file.append(lines)
 
     def release(self) -> None:
         """Close the file."""
@@ -436,11 +448,16 @@ def _cloud_attributes(line: JsonObject) -> dict[str, Any]:
     }
 
 
-def _encoded(line: JsonObject) -> bytes:
+def encoded_line(line: JsonObject) -> bytes:
+    """Return a line as it stands in a file, without its end.
+
+    Args:
+        line: the line.
+    """
     return json.dumps(line, separators=(",", ":")).encode()
 
 
-class _LinesLost(Exception):
+class LinesLost(Exception):
     """Some lines of a batch were not written."""
 
     def __init__(self, count: int, cause: OSError) -> None:
@@ -456,7 +473,13 @@ class _AppendedFile:
     may have rotated or removed it meanwhile.
     """
 
-    def __init__(self, path: str | os.PathLike[str], max_bytes: int | None, backups: int) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        max_bytes: int | None,
+        backups: int,
+        compress: bool = False,
+    ) -> None:
         self._path = Path(path)
         if not self._path.parent.is_dir():
             raise ConfigurationError("the directory of a sink's file does not exist")
@@ -464,6 +487,7 @@ class _AppendedFile:
             raise ConfigurationError("a sink that rotates its file keeps at least one older one")
         self._max_bytes = max_bytes
         self._backups = backups
+        self._suffix = ".gz" if compress else ""  # of older files
         self._descriptor: int | None = None
         self._owner = 0
         self._is_torn = False  # the last write ended before its lines did
@@ -487,7 +511,7 @@ class _AppendedFile:
         """Return about how many bytes entries take as lines."""
         if self._max_bytes is None:
             return 0
-        return sum(len(_encoded(entry.record)) + _LINE_BYTES for entry in entries)
+        return sum(len(encoded_line(entry.record)) + _LINE_BYTES for entry in entries)
 
     def append(self, lines: list[bytes]) -> None:
         """Write lines to the file that is locked."""
@@ -502,7 +526,14 @@ class _AppendedFile:
         except OSError as error:
             written = data[: max(len(data) - len(view), 0)]
             self._cut(descriptor, len(written) - written.rfind(b"\n") - 1)
-            raise _LinesLost(len(lines) - written.count(b"\n"), error) from error
+            raise LinesLost(len(lines) - written.count(b"\n"), error) from error
+
+    def end_torn_line(self) -> None:
+        """Let the next line begin behind what another process was killed in; the lock is held."""
+        with suppress(OSError), self._path.open("rb") as file:
+            if file.seek(0, os.SEEK_END):
+                file.seek(-1, os.SEEK_END)
+                self._is_torn = file.read(1) != b"\n"
 
     def _cut(self, descriptor: int, count: int) -> None:
         """Take the torn end of a line away, or another process would write on behind it; the lock
@@ -574,8 +605,26 @@ class _AppendedFile:
         """Move each file to the next number, the oldest one out; the lock of the newest is held."""
         for number in range(self._backups - 1, 0, -1):
             with suppress(FileNotFoundError):
-                Path(f"{self._path}.{number}").replace(f"{self._path}.{number + 1}")
-        self._path.replace(f"{self._path}.1")
+                self._older(number).replace(self._older(number + 1))
+        newest = Path(f"{self._path}.1")
+        self._path.replace(newest)
+        if self._suffix:
+            _compress(newest, self._older(1))
+
+    def _older(self, number: int) -> Path:
+        return Path(f"{self._path}.{number}{self._suffix}")
+
+
+def _compress(path: Path, target: Path) -> None:
+    """Replace a file by a compressed one; until that is whole, the first one stays."""
+    import gzip  # where files are compressed alone
+
+    partial = Path(f"{target}.partial")
+    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with path.open("rb") as source, gzip.open(os.fdopen(descriptor, "wb"), "wb") as compressed:
+        shutil.copyfileobj(source, compressed)
+    partial.replace(target)
+    path.unlink()
 
 
 def _lock(descriptor: int) -> None:

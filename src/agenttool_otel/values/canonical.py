@@ -63,8 +63,12 @@ def digest_key() -> bytes:
     """Return the key of digests that leave the process: ``AGENTTOOL_DIGEST_KEY``, or one of this
     process alone.
     """
-    stated = os.environ.get(DIGEST_KEY, "")
-    return stated.encode("utf-8", "surrogateescape") or _PROCESS_KEY
+    return stated_digest_key() or _PROCESS_KEY
+
+
+def stated_digest_key() -> bytes:
+    """Return ``AGENTTOOL_DIGEST_KEY``, empty where it is not stated."""
+    return os.environ.get(DIGEST_KEY, "").encode("utf-8", "surrogateescape")
 
 
 def canonical_bytes(value: Any) -> bytes:

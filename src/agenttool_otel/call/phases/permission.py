@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum, auto
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from agenttool_otel.approvals.types import ApprovalAnswer, ClaimBinding
 from agenttool_otel.call.approval_requests import Questions, bound_places
@@ -56,6 +56,9 @@ from agenttool_otel.policy.rego.syntax import Path
 from agenttool_otel.policy.types import ExecutionInput, PolicyInput, Verdict, expired
 from agenttool_otel.values.canonical import digest
 
+if TYPE_CHECKING:  # loaded where decisions are recorded
+    from agenttool_otel.evidence.record import DecisionRecorder
+
 HISTORY = ("session", "history")
 EXECUTION = ("execution",)
 
@@ -100,6 +103,7 @@ class Permission:
     _schedule: Schedule
     # looks at the settings before the first decision of each set of tools
     _before: Callable[[], None]
+    _decisions: DecisionRecorder | None = None
 
     def establish(self, call: Invocation, session: Session) -> None:
         """Work out the facts of the permission input."""
@@ -142,6 +146,8 @@ class Permission:
                 self.establish(call, session)
                 document = policy_input(call, target, session, counters)
                 verdict: Verdict = yield Call(decider.decide, decider.adecide, (document,))
+                if self._decisions is not None:
+                    self._decisions.record(decider, document, verdict, call.span)
                 verdict = yield from self._take_verdict(call, target, session, verdict, grant)
                 admission = yield from self._admits(call, verdict, session, grant)
             finally:

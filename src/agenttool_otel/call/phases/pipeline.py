@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from opentelemetry.trace import Link
 
@@ -63,6 +63,9 @@ from agenttool_otel.results.errors.control_flow import control_flow
 from agenttool_otel.results.errors.mapper import ErrorMapper
 from agenttool_otel.values.ids import new_id
 
+if TYPE_CHECKING:  # loaded where decisions are recorded
+    from agenttool_otel.evidence.record import DecisionRecorder
+
 _LIFECYCLE_ERRORS = {
     Lifecycle.DRAFT: ErrorClass.BLOCKED_TOOL,
     Lifecycle.DISABLED: ErrorClass.BLOCKED_TOOL,
@@ -109,6 +112,7 @@ class Pipeline:
         approvals: Approvals | None = None,
         require_context: bool = False,
         lock_timeout: float = DEFAULT_LOCK_TIMEOUT,
+        decisions: DecisionRecorder | None = None,
     ) -> None:
         self.yielded = span.record_yielded
         self._require_context = require_context
@@ -136,6 +140,7 @@ class Pipeline:
             known_tools,
             self._schedule,
             before,
+            decisions,
         )
         self.paused = PausedCalls()
         self.required = RequiredActions(

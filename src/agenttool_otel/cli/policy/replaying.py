@@ -1,0 +1,119 @@
+"""``agenttool policy replay``: recorded decisions on a policy that is to be tried."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from agenttool_otel.cli.common import AsJson, print_json
+from agenttool_otel.cli.policy.common import (
+    EXIT_CODES,
+    Data,
+    Standalone,
+    console,
+    fail,
+    failures,
+    open_project,
+)
+
+
+def replay(
+    sources: Annotated[
+        list[Path],
+        typer.Option("--from", help="File of recorded decisions; may be repeated."),
+    ],
+    candidate: Annotated[
+        Path | None,
+        typer.Option(
+            "--candidate", "-c", help="Project folder or bundle to try; by default the stock one."
+        ),
+    ] = None,
+    approve: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--approve",
+            metavar="GLOB",
+            help="Tools for which it may permit more.",
+            show_default=False,
+        ),
+    ] = None,
+    jobs: Annotated[
+        int, typer.Option("--jobs", min=0, help="Processes; 0 for one a processor.")
+    ] = 0,
+    data: Data = None,
+    standalone: Standalone = None,
+    as_json: AsJson = False,
+) -> None:
+    """Decide recorded decisions on another policy, and show what would have changed.
+
+    Exits with 0 where it permits nothing more, 1 where it does, and 2 where it reads what was not
+    recorded, or the records are not what was written.
+    """
+    with failures():
+        report = _report(sources, candidate, approve or [], jobs, data, standalone)
+    if as_json:
+        print_json(report)
+    else:
+        _show(report)
+    if report["unsure"]:
+        raise typer.Exit(EXIT_CODES["error"])
+    if report["widened"]:
+        raise typer.Exit(EXIT_CODES["failed"])
+
+
+def _report(
+    sources: list[Path],
+    candidate: Path | None,
+    approved: list[str],
+    jobs: int,
+    data: Path | None,
+    standalone: bool | None,
+) -> dict[str, Any]:
+    """Replay the records, and return what was found as plain data."""
+    from agenttool_otel.evidence.chain import Reading, read_lines
+    from agenttool_otel.evidence.files import key_of
+    from agenttool_otel.evidence.replay import Replay, replay
+
+    bundle = open_project(candidate, data, standalone).whole
+    key = key_of(sources[0])
+    reading, found = Reading(), Replay(approved)
+    for replayed in replay(read_lines(sources, key, reading), bundle, key, jobs):
+        found.add(replayed)
+    if not found.decisions:
+        raise fail("There are no decisions in these files.")
+    return {
+        "decisions": found.decisions,
+        "same": found.same,
+        "widened": found.widened,
+        "unsure": dict(found.unsure),
+        "lost": reading.lost,
+        "torn": reading.torn,
+        "changes": found.changes,
+    }
+
+
+def _show(report: dict[str, Any]) -> None:
+    out = console()
+    decisions = report["decisions"]
+    out.print(f"{decisions} decisions, {report['same']} with the same answer by the same rule")
+    if report["lost"]:
+        out.print(f"[yellow]{report['lost']} decisions were lost before they were written[/yellow]")
+    for place in report["torn"]:
+        out.print(f"[yellow]torn[/yellow] {escape(place)}: its last line was not written whole")
+    for reason, count in report["unsure"].items():
+        out.print(f"[red]unsure[/red] {count}: {escape(reason)}")
+    if not report["changes"]:
+        return
+    table = Table("before", "after", "count", "tool", "rule before", "rule after", "an example")
+    for change in report["changes"]:
+        style = "red" if change["widens"] and not change["approved"] else ""
+        names = ("before", "after", "count", "tool", "rule_before", "rule_after")
+        cells = [escape(str(change[name])) for name in names]
+        table.add_row(*cells, change["examples"][0]["invocation_id"], style=style)
+    out.print(table)
+    if report["widened"]:
+        out.print(f"[red]{report['widened']} decisions would permit more[/red]")

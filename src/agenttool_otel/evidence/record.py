@@ -1,0 +1,185 @@
+"""The decision record: what a policy was given, without the texts of arguments, and what it
+decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, Final, NamedTuple, Protocol
+
+from opentelemetry.trace import Span
+
+from agenttool_otel.evidence.words import Words
+from agenttool_otel.names import PolicyMode
+from agenttool_otel.policy.bundles.bundle import Bundle
+from agenttool_otel.policy.rego.syntax import Path
+from agenttool_otel.policy.rule_words import own_texts
+from agenttool_otel.policy.types import PolicyInput, Verdict
+from agenttool_otel.records.base import JsonObject
+from agenttool_otel.telemetry.sinks import Sink
+from agenttool_otel.values.pointers import escape_token
+
+OBJECT: Final = "agenttool.decision"
+"""The name of the record's kind."""
+
+MADE_ON_DEMAND: Final[tuple[Path, ...]] = (("session", "history"), ("execution",))
+"""Members of the input that are made only where a rule reads them."""
+
+_DECLARED: Final = ("tool", "permission_profile")  # a developer's words, which spans hold too
+_HIDDEN: Final = ("actor", "session", "facts", "approval", "hooks", "evaluation", "execution")
+_EXACT: Final = 100  # numbers of arguments below it stay
+_MAX_TEXT: Final = 2_000
+_MAX_NODES: Final = 2_000
+
+
+class Decides(Protocol):
+    """The part of a Decider that a record asks."""
+
+    @property
+    def engines(self) -> tuple[Any, ...]:
+        """Its engines."""
+
+    def wants(self, path: Path, mode: str) -> bool:
+        """Return whether a decision may depend on a part of the input."""
+
+
+class _Made(NamedTuple):
+    """A decision on its way to the sink's thread."""
+
+    document: PolicyInput
+    hooks: list[Any]  # what they are now: the call adds to its own list
+    verdict: Verdict
+    span: Span
+    bundle: Bundle | None
+
+
+class DecisionRecorder:
+    """Records decisions, outside of the calls' own time.
+
+    Args:
+        sink: where they go.
+        words: hides words.
+    """
+
+    def __init__(self, sink: Sink, words: Words) -> None:
+        self.sink = sink
+        self._words = words
+
+    def record(self, decider: Decides, document: PolicyInput, verdict: Verdict, span: Span) -> None:
+        """Record a decision; never raises.
+
+        Args:
+            decider: who decided.
+            document: the policy's input.
+            verdict: the decision, as the policy made it.
+            span: the call's span.
+        """
+        try:
+            engine = decider.engines[0] if decider.engines else None
+            bundle = getattr(engine, "bundle", None)
+            made = _Made(document, list(document["hooks"]), verdict, span, bundle)
+            self.sink.put(partial(self._built, made, decider))
+        except Exception:
+            self.sink.lost += 1
+
+    def close(self) -> None:
+        """Write what waits."""
+        self.sink.close()
+
+    def _built(self, made: _Made, decider: Decides) -> Iterator[tuple[str, JsonObject]]:
+        yield OBJECT, decision_record(made, decider, self._words)
+
+
+def decision_record(made: _Made, decider: Decides, words: Words) -> JsonObject:
+    """Return the record of a decision as plain JSON data."""
+    document = made.document
+    hider = _Hider(words)
+    kept: JsonObject = {"schema_version": document["schema_version"], "time": document["time"]}
+    members: Any = {**document, "hooks": made.hooks}
+    for name in _DECLARED:
+        kept[name] = members[name]
+    for name in _HIDDEN:
+        kept[name] = hider.hide(members[name])
+    invocation = document["invocation"]
+    kept["invocation"] = {**hider.hide(invocation), "id": invocation["id"]}
+    kept["input"] = hider.arguments(document["input"], "")
+    mode = document["session"]["mode"]
+    left_out = [".".join(path) for path in MADE_ON_DEMAND if not decider.wants(path, mode)]
+    record: JsonObject = {"input": kept, "decision": _decision(made, hider)}
+    record["left_out"] = ["resources", *left_out]
+    if hider.shortened:
+        record["shortened"] = hider.shortened
+    context = made.span.get_span_context()
+    if context.is_valid:
+        record["trace_id"] = f"{context.trace_id:032x}"
+        record["span_id"] = f"{context.span_id:016x}"
+    return record
+
+
+def _decision(made: _Made, hider: _Hider) -> JsonObject:
+    """Return what the policy decided, also where a governor in shadow mode only observes it."""
+    verdict = made.verdict
+    if verdict.mode is PolicyMode.SHADOW and verdict.shadow is not None:
+        verdict = verdict.shadow
+    own = own_texts(made.bundle)
+    rules = [rule if rule in own else hider.hide(rule) for rule in verdict.rule_refs]
+    rule = verdict.rule_ref
+    found: JsonObject = {
+        "behavior": verdict.behavior.value,
+        "rule": rule if rule in own else hider.hide(rule),
+        "rules": rules,
+        "reason_type": verdict.reason_type.value,
+        "engine": verdict.engine,
+        "revision": verdict.revision,
+    }
+    if made.verdict.mode is PolicyMode.SHADOW:
+        found["mode"] = PolicyMode.SHADOW.value
+    if made.bundle is not None:
+        found["bundle"] = made.bundle.digest
+    if verdict.fail_closed is not None:
+        found["fail_closed"] = verdict.fail_closed.value
+    return found
+
+
+class _Hider:
+    """Hides the words of one record, and notes which arguments it could not keep whole."""
+
+    def __init__(self, words: Words) -> None:
+        self._words = words
+        self._nodes = 0
+        self.shortened: list[str] = []
+
+    def hide(self, value: Any) -> Any:
+        """Return data with its words hidden, its names too: a pointer is a name."""
+        if isinstance(value, str):
+            return self._words.hide(value)
+        if isinstance(value, (list, tuple)):
+            return [self.hide(item) for item in value]
+        if isinstance(value, dict):
+            return {self.hide(name): self.hide(item) for name, item in value.items()}
+        return value
+
+    def arguments(self, value: Any, pointer: str) -> Any:
+        """Return arguments with their words hidden, and without their numbers from 100 on."""
+        self._nodes += 1
+        if self._nodes > _MAX_NODES:
+            self.shortened.append(pointer)
+            return None
+        if isinstance(value, str):
+            if len(value) > _MAX_TEXT:
+                self.shortened.append(pointer)
+            return self._words.hide(value)
+        if isinstance(value, dict):
+            return {
+                self.hide(name): self.arguments(item, f"{pointer}/{self.hide(escape_token(name))}")
+                for name, item in value.items()
+            }
+        if isinstance(value, (list, tuple)):
+            return [self.arguments(item, f"{pointer}/{index}") for index, item in enumerate(value)]
+        if value is None or isinstance(value, bool):
+            return value
+        if isinstance(value, int) and 0 <= value < _EXACT:
+            return value
+        self.shortened.append(pointer)
+        return _EXACT

@@ -1,0 +1,249 @@
+"""Recorded decisions, decided again on another policy."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from fnmatch import fnmatchcase
+from itertools import islice
+from typing import Any, Final, NamedTuple
+
+from agenttool_otel.evidence.spelling import new_rules, reads_arguments, spelling_calls
+from agenttool_otel.evidence.words import Words
+from agenttool_otel.names import Behavior, EntryPoint
+from agenttool_otel.policy.bundles.bundle import Bundle
+from agenttool_otel.policy.decider import Decider
+from agenttool_otel.policy.engines.embedded import EmbeddedEngine
+from agenttool_otel.policy.rule_words import own_texts
+from agenttool_otel.records.base import JsonObject
+
+STRICTEST_FIRST: Final = (Behavior.DENY.value, Behavior.ASK.value, Behavior.ALLOW.value)
+_TIMEOUT: Final = 10.0
+_CHUNK: Final = 500
+_EXAMPLES: Final = 3
+
+
+class Replayed(NamedTuple):
+    """A recorded decision, and what the candidate decides."""
+
+    tool: str  # the tool's id
+    before: str  # allow, ask or deny
+    rule_before: str  # the rule that decided it
+    after: str
+    rule_after: str
+    invocation: str  # id of the call
+    time: str  # when it was decided
+    unsure: str  # why the candidate may decide otherwise; empty where it would not
+
+    @property
+    def same(self) -> bool:
+        """Whether behavior and rule are what they were."""
+        return (self.before, self.rule_before) == (self.after, self.rule_after)
+
+    @property
+    def widens(self) -> bool:
+        """Whether the candidate permits more."""
+        return STRICTEST_FIRST.index(self.after) > STRICTEST_FIRST.index(self.before)
+
+
+class Candidate:
+    """A policy that recorded decisions are tried on.
+
+    Args:
+        bundle: the policy.
+        key: of the records' words.
+
+    Raises:
+        PolicyLoadError: the policy can't be used.
+    """
+
+    def __init__(self, bundle: Bundle, key: bytes) -> None:
+        self._engine = EmbeddedEngine(bundle)
+        self._decider = Decider((self._engine,), timeout=_TIMEOUT)
+        self._finder = Words(key).finder([*own_texts(bundle), *data_texts(bundle.data)])
+        rules = new_rules(bundle)
+        self.looks_inside = spelling_calls(rules)
+        self._reads_arguments = reads_arguments(rules)
+
+    def replay(self, line: JsonObject) -> Replayed:
+        """Decide a recorded decision again.
+
+        Args:
+            line: a line of a file of records.
+        """
+        record = line["record"]
+        document = self._finder.reveal(record["input"])
+        document["resources"] = {}
+        verdict = self._decider.decide(document)
+        decision = record["decision"]
+        unsure = self._unsure(record, document)
+        if verdict.fail_closed is not None and "fail_closed" not in decision:
+            unsure = unsure or f"the candidate could not decide: {verdict.fail_closed.value}"
+        return Replayed(
+            document["tool"]["id"],
+            decision["behavior"],
+            self._finder.reveal(decision["rule"]),
+            verdict.behavior.value,
+            verdict.rule_ref,
+            document["invocation"]["id"],
+            document["time"],
+            unsure,
+        )
+
+    def _unsure(self, record: JsonObject, document: Any) -> str:
+        """Return why the record may not hold what the candidate looks at."""
+        for name in record["left_out"]:
+            if self._reads(tuple(name.split(".")), document):
+                return f"the candidate reads {name}, which was not recorded"
+        if self._reads_arguments and record.get("shortened"):
+            return "the candidate reads arguments that were not recorded whole"
+        if self.looks_inside and self._finder.has_unknown(record["input"]):
+            return f"{self.looks_inside[0]} looks inside of words"
+        return ""
+
+    def _reads(self, path: tuple[str, ...], document: Any) -> bool:
+        proven = self._engine.reads(EntryPoint.DECISION, document)
+        if proven is None:
+            return True
+        return any(other[: len(path)] == path[: len(other)] for other in proven[1].paths)
+
+
+def data_texts(value: Any) -> Iterator[str]:
+    """Yield the names and texts of plain data, at all depths.
+
+    Args:
+        value: the data.
+    """
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            yield name
+            yield from data_texts(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from data_texts(item)
+
+
+class Replay:
+    """What became of recorded decisions on a candidate.
+
+    Args:
+        approved: globs of tool ids for which the candidate may permit more.
+    """
+
+    def __init__(self, approved: Iterable[str] = ()) -> None:
+        self._approved = tuple(approved)
+        self.decisions = 0
+        self.same = 0
+        self.unsure: Counter[str] = Counter()
+        self.widened = 0  # without those that were approved
+        self._changes: dict[tuple[str, ...], list[Replayed]] = {}
+        self._counts: Counter[tuple[str, ...]] = Counter()
+
+    def add(self, replayed: Replayed) -> None:
+        """Count a decision.
+
+        Args:
+            replayed: the decision.
+        """
+        self.decisions += 1
+        if replayed.unsure:
+            self.unsure[replayed.unsure] += 1
+        if replayed.same:
+            self.same += 1
+            return
+        if replayed.widens and not self._is_approved(replayed.tool):
+            self.widened += 1
+        key = tuple(replayed[:5])
+        self._counts[key] += 1
+        examples = self._changes.setdefault(key, [])
+        if len(examples) < _EXAMPLES:
+            examples.append(replayed)
+
+    def _is_approved(self, tool: str) -> bool:
+        return any(fnmatchcase(tool, glob) for glob in self._approved)
+
+    @property
+    def changes(self) -> list[JsonObject]:
+        """The transitions, from a denial to an allow first, and the most frequent of each kind
+        first.
+        """
+        found = []
+        for key in sorted(self._counts, key=self._order):
+            tool, before, rule_before, after, rule_after = key
+            examples = self._changes[key]
+            found.append(
+                {
+                    "before": before,
+                    "after": after,
+                    "count": self._counts[key],
+                    "tool": tool,
+                    "rule_before": rule_before,
+                    "rule_after": rule_after,
+                    "widens": examples[0].widens,
+                    "approved": examples[0].widens and self._is_approved(tool),
+                    "examples": [
+                        {"invocation_id": each.invocation, "time": each.time, "unsure": each.unsure}
+                        for each in examples
+                    ],
+                }
+            )
+        return found
+
+    def _order(self, key: tuple[str, ...]) -> tuple[Any, ...]:
+        first = self._changes[key][0]
+        distance = STRICTEST_FIRST.index(first.before) - STRICTEST_FIRST.index(first.after)
+        return (distance, -self._counts[key], key)
+
+
+def replay(
+    lines: Iterable[JsonObject], bundle: Bundle, key: bytes, jobs: int = 0
+) -> Iterator[Replayed]:
+    """Decide records on a policy, in parallel where there are many.
+
+    Args:
+        lines: of files of records.
+        bundle: the policy.
+        key: of the records' words.
+        jobs: processes; as many as there are processors where 0.
+    """
+    remaining = iter(lines)
+    first = list(islice(remaining, _CHUNK))
+    jobs = jobs or os.cpu_count() or 1
+    if len(first) < _CHUNK or jobs == 1:
+        candidate = Candidate(bundle, key)
+        for line in first:
+            yield candidate.replay(line)
+        for line in remaining:
+            yield candidate.replay(line)
+        return
+    spawned = multiprocessing.get_context("spawn")
+    terms = (dict(bundle.modules), bundle.data_json, bundle.revision, bundle.digest, key)
+    with ProcessPoolExecutor(
+        jobs, mp_context=spawned, initializer=_begin, initargs=terms
+    ) as processes:
+        for done in processes.map(_replay_chunk, _chunks(first, remaining)):
+            yield from done
+
+
+def _chunks(first: list[JsonObject], remaining: Iterator[JsonObject]) -> Iterator[list[JsonObject]]:
+    chunk = first
+    while chunk:
+        yield chunk
+        chunk = list(islice(remaining, _CHUNK))
+
+
+_candidates: list[Candidate] = []  # that of a process of the pool
+
+
+def _begin(modules: dict[str, str], data: str, revision: str, digest: str, key: bytes) -> None:
+    bundle = Bundle(modules=modules, data_json=data, revision=revision, digest=digest)
+    _candidates[:] = [Candidate(bundle, key)]
+
+
+def _replay_chunk(lines: list[JsonObject]) -> list[Replayed]:
+    return [_candidates[0].replay(line) for line in lines]

@@ -1,0 +1,149 @@
+"""Words of a record: in clear where they stand in a closed vocabulary, as keyed digests elsewhere.
+
+A text is cut at its separators, which stay. So ``/srv/acme/notes.txt`` becomes
+``/^kqvwmzhdta/^bnrjcytoxe/^fhsuaqlzgi.txt``: what asks for a folder, a host's domain or an equal text finds the same
+as before, once the words of the asking policy are looked up by their digests.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib import resources
+from typing import Any, Final
+
+SEPARATORS: Final = '/.:@_=,~*;<>\\" \t\n-'
+"""Characters that stay, because rules cut texts at them."""
+
+_MARK: Final = "^"  # begins a digest; no separator, so no text in clear holds one
+_LETTERS: Final = 10
+_MAX_CHARS: Final = 2_000
+_MAX_KNOWN: Final = 20_000
+_WORD: Final = re.compile(f"[^{re.escape(SEPARATORS)}]+")
+_DIGEST: Final = re.compile(r"\^[A-Za-z]+")
+
+
+@cache
+def vocabulary() -> frozenset[str]:
+    """Return the words that records hold in clear: ``data/vocabulary.txt``, made by
+    ``tools/evidence_words.py``.
+    """
+    source = resources.files("agenttool_otel.evidence").joinpath("data/vocabulary.txt")
+    return frozenset(source.read_text(encoding="utf-8").split())
+
+
+def words_in(text: str) -> list[str]:
+    """Return the words between a text's separators.
+
+    Args:
+        text: any text.
+    """
+    return _WORD.findall(text)
+
+
+class Words:
+    """Hides words under a key, and finds those of a policy again.
+
+    Args:
+        key: the key of the digests.
+    """
+
+    def __init__(self, key: bytes) -> None:
+        self._key = hashlib.sha256(b"agenttool.decision.words\0" + key).digest()
+        self._clear = vocabulary()
+        self._known: dict[str, str] = {}
+
+    def hide(self, text: str) -> str:
+        """Return a text with a digest in place of each word that is not in the vocabulary.
+
+        Args:
+            text: any text; what is behind its first 2,000 characters is left out.
+        """
+        return _WORD.sub(lambda match: self.hidden(match[0]), text[:_MAX_CHARS])
+
+    def hidden(self, word: str) -> str:
+        """Return a word of the vocabulary, or the digest of any other."""
+        if word in self._clear:
+            return word
+        known = self._known.get(word)
+        if known is None:
+            if len(self._known) >= _MAX_KNOWN:
+                self._known.clear()
+            known = self._known[word] = _MARK + self._letters(word)
+        return known
+
+    def _letters(self, word: str) -> str:
+        """Return a digest in letters that has the word's case, so that ``lower(x)`` finds its
+        equal.
+        """
+        lower = word.lower()
+        letters = self._digest(lower)
+        if word == lower:
+            return letters
+        if word == lower.upper():
+            return letters.upper()
+        if word == lower.capitalize():
+            return letters.capitalize()
+        return self._digest(word)  # "gitHub": lower() of it finds nothing
+
+    def _digest(self, word: str) -> str:
+        state = hashlib.blake2b(word.encode("utf-8", "surrogatepass"), key=self._key, digest_size=8)
+        number = int.from_bytes(state.digest())
+        letters = []
+        for _ in range(_LETTERS):
+            number, letter = divmod(number, 26)
+            letters.append(chr(97 + letter))
+        return "".join(letters)
+
+    def finder(self, words: Iterable[str]) -> Finder:
+        """Return what finds words of a policy in hidden texts.
+
+        Args:
+            words: the policy's texts.
+        """
+        found: dict[str, str] = {}
+        for text in words:
+            for word in words_in(text):
+                for form in (word.lower(), word.upper(), word.lower().capitalize(), word):
+                    found[self.hidden(form)] = form
+        return Finder(found)
+
+
+class Finder:
+    """Puts the words that a policy knows back into hidden texts.
+
+    Args:
+        found: the words by their digests.
+    """
+
+    def __init__(self, found: Mapping[str, str]) -> None:
+        self._found = found
+
+    def reveal(self, value: Any) -> Any:
+        """Return plain data with the known words in clear; of other digests the mark is taken off.
+
+        Args:
+            value: plain JSON data of a record.
+        """
+        if isinstance(value, str):
+            return _DIGEST.sub(self._revealed, value) if _MARK in value else value
+        if isinstance(value, list):
+            return [self.reveal(item) for item in value]
+        if isinstance(value, dict):
+            return {self.reveal(name): self.reveal(item) for name, item in value.items()}
+        return value
+
+    def _revealed(self, match: re.Match[str]) -> str:
+        return self._found.get(match[0]) or match[0][1:]
+
+    def has_unknown(self, value: Any) -> bool:
+        """Return whether data holds a digest that is none of the policy's words."""
+        if isinstance(value, str):
+            return any(digest not in self._found for digest in _DIGEST.findall(value))
+        if isinstance(value, list):
+            return any(map(self.has_unknown, value))
+        if isinstance(value, dict):
+            return any(map(self.has_unknown, (*value, *value.values())))
+        return False
