@@ -4,9 +4,9 @@ the same producer.
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
+import lzma
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.records.base import JsonObject
 
 PREVIOUS: Final = "previous"
-_OLDER: Final = re.compile(r"\.(\d+)(?:\.gz)?$")
+_OLDER: Final = re.compile(r"\.(\d+)(?:\.xz)?$")
 
 
 class ChainBroken(ConfigurationError):
@@ -111,8 +111,8 @@ def read_lines(paths: Iterable[Path], key: bytes, reading: Reading) -> Iterator[
 def _content(path: Path) -> bytes:
     try:
         content = path.read_bytes()
-        return gzip.decompress(content) if path.suffix == ".gz" else content
-    except (OSError, EOFError) as error:
+        return lzma.decompress(content) if path.suffix == ".xz" else content
+    except (OSError, EOFError, lzma.LZMAError) as error:
         raise ConfigurationError(f"{path} can't be read: {type(error).__name__}") from None
 
 

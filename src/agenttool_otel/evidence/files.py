@@ -31,7 +31,7 @@ class DecisionFile(JsonlSink):
         path: the file; its directory has to be there.
         key: of the words and of the chain.
         queue: most records that wait.
-        max_bytes: size at which the file becomes ``<path>.1.gz`` and a new one begins.
+        max_bytes: size at which the file becomes ``<path>.1.xz`` and a new one begins.
         backups: how many of the older files are kept.
     """
 

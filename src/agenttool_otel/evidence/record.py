@@ -36,10 +36,6 @@ _MAX_NODES: Final = 2_000
 class Decides(Protocol):
     """The part of a Decider that a record asks."""
 
-    @property
-    def engines(self) -> tuple[Any, ...]:
-        """Its engines."""
-
     def wants(self, path: Path, mode: str) -> bool:
         """Return whether a decision may depend on a part of the input."""
 
@@ -76,8 +72,8 @@ class DecisionRecorder:
             span: the call's span.
         """
         try:
-            engine = decider.engines[0] if decider.engines else None
-            bundle = getattr(engine, "bundle", None)
+            engines = getattr(decider, "engines", ())  # a remote engine has no bundle either
+            bundle = getattr(engines[0], "bundle", None) if engines else None
             made = _Made(document, list(document["hooks"]), verdict, span, bundle)
             self.sink.put(partial(self._built, made, decider))
         except Exception:

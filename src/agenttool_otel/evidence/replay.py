@@ -11,6 +11,8 @@ from fnmatch import fnmatchcase
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
+import orjson
+
 from agenttool_otel.evidence.spelling import new_rules, reads_arguments, spelling_calls
 from agenttool_otel.evidence.words import Words
 from agenttool_otel.names import Behavior, EntryPoint
@@ -24,6 +26,7 @@ STRICTEST_FIRST: Final = (Behavior.DENY.value, Behavior.ASK.value, Behavior.ALLO
 _TIMEOUT: Final = 10.0
 _CHUNK: Final = 500
 _EXAMPLES: Final = 3
+_MAX_KNOWN: Final = 4_096
 
 
 class Replayed(NamedTuple):
@@ -66,6 +69,7 @@ class Candidate:
         self._finder = Words(key).finder([*own_texts(bundle), *data_texts(bundle.data)])
         rules = new_rules(bundle)
         self.looks_inside = spelling_calls(rules)
+        self._known_reads: dict[tuple[str, bytes], bool] = {}
         self._reads_arguments = reads_arguments(rules)
 
     def replay(self, line: JsonObject) -> Replayed:
@@ -96,7 +100,7 @@ class Candidate:
     def _unsure(self, record: JsonObject, document: Any) -> str:
         """Return why the record may not hold what the candidate looks at."""
         for name in record["left_out"]:
-            if self._reads(tuple(name.split(".")), document):
+            if self._reads(name, document):
                 return f"the candidate reads {name}, which was not recorded"
         if self._reads_arguments and record.get("shortened"):
             return "the candidate reads arguments that were not recorded whole"
@@ -104,7 +108,17 @@ class Candidate:
             return f"{self.looks_inside[0]} looks inside of words"
         return ""
 
-    def _reads(self, path: tuple[str, ...], document: Any) -> bool:
+    def _reads(self, name: str, document: Any) -> bool:
+        """Return whether the policy may read a member: known by what its guards may read."""
+        guarded = [document["session"]["mode"], document["tool"], document["permission_profile"]]
+        key = name, orjson.dumps([*guarded, sorted(document["input"])])
+        if key not in self._known_reads:
+            if len(self._known_reads) >= _MAX_KNOWN:
+                self._known_reads.clear()
+            self._known_reads[key] = self._may_read(tuple(name.split(".")), document)
+        return self._known_reads[key]
+
+    def _may_read(self, path: tuple[str, ...], document: Any) -> bool:
         proven = self._engine.reads(EntryPoint.DECISION, document)
         if proven is None:
             return True

@@ -18,7 +18,7 @@ SEPARATORS: Final = '/.:@_=,~*;<>\\" \t\n-'
 """Characters that stay, because rules cut texts at them."""
 
 _MARK: Final = "^"  # begins a digest; no separator, so no text in clear holds one
-_LETTERS: Final = 10
+_LETTERS: Final = 8
 _MAX_CHARS: Final = 2_000
 _MAX_KNOWN: Final = 20_000
 _WORD: Final = re.compile(f"[^{re.escape(SEPARATORS)}]+")

@@ -310,7 +310,7 @@ class JsonlSink(Sink):
         max_bytes: size at which the file becomes ``<path>.1``, that one ``<path>.2`` and so on, and
           a new one begins.
         backups: how many of these older files are kept; what was in the oldest one is gone then.
-        compress: compress the older files with gzip: ``<path>.1.gz`` and so on.
+        compress: compress the older files with xz: ``<path>.1.xz`` and so on.
 
     Raises:
         ConfigurationError: there is no such directory, or no backup is to be kept.
@@ -487,7 +487,7 @@ class _AppendedFile:
             raise ConfigurationError("a sink that rotates its file keeps at least one older one")
         self._max_bytes = max_bytes
         self._backups = backups
-        self._suffix = ".gz" if compress else ""  # of older files
+        self._suffix = ".xz" if compress else ""  # of older files
         self._descriptor: int | None = None
         self._owner = 0
         self._is_torn = False  # the last write ended before its lines did
@@ -617,11 +617,14 @@ class _AppendedFile:
 
 def _compress(path: Path, target: Path) -> None:
     """Replace a file by a compressed one; until that is whole, the first one stays."""
-    import gzip  # where files are compressed alone
+    import lzma  # where files are compressed alone; one record repeats most of those far before it
 
     partial = Path(f"{target}.partial")
     descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with path.open("rb") as source, gzip.open(os.fdopen(descriptor, "wb"), "wb") as compressed:
+    with (
+        path.open("rb") as source,
+        lzma.open(os.fdopen(descriptor, "wb"), "wb", preset=2) as compressed,
+    ):
         shutil.copyfileobj(source, compressed)
     partial.replace(target)
     path.unlink()

@@ -1,0 +1,126 @@
+"""What a decision record holds, and what it never holds."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from recorded_calls import lines_of, record_calls
+
+from agenttool_otel.evidence.words import Words, vocabulary
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_each_decision_of_a_call_leaves_one_record(tmp_path: Path) -> None:
+    record_calls(tmp_path / "d.jsonl")
+    lines = lines_of(tmp_path / "d.jsonl")
+    assert [line["sequence"] for line in lines] == list(range(1, 28))
+
+
+def test_a_record_names_decision_rule_and_bundle(tmp_path: Path) -> None:
+    governor = record_calls(tmp_path / "d.jsonl")
+    decision = lines_of(tmp_path / "d.jsonl")[0]["record"]["decision"]
+    assert decision["behavior"] == "allow"
+    assert decision["rule"] == "agenttool.rules.shell.read_only"
+    assert decision["bundle"] == governor.decider.engines[0].bundle.digest  # type: ignore[attr-defined]
+
+
+def test_a_call_that_only_asks_what_would_be_leaves_none(tmp_path: Path) -> None:
+    from agenttool_otel import Governor
+
+    governor = Governor(decisions=f"file:{tmp_path / 'd.jsonl'}")
+    governor.govern(lambda path: path, name="read", path_args=["path"]).tool.check(path="a")
+    governor.close()
+    assert not (tmp_path / "d.jsonl").exists()
+
+
+def test_in_shadow_mode_the_policys_own_answer_is_recorded(tmp_path: Path) -> None:
+    record_calls(tmp_path / "d.jsonl", policy_mode="shadow")
+    decisions = [line["record"]["decision"] for line in lines_of(tmp_path / "d.jsonl")]
+    assert {decision["mode"] for decision in decisions} == {"shadow"}
+    assert "deny" in {decision["behavior"] for decision in decisions}
+
+
+def test_where_it_can_not_be_recorded_calls_go_on(tmp_path: Path) -> None:
+    from agenttool_otel import Governor
+
+    governor = Governor(decisions=f"file:{tmp_path / 'no' / 'folder' / 'd.jsonl'}")
+    assert governor.govern(lambda a: a, name="same", read_only=True)(1) == 1
+
+
+def test_the_vocabulary_is_that_of_names_and_stock_rules() -> None:
+    code = "import evidence_words as e, sys; sys.exit(e.make_vocabulary() != e.TARGET.read_text())"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT / "tools").returncode == 0
+
+
+WORD = st.text("abcdefghijklmnopqrstuvwxyzABCDEXYZ0123456789", min_size=8, max_size=24).filter(
+    lambda word: not set(Words(b"k").hide(word)) <= set(word) and word not in vocabulary()
+)
+
+
+def forms(word: str) -> set[str]:
+    """A word in the forms in which it could leave."""
+    plain = word.encode()
+    digests = [hashlib.new(name, plain) for name in ("md5", "sha1", "sha256", "blake2b")]
+    return {
+        word,
+        plain.hex(),
+        quote(word),
+        base64.b64encode(plain).decode().rstrip("="),
+        base64.urlsafe_b64encode(plain).decode().rstrip("="),
+        base64.b32encode(plain).decode().rstrip("="),
+        *(digest.hexdigest() for digest in digests),
+        *(digest.hexdigest()[:16] for digest in digests),
+    }
+
+
+@pytest.fixture(scope="module")
+def recorder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("canaries")
+
+
+@settings(max_examples=12, deadline=None)
+@given(word=WORD)
+def test_no_word_of_arguments_leaves_in_any_form(recorder: Path, word: str) -> None:
+    path = recorder / f"{hashlib.sha256(word.encode()).hexdigest()}.jsonl"
+    lines = [
+        f"cat {word}",
+        f"echo {word} > /srv/acme/{word}.txt",
+        f"curl -H 'X: {word}' https://{word}.example/{word}?q={word}",
+        f"{word}=1 {word} --{word}={word} <<< {word}",
+    ]
+    record_calls(path, lines)
+    text = path.read_text("utf-8").lower()
+    assert [form for form in forms(word) if form.lower() in text] == []
+
+
+def test_numbers_of_arguments_are_left_out(tmp_path: Path) -> None:
+    record_calls(tmp_path / "d.jsonl", ["ls"])
+    (read, *_) = [
+        line["record"]
+        for line in lines_of(tmp_path / "d.jsonl")
+        if line["record"]["input"]["tool"]["name"] == "read_file"
+    ]
+    assert "12345" not in json.dumps(read["input"]["input"])
+    assert len(read["shortened"]) == 1
+
+
+@given(word=WORD)
+def test_digests_keep_the_case_so_that_lower_finds_equals(word: str) -> None:
+    words = Words(b"key")
+    assert words.hide(word.upper()).lower() == words.hide(word.lower())
+
+
+@given(st.text(), st.binary(min_size=1))
+def test_another_key_makes_other_digests(text: str, key: bytes) -> None:
+    hidden = Words(key).hide(text)
+    assert "^" not in hidden or hidden != Words(key + b"x").hide(text)

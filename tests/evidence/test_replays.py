@@ -1,0 +1,177 @@
+"""Recorded decisions on their own policy, and on another one."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+from recorded_calls import record_calls, replayed, stock
+from typer.testing import CliRunner
+
+from agenttool_otel.cli.main import app
+from agenttool_otel.policy.bundles.overlay import overlay
+
+CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpora" / "agent_commands.jsonl.gz"
+WORDS = (
+    "src",
+    "/etc/hosts",
+    "'a b'",
+    "~/.ssh/id_rsa",
+    "notes.txt",
+    "$HOME",
+    "../x",
+    "--force",
+    "-rf",
+)
+PROGRAMS = (
+    "ls",
+    "cat",
+    "rm",
+    "git push",
+    "curl https://a.example/",
+    "Frobnicate",
+    "sudo tee",
+    "dd",
+)
+
+
+def generated(count: int) -> list[str]:
+    """Command lines of many forms."""
+    source = random.Random(count)
+    lines = []
+    for _ in range(count):
+        parts = [
+            " ".join([source.choice(PROGRAMS), *source.choices(WORDS, k=source.randrange(4))])
+            for _ in range(source.randrange(1, 4))
+        ]
+        lines.append(source.choice((" && ", " | ", "; ", " > ")).join(parts))
+    return lines
+
+
+def run(*arguments: str | Path) -> Result:
+    """Run ``agenttool policy replay``."""
+    return CliRunner().invoke(app, ["policy", "replay", *map(str, arguments)])
+
+
+def candidate(root: Path, name: str, rule: str) -> Path:
+    """An extension with one rule."""
+    root.mkdir(exist_ok=True)
+    (root / f"{name}.rego").write_text(
+        f"package agenttool.custom.{name}\n\n{rule}\n", encoding="utf-8"
+    )
+    return root
+
+
+def test_on_their_own_policy_decisions_stay_what_they_are(tmp_path: Path) -> None:
+    path = tmp_path / "d.jsonl"
+    record_calls(path, generated(200))
+    found = replayed(path, stock())
+    assert [each for each in found if not each.same or each.unsure] == []
+    assert {each.before for each in found} == {"allow", "ask", "deny"}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not CORPUS.exists(), reason="the recorded commands are not here")
+def test_recorded_commands_replay_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "d.jsonl"
+    lines = gzip.decompress(CORPUS.read_bytes()).decode().splitlines()
+    record_calls(path, [json.loads(line)["command"] for line in lines[:3000]])
+    assert [each for each in replayed(path, stock()) if not each.same or each.unsure] == []
+
+
+@pytest.mark.parametrize("preset", ["coding", "strict"])
+def test_another_preset_is_decided_as_it_would_have_been(tmp_path: Path, preset: str) -> None:
+    before, after = tmp_path / "before.jsonl", tmp_path / "after.jsonl"
+    record_calls(before, generated(40))
+    record_calls(after, generated(40), policy_preset=preset)
+    changed = overlay(stock(), data={"agenttool": {"settings": {"preset": preset}}})
+    predicted = [(each.after, each.rule_after) for each in replayed(before, changed)]
+    true = [(each.before, each.rule_before) for each in replayed(after, changed)]
+    assert predicted == true
+
+
+def test_processes_find_what_one_finds(tmp_path: Path) -> None:
+    path = tmp_path / "d.jsonl"
+    record_calls(path, generated(490))
+    assert replayed(path, stock(), jobs=2) == replayed(path, stock(), jobs=1)
+
+
+def test_a_host_of_the_candidates_own_list_is_found(tmp_path: Path) -> None:
+    record_calls(tmp_path / "d.jsonl")
+    data = {"agenttool": {"settings": {"network": {"allowed_hosts": ["files.example.net"]}}}}
+    changed = overlay(stock(), data=data)
+    (ftp,) = [each for each in replayed(tmp_path / "d.jsonl", changed) if not each.same]
+    assert ftp.tool.endswith("fetch")
+
+
+def test_a_folder_of_a_candidates_rule_is_found(tmp_path: Path) -> None:
+    record_calls(tmp_path / "d.jsonl")
+    rule = """deny contains {"rule": "custom.acme", "message": "no"} if {
+	some fact in input.facts.paths
+	startswith(fact.lexical, "/srv/acme/")
+}"""
+    folder = candidate(tmp_path / "try", "acme", rule)
+    done = run("--from", tmp_path / "d.jsonl", "--candidate", folder, "--json")
+    assert done.exit_code == 0, done.output
+    changes = json.loads(done.stdout)["changes"]
+    assert {(each["rule_after"], each["count"]) for each in changes} == {("custom.acme", 1)}
+
+
+def test_a_widening_fails_and_comes_first(tmp_path: Path) -> None:
+    record_calls(tmp_path / "d.jsonl")
+    data = tmp_path / "data.json"
+    data.write_text(json.dumps({"agenttool": {"settings": {"preset": "coding"}}}))
+    done = run("--from", tmp_path / "d.jsonl", "--data", data, "--json")
+    assert done.exit_code == 1, done.output
+    report = json.loads(done.stdout)
+    assert report["widened"] > 0
+    assert report["changes"][0]["widens"]
+
+
+def test_an_approved_widening_passes(tmp_path: Path) -> None:
+    record_calls(tmp_path / "d.jsonl")
+    data = tmp_path / "data.json"
+    data.write_text(json.dumps({"agenttool": {"settings": {"preset": "coding"}}}))
+    assert run("--from", tmp_path / "d.jsonl", "--data", data, "--approve", "*").exit_code == 0
+
+
+UNSURE = {
+    'input.resources.ticket.state == "open"': "resources, which was not recorded",
+    "count(input.session.history) > 3": "session.history, which was not recorded",
+    "input.input.limit > 1000": "arguments that were not recorded whole",
+    'some fact in input.facts.paths; contains(fact.lexical, "prod")': "looks inside of words",
+}
+
+
+@pytest.mark.parametrize("condition", UNSURE)
+def test_what_was_not_recorded_is_named(tmp_path: Path, condition: str) -> None:
+    record_calls(tmp_path / "d.jsonl")
+    rule = f'deny contains {{"rule": "custom.x", "message": "no"}} if {{ {condition} }}'
+    done = run("--from", tmp_path / "d.jsonl", "-c", candidate(tmp_path / "try", "x", rule))
+    assert done.exit_code == 2, done.output
+    assert UNSURE[condition] in done.output
+
+
+def test_changed_records_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "d.jsonl"
+    record_calls(path)
+    path.write_bytes(path.read_bytes().replace(b'"deny"', b'"allow"', 1))
+    done = run("--from", path)
+    assert done.exit_code == 2
+    assert "was changed or taken out" in done.output
+
+
+def test_a_decision_on_another_bundle_names_both_rules(tmp_path: Path) -> None:
+    record_calls(tmp_path / "d.jsonl")
+    modules: Any = {
+        file: text for file, text in stock().modules.items() if "/rules/network/" not in file
+    }
+    changed = replace(stock(), modules=modules, digest="other")
+    found = [each for each in replayed(tmp_path / "d.jsonl", changed) if not each.same]
+    assert "agenttool.rules.network.address" in {each.rule_before for each in found}
