@@ -146,8 +146,7 @@ class Permission:
                 self.establish(call, session)
                 document = policy_input(call, target, session, counters)
                 verdict: Verdict = yield Call(decider.decide, decider.adecide, (document,))
-                if self._decisions is not None:
-                    self._decisions.record(decider, document, verdict, call.span)
+                self._keep(call, decider, document, verdict)
                 verdict = yield from self._take_verdict(call, target, session, verdict, grant)
                 admission = yield from self._admits(call, verdict, session, grant)
             finally:
@@ -161,6 +160,13 @@ class Permission:
             if not self._change_input(call, target, verdict):
                 grant = yield from self._seek_answer(call, target, verdict, session, grant)
         self._refusals.deny_undecided(call, "the input kept changing between decisions", session)
+
+    def _keep(
+        self, call: Invocation, decider: Decides, document: PolicyInput, verdict: Verdict
+    ) -> None:
+        """Record a decision for replays, where that is wanted."""
+        if self._decisions is not None:
+            self._decisions.record(decider, document, verdict, call.span)
 
     def _change_input(self, call: Invocation, target: Target, verdict: Verdict) -> bool:
         """Change the input as a verdict wants it; return whether it was changed, and so has to be
