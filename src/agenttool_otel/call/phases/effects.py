@@ -154,6 +154,8 @@ class Rehearsing:
         document = policy_input(call, target, session, counters)
         document["approval"] = approval
         verdict: Verdict = yield Call(decider.decide, decider.adecide, (document,))
+        if self._permission.decisions is not None:
+            self._permission.decisions.record(decider, document, verdict, call.span)
         verdict = self._span.redaction.redact_verdict(call, verdict)
         if verdict.mode is not PolicyMode.SHADOW:
             verdict = _with_earlier_duties(call, _checked(verdict))

@@ -103,7 +103,7 @@ class Permission:
     _schedule: Schedule
     # looks at the settings before the first decision of each set of tools
     _before: Callable[[], None]
-    _decisions: DecisionRecorder | None = None
+    decisions: DecisionRecorder | None = None  # records each decision, where that is wanted
 
     def establish(self, call: Invocation, session: Session) -> None:
         """Work out the facts of the permission input."""
@@ -134,11 +134,9 @@ class Permission:
         for _ in range(_MAX_ROUNDS):
             if self._hooks is not None:
                 yield from self._hooks.before(call, target, session)
-            if grant is not None:
-                grant.forget_if_changed(call)
             # the call counts in its session from before the decision on, unless it is not let
             # through
-            self._begin(call, session, decider)
+            self._begin(call, session, decider, grant)
             counters = yield from self._admit(call, session)
             admission = Admission.OPEN
             try:
@@ -146,7 +144,8 @@ class Permission:
                 self.establish(call, session)
                 document = policy_input(call, target, session, counters)
                 verdict: Verdict = yield Call(decider.decide, decider.adecide, (document,))
-                self._keep(call, decider, document, verdict)
+                if self.decisions is not None:
+                    self.decisions.record(decider, document, verdict, call.span)
                 verdict = yield from self._take_verdict(call, target, session, verdict, grant)
                 admission = yield from self._admits(call, verdict, session, grant)
             finally:
@@ -160,13 +159,6 @@ class Permission:
             if not self._change_input(call, target, verdict):
                 grant = yield from self._seek_answer(call, target, verdict, session, grant)
         self._refusals.deny_undecided(call, "the input kept changing between decisions", session)
-
-    def _keep(
-        self, call: Invocation, decider: Decides, document: PolicyInput, verdict: Verdict
-    ) -> None:
-        """Record a decision for replays, where that is wanted."""
-        if self._decisions is not None:
-            self._decisions.record(decider, document, verdict, call.span)
 
     def _change_input(self, call: Invocation, target: Target, verdict: Verdict) -> bool:
         """Change the input as a verdict wants it; return whether it was changed, and so has to be
@@ -214,8 +206,14 @@ class Permission:
             self._refusals.unavailable(call, str(error))
         return counters
 
-    def _begin(self, call: Invocation, session: Session, decider: Decides) -> None:
-        """Take the call into the session's history, where a rule may read that."""
+    def _begin(
+        self, call: Invocation, session: Session, decider: Decides, grant: GrantUse | None
+    ) -> None:
+        """Forget a grant of another input, and take the call into the session's history, where a
+        rule may read that.
+        """
+        if grant is not None:
+            grant.forget_if_changed(call)
         wanted = decider.wants(HISTORY, call.context.mode)
         entry = (
             HistoryEntry.of(call.spec.tool_id, call.inputs.permission_input, session.key)
