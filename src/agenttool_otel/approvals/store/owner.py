@@ -13,9 +13,19 @@ HELD: Final[set[str]] = set()
 
 
 def is_lost(row: Any, now_us: int) -> bool:
-    """Return whether the run of a claimed request will never be ended by the holder of the claim."""
+    """Return whether the run of a claimed request will never be ended by the holder of the claim.
+
+    Args:
+        row: the claimed request, as it is stored.
+        now_us: the store's time, in microseconds since 1970.
+    """
     owner = row.claim_owner or ""
     if owner == this_process():
-        return row.claim_id not in HELD  # a commit whose answer never arrived
+        # a commit whose answer never arrived
+        return row.claim_id not in HELD
     dead = is_dead(owner)
-    return bool(dead) if dead is not None else (row.lease_us or 0) <= now_us
+    if dead is not None:
+        return dead
+    # a process on another machine: its lease is all that is known
+    lease_end = row.lease_us or 0
+    return bool(lease_end <= now_us)
