@@ -45,10 +45,16 @@ WORDS = {
 }
 
 
+def required(annotation: Any, name: str) -> bool:
+    """Whether each document has the member: facts have effects in a second decision alone."""
+    return name in annotation.__required_keys__
+
+
 def default_of(annotation: Any) -> Any:
     """The emptiest value of a type of the contract."""
     if is_typeddict(annotation):
-        return {name: default_of(hint) for name, hint in get_type_hints(annotation).items()}
+        hints = get_type_hints(annotation)
+        return {name: default_of(hints[name]) for name in hints if required(annotation, name)}
     origin = get_origin(annotation)
     if origin in (Union, types.UnionType):
         return None if type(None) in get_args(annotation) else default_of(get_args(annotation)[0])
@@ -98,9 +104,10 @@ def strategy_of(annotation: Any, name: str = "") -> st.SearchStrategy[Any]:
     if annotation is Any:
         return JSON
     if is_typeddict(annotation):
-        return st.fixed_dictionaries(
-            {key: strategy_of(hint, key) for key, hint in get_type_hints(annotation).items()}
-        )
+        members = {key: strategy_of(hint, key) for key, hint in get_type_hints(annotation).items()}
+        always = {key: members[key] for key in members if required(annotation, key)}
+        sometimes = {key: members[key] for key in members if key not in always}
+        return st.fixed_dictionaries(always, optional=sometimes)
     origin, args = get_origin(annotation), get_args(annotation)
     if origin in (Union, types.UnionType):
         return st.one_of([strategy_of(arg, name) for arg in args])

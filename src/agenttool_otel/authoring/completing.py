@@ -83,7 +83,9 @@ def _defaults(tool: dict[str, Any]) -> dict[str, Any]:
 def _empty(annotation: Any) -> Any:
     """The empty value of a type: ``""``, ``0``, ``[]``; ``None`` where it may be ``None``."""
     if is_typeddict(annotation):
-        return {name: _empty(hint) for name, hint in get_type_hints(annotation).items()}
+        hints = get_type_hints(annotation)
+        # "effects" is there after a rehearsal only, and its presence is what makes a second decision
+        return {name: _empty(hints[name]) for name in hints if name in annotation.__required_keys__}
     origin = get_origin(annotation)
     if origin not in (Union, types.UnionType):
         # list[str]() and dict[str, Any]() are an empty list and an empty dictionary

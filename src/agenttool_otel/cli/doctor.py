@@ -73,7 +73,7 @@ class Part:
 
 @app.command()
 def doctor(as_json: AsJson = False) -> None:
-    """Show versions and settings, and from where these are; try policy, approvals, sandboxes and exporters."""
+    """What is in force here, from where it is, and what does not work."""
     settings = Settings.load()
     parts = list(_parts(settings))
     if as_json:

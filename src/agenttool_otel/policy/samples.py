@@ -55,7 +55,7 @@ class _Maker:
 
     def _value(self, annotation: Any) -> Any:
         if is_typeddict(annotation):
-            return {name: self._value(hint) for name, hint in _hints(annotation).items()}
+            return self._object(annotation)
         origin = get_origin(annotation)
         args = get_args(annotation)
         if origin in (Union, types.UnionType):
@@ -75,6 +75,14 @@ class _Maker:
         if annotation is int:
             return self._random.choice((0, 1, 2, 10, 1000, 10**9))
         return None
+
+    def _object(self, annotation: Any) -> dict[str, Any]:
+        made: dict[str, Any] = {}
+        for name, hint in _hints(annotation).items():
+            # "effects" are there in a second decision only
+            if name in annotation.__required_keys__ or self._random.random() < 0.5:
+                made[name] = self._value(hint)
+        return made
 
     def _json(self, depth: int) -> Any:
         kind = self._random.randrange(7 if depth else 5)
