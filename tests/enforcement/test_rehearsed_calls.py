@@ -381,12 +381,7 @@ def test_a_kill_before_the_commit_changes_nothing(
 ) -> None:
     url = f"sqlite:///{tmp_path / 'approvals.db'}"
     question = asked(place, opened(Decides(stated("ask")), approvals=url), "echo more >> notes.txt")
-    process = os.fork()
-    if not process:
-        monkeypatch.setattr(SealedLayer, "commit", lambda *_: os.kill(os.getpid(), signal.SIGKILL))
-        _resumed_elsewhere(place, url, question)
-        os._exit(0)
-    assert os.WTERMSIG(os.waitpid(process, 0)[1]) == signal.SIGKILL
+    _killed_at("commit", place, url, question, monkeypatch)
     assert (place.root / "notes.txt").read_text() == "first\n"
 
 
@@ -395,12 +390,7 @@ def test_a_kill_before_the_commit_is_asked_again(
 ) -> None:
     url = f"sqlite:///{tmp_path / 'approvals.db'}"
     question = asked(place, opened(Decides(stated("ask")), approvals=url), "echo more >> notes.txt")
-    process = os.fork()
-    if not process:
-        monkeypatch.setattr(SealedLayer, "commit", lambda *_: os.kill(os.getpid(), signal.SIGKILL))
-        _resumed_elsewhere(place, url, question)
-        os._exit(0)
-    os.waitpid(process, 0)
+    _killed_at("commit", place, url, question, monkeypatch)
     third = opened(Decides(stated("ask")), approvals=url)
     place.govern(third)
     store = third.governor.approvals.store
@@ -420,14 +410,7 @@ def test_a_kill_in_the_commit_never_commits_twice(
 ) -> None:
     url = f"sqlite:///{tmp_path / 'approvals.db'}"
     question = asked(place, opened(Decides(stated("ask")), approvals=url), "echo more >> notes.txt")
-    process = os.fork()
-    if not process:
-        monkeypatch.setattr(
-            SealedLayer, "finish_commit", lambda *_: os.kill(os.getpid(), signal.SIGKILL)
-        )
-        _resumed_elsewhere(place, url, question)
-        os._exit(0)
-    os.waitpid(process, 0)
+    _killed_at("finish_commit", place, url, question, monkeypatch)
     assert len(Rehearsals(place.state).sweep().finished) == 1
     assert (place.root / "notes.txt").read_text() == "first\nmore\n"
     third = opened(Decides(stated("ask")), approvals=url)
@@ -440,6 +423,22 @@ def test_a_kill_in_the_commit_never_commits_twice(
         result = third.governor.resume(question.invocation_id)
     assert result.error.error_class is ErrorClass.POLICY_BLOCKED
     assert (place.root / "notes.txt").read_text() == "first\nmore\n"
+
+
+def _killed_at(
+    step: str,
+    place: Place,
+    url: str,
+    question: ApprovalRequired,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Resume a call in another process, which is killed where it takes a step of the commit."""
+    process = os.fork()
+    if not process:
+        monkeypatch.setattr(SealedLayer, step, lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+        _resumed_elsewhere(place, url, question)
+        os._exit(0)
+    assert os.WTERMSIG(os.waitpid(process, 0)[1]) == signal.SIGKILL
 
 
 def _resumed_elsewhere(place: Place, url: str, question: ApprovalRequired) -> None:

@@ -112,7 +112,7 @@ class Words:
 
 
 class Finder:
-    """Puts the words that a policy knows back into hidden texts.
+    """Puts the words of a policy back into hidden texts.
 
     Args:
         found: the words by their digests.

@@ -7,12 +7,12 @@ them; whatever else happens throws them away.
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections import OrderedDict
 from collections.abc import Generator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from agenttool_otel.call.effects import CallEffects, effects_fact, rehearsed_facts
@@ -41,7 +41,7 @@ from agenttool_otel.names import (
     SandboxProfile,
 )
 from agenttool_otel.policy.types import ApprovalInput, Verdict
-from agenttool_otel.results.errors.control_flow import control_flow
+from agenttool_otel.values.run_to_completion import run_to_completion
 
 if TYPE_CHECKING:  # most calls rehearse nothing
     from agenttool_otel.call.rehearsal import RehearsedBody
@@ -100,15 +100,11 @@ class Rehearsing:
             yield from self._refused(call, target)
             return False
         except Exception as bug:
-            # langgraph's interrupt() in an approver: the graph resumes the call later
-            if control_flow(bug):
-                self._refusals.pause(call, bug)
-            else:
-                self._refusals.bug(call, bug)
+            self._refusals.interrupted(call, bug)
             yield from self._refused(call, target)
             return False
         except BaseException:
-            # canceled: while the policy decides, or somebody answers
+            # canceled: while the policy decides, or a person answers
             self._throw_away(call, sealed)
             raise
         return True
@@ -258,7 +254,7 @@ class Rehearsing:
         return True
 
     def ended(self, call: Invocation) -> Generator[Any, Any, None]:
-        """Throw away the effects of a call whose question was answered with no, or by nobody.
+        """Throw away the effects of a call whose question was rejected, or not answered.
 
         Args:
             call: a call that was asked about.
@@ -388,12 +384,10 @@ def _commit(effects: CallEffects) -> Any:
 
 async def _acommit(effects: CallEffects) -> Any:
     """Commit to the end, also where the task is canceled meanwhile."""
-    task = asyncio.ensure_future(asyncio.to_thread(_commit, effects))
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait([task])
-        raise
+    committed, canceled = await run_to_completion(partial(_commit, effects))
+    if canceled is not None:
+        raise canceled
+    return committed
 
 
 def _kept_layer(call: Invocation) -> SealedLayer | None:

@@ -59,7 +59,6 @@ from agenttool_otel.names import (
     ProgressStatus,
     ResultStatus,
 )
-from agenttool_otel.results.errors.control_flow import control_flow
 from agenttool_otel.results.errors.mapper import ErrorMapper
 from agenttool_otel.values.ids import new_id
 
@@ -234,11 +233,7 @@ class Pipeline:
                 yield from self._rehearsing.ended(call)
             return False
         except Exception as bug:
-            # langgraph's interrupt() in an approver or a hook: the graph resumes the call later
-            if control_flow(bug):
-                self._refusals.pause(call, bug)
-            else:
-                self._refusals.bug(call, bug)
+            self._refusals.interrupted(call, bug)
             return False
         if call.held is not None:
             self._span.release(call)

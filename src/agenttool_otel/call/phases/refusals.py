@@ -27,7 +27,7 @@ from agenttool_otel.names import (
     ResultStatus,
 )
 from agenttool_otel.policy.types import Verdict
-from agenttool_otel.results.errors.control_flow import cancellation
+from agenttool_otel.results.errors.control_flow import cancellation, control_flow
 from agenttool_otel.values.inspection import short_name
 
 HOOK_FAILED: Final = "hook_failed"
@@ -225,6 +225,16 @@ class Refusals:
         call.decision.approval_status = ApprovalStatus.PENDING.value
         call.outcome.execution = Outcome.PENDING
         call.outcome.result_status = ResultStatus.PENDING
+
+    def interrupted(self, call: Invocation, error: Exception) -> None:
+        """Pause a call whose phase was left by a framework's control flow; any other exception is a
+        bug.
+        """
+        # langgraph's interrupt() in an approver or a hook: the graph resumes the call later
+        if control_flow(error):
+            self.pause(call, error)
+        else:
+            self.bug(call, error)
 
     def bug(self, call: Invocation, bug: Exception) -> None:
         """Turn a failure of this package before the body into a denial, described by its

@@ -221,7 +221,6 @@ class _Runner:
             stdout=stdout,
             stderr=stderr,
             timed_out=self._timed_out,
-            truncated=any(output.omitted for output in outputs),
             seconds=time.monotonic() - started,
             stdout_omitted=outputs[0].omitted,
             stderr_omitted=outputs[1].omitted,

@@ -37,7 +37,7 @@ _ID: Final = re.compile(r"lay_[0-9a-f]{32}")
 
 
 def default_directory() -> Path:
-    """Return where layers are if nobody states it: in the user's state directory.
+    """Return where layers are by default: in the user's state directory.
 
     Source: https://specifications.freedesktop.org/basedir-spec/latest/
     """

@@ -93,7 +93,6 @@ class RehearsedRun:
         stdout: the first bytes of its standard output.
         stderr: the first bytes of its standard error.
         timed_out: whether it was killed at its time limit.
-        truncated: whether it wrote more than is here.
         seconds: how long it took.
         stdout_omitted: bytes of its standard output that are not here.
         stderr_omitted: bytes of its standard error that are not here.
@@ -103,10 +102,14 @@ class RehearsedRun:
     stdout: bytes
     stderr: bytes
     timed_out: bool
-    truncated: bool
     seconds: float
     stdout_omitted: int = 0
     stderr_omitted: int = 0
+
+    @property
+    def truncated(self) -> bool:
+        """Whether it wrote more than is here."""
+        return self.stdout_omitted > 0 or self.stderr_omitted > 0
 
 
 @dataclass(frozen=True, slots=True)
