@@ -1,0 +1,75 @@
+# METADATA
+# title: Questions that enforcement answers
+# description: |
+#   A question about what a program may do needs nobody where the kernel holds the program. The table sandbox.answers
+#   has the weakest profile for each such question. A call is held only where it answers every open question; what
+#   must not happen at all stays denied. After a rehearsal its effects are judged, and the questions about what the
+#   words might do are not asked again (sandbox.rehearsed).
+# scope: package
+# schemas:
+#   - input: schema.input
+package agenttool.sandbox
+
+# METADATA
+# title: The profile that answers a question
+# description: Undefined where none does, where this host has not proven it, and after a rehearsal.
+profile_for(c, rule) := profile if {
+	profile := c.sandbox.answers[rule]
+	profile in {"read", "rehearse"}
+	proven(profile)
+	runs_commands
+	input.facts.shell != []
+	not data.agenttool.rules.effects.present
+}
+
+# METADATA
+# title: This host has proven the profile for this very body
+proven(profile) if {
+	is_array(input.execution.sandboxes)
+	profile in input.execution.sandboxes
+}
+
+# METADATA
+# title: The questions are about what a command may do
+# description: A function that states that it writes is no command, and would only fail where it is held.
+runs_commands if {
+	input.tool.kind == "shell_command"
+	is_array(input.facts.shell)
+}
+
+# METADATA
+# title: The command was rehearsed, and all of its effects are known
+# description: |
+#   The runtime alone writes facts and execution; a caller states neither. Both have to be there, so that an input with
+#   effects of a body that can't be rehearsed answers nothing.
+rehearsed if {
+	proven("rehearse")
+	runs_commands
+	is_object(input.facts.effects)
+	input.facts.effects.complete == true
+	input.facts.shell == []
+	input.invocation.preflight == false
+}
+
+# METADATA
+# title: Questions that a rehearsal has answered
+waived contains rule if {
+	rehearsed
+	some rule, yes in data.agenttool.config.effective.sandbox.rehearsed
+	yes == true
+}
+
+# METADATA
+# title: What a held call is allowed by
+# description: One for each profile that answers a question; the strictest of them holds.
+finding("read") := {
+	"rule": "agenttool.sandbox.read",
+	"message": "the call is held so that it changes nothing and reaches no network",
+	"obligations": {"sandbox": {"profile": "read", "network": "none"}},
+}
+
+finding("rehearse") := {
+	"rule": "agenttool.sandbox.rehearse",
+	"message": "the command is rehearsed, and its effects are decided before they are kept",
+	"obligations": {"sandbox": {"profile": "rehearse", "network": "none"}},
+}
