@@ -55,6 +55,7 @@ rehearsed if {
 # title: Questions that a rehearsal has answered
 waived contains rule if {
 	rehearsed
+	is_object(data.agenttool.config.effective.sandbox.rehearsed)
 	some rule, yes in data.agenttool.config.effective.sandbox.rehearsed
 	yes == true
 }

@@ -57,17 +57,21 @@ usable if {
 deletions := max([input.facts.effects.counts.deleted, sum(sizes)])
 
 sizes := [size |
+	is_array(input.facts.effects.paths)
 	some path in input.facts.effects.paths
 	path.operation == "deleted"
 	path.noise == false
+	is_number(path.below)
 	size := path.below + 1
 ]
 
 # METADATA
 # title: Written files that something runs later
 later_paths(c) := {path.lexical |
+	is_array(input.facts.effects.paths)
 	some path in input.facts.effects.paths
 	path.operation != "deleted"
+	is_string(path.lexical)
 	runs_later(c, split(lower(path.lexical), "/"))
 }
 
@@ -79,6 +83,7 @@ runs_later(c, parts) if {
 }
 
 runs_later(c, parts) if {
+	is_object(c.rehearsal.later_endings)
 	some ending, yes in c.rehearsal.later_endings
 	yes == true
 	endswith(parts[count(parts) - 1], ending)
