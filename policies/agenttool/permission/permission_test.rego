@@ -628,3 +628,40 @@ test_a_package_without_a_proof_and_findings_objects_to_nothing if {
 	not "unproven" in data.agenttool.permission.objecting with input as f.base
 	data.agenttool.permission.no_concern_has_findings with input as f.base
 }
+
+# METADATA
+# title: A command of which nobody knows what it writes, on a host that can rehearse
+rehearsable := object.union(
+	f.with_shell({
+		"read_only": false,
+		"complete": false,
+		"commands": [object.union(f.shell_fact.commands[0], {
+			"read_only": false,
+			"complete": false,
+			"category": "unknown",
+			"places": [],
+		})],
+	}),
+	{"execution": {"sandboxes": ["read", "rehearse"], "scope": "thread"}},
+)
+
+test_a_command_that_can_be_rehearsed_is_not_asked_about if {
+	answer := decision with input as rehearsable
+	answer.behavior == "allow"
+	answer.reason.rule_ref == "agenttool.sandbox.rehearse"
+	answer.obligations.sandbox == {"profile": "rehearse", "network": "none"}
+}
+
+test_a_rehearsal_answers_what_was_asked_about_words if {
+	effects := {
+		"counts": {"deleted": 0, "owner": 0, "connections": 0},
+		"paths": [],
+		"connections": [],
+		"complete": true,
+	}
+	document := object.union(rehearsable, {"facts": {"shell": [], "effects": effects}})
+	answer := decision with input as document
+	answer.behavior == "allow"
+	answer.reason.rule_ref == "agenttool.permission.answered"
+	not answer.obligations.sandbox
+}

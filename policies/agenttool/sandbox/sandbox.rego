@@ -11,13 +11,21 @@
 package agenttool.sandbox
 
 # METADATA
+# title: The tool runs commands
+# description: |
+#   A function that states that it writes is no command, and would only fail where it is held. Each rule that looks at
+#   what this host has proven begins with this line: so the runtime proves nothing for the calls of all other tools.
+for_commands if input.tool.kind == "shell_command"
+
+# METADATA
 # title: The profile that answers a question
 # description: Undefined where none does, where this host has not proven it, and after a rehearsal.
 profile_for(c, rule) := profile if {
+	for_commands
 	profile := c.sandbox.answers[rule]
 	profile in {"read", "rehearse"}
 	proven(profile)
-	runs_commands
+	is_array(input.facts.shell)
 	input.facts.shell != []
 	not data.agenttool.rules.effects.present
 }
@@ -25,16 +33,9 @@ profile_for(c, rule) := profile if {
 # METADATA
 # title: This host has proven the profile for this very body
 proven(profile) if {
+	for_commands
 	is_array(input.execution.sandboxes)
 	profile in input.execution.sandboxes
-}
-
-# METADATA
-# title: The questions are about what a command may do
-# description: A function that states that it writes is no command, and would only fail where it is held.
-runs_commands if {
-	input.tool.kind == "shell_command"
-	is_array(input.facts.shell)
 }
 
 # METADATA
@@ -43,8 +44,8 @@ runs_commands if {
 #   The runtime alone writes facts and execution; a caller states neither. Both have to be there, so that an input with
 #   effects of a body that can't be rehearsed answers nothing.
 rehearsed if {
+	for_commands
 	proven("rehearse")
-	runs_commands
 	is_object(input.facts.effects)
 	input.facts.effects.complete == true
 	input.facts.shell == []
@@ -63,14 +64,17 @@ waived contains rule if {
 # METADATA
 # title: What a held call is allowed by
 # description: One for each profile that answers a question; the strictest of them holds.
-finding("read") := {
-	"rule": "agenttool.sandbox.read",
-	"message": "the call is held so that it changes nothing and reaches no network",
-	"obligations": {"sandbox": {"profile": "read", "network": "none"}},
-}
+finding(profile) := findings[profile]
 
-finding("rehearse") := {
-	"rule": "agenttool.sandbox.rehearse",
-	"message": "the command is rehearsed, and its effects are decided before they are kept",
-	"obligations": {"sandbox": {"profile": "rehearse", "network": "none"}},
+findings := {
+	"read": {
+		"rule": "agenttool.sandbox.read",
+		"message": "the call is held so that it changes nothing and reaches no network",
+		"obligations": {"sandbox": {"profile": "read", "network": "none"}},
+	},
+	"rehearse": {
+		"rule": "agenttool.sandbox.rehearse",
+		"message": "the command is rehearsed, and its effects are decided before they are kept",
+		"obligations": {"sandbox": {"profile": "rehearse", "network": "none"}},
+	},
 }

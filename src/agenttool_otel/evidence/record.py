@@ -36,7 +36,7 @@ _MAX_NODES: Final = 2_000
 class Decides(Protocol):
     """The part of a Decider that a record asks."""
 
-    def wants(self, path: Path, mode: str) -> bool:
+    def wants(self, path: Path, mode: str, kind: str) -> bool:
         """Return whether a decision may depend on a part of the input."""
 
 
@@ -100,8 +100,8 @@ def decision_record(made: _Made, decider: Decides, words: Words) -> JsonObject:
     invocation = document["invocation"]
     kept["invocation"] = {**hider.hide(invocation), "id": invocation["id"]}
     kept["input"] = hider.arguments(document["input"], "")
-    mode = document["session"]["mode"]
-    left_out = [".".join(path) for path in MADE_ON_DEMAND if not decider.wants(path, mode)]
+    mode, kind = document["session"]["mode"], document["tool"]["kind"]
+    left_out = [".".join(path) for path in MADE_ON_DEMAND if not decider.wants(path, mode, kind)]
     record: JsonObject = {"input": kept, "decision": _decision(made, hider)}
     record["left_out"] = ["resources", *left_out]
     if hider.shortened:

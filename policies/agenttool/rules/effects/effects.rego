@@ -20,7 +20,7 @@ clear if no_findings(data.agenttool.config.effective)
 
 # METADATA
 # title: There are effects, of whatever type
-present if type_name(input.facts.effects) != ""
+present if count([input.facts.effects]) == 1
 
 # METADATA
 # title: Nothing here to ask or deny
@@ -46,24 +46,21 @@ usable if {
 	every path in input.facts.effects.paths {
 		is_string(path.lexical)
 		is_string(path.operation)
-		is_number(path.below)
 		is_boolean(path.noise)
 	}
 }
 
 # METADATA
 # title: How many paths would be gone
-# description: The larger of two counts, both with each path of a deleted tree.
-deletions := max([input.facts.effects.counts.deleted, sum(sizes)])
+# description: The larger of two counts. Each path below a deleted directory is one of its own; caches are not counted.
+deletions := max([input.facts.effects.counts.deleted, count(listed)])
 
-sizes := [size |
+listed contains path.lexical if {
 	is_array(input.facts.effects.paths)
 	some path in input.facts.effects.paths
 	path.operation == "deleted"
 	path.noise == false
-	is_number(path.below)
-	size := path.below + 1
-]
+}
 
 # METADATA
 # title: Written files that something runs later

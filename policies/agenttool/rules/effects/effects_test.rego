@@ -59,14 +59,7 @@ test_harmless_effects_are_clear if {
 test_many_deletions_are_asked_about[name] if {
 	some name, document in {
 		"counted": after([], {"counts": {"deleted": 21}}),
-		"a tree": after([effect({"operation": "deleted", "kind": "directory", "below": 20})], {}),
-		"two": after(
-			[
-				effect({"operation": "deleted", "below": 10}),
-				effect({"operation": "deleted", "below": 9}),
-			],
-			{},
-		),
+		"listed": after(deleted(21, false), {}),
 	}
 	asked(document) == {"agenttool.rules.effects.deletions"}
 	not rules.clear with input as document
@@ -75,11 +68,16 @@ test_many_deletions_are_asked_about[name] if {
 test_few_deletions_and_caches_are_not[name] if {
 	some name, document in {
 		"counted": after([], {"counts": {"deleted": 20}}),
-		"a tree": after([effect({"operation": "deleted", "below": 19})], {}),
-		"a cache": after([effect({"operation": "deleted", "below": 500, "noise": true})], {}),
+		"listed": after(deleted(20, false), {}),
+		"a cache": after(deleted(21, true), {}),
 	}
 	rules.clear with input as document
 }
+
+deleted(size, noise) := [entry |
+	some number in numbers.range(1, size)
+	entry := effect({"operation": "deleted", "noise": noise, "lexical": sprintf("/proj/f%d", [number])})
+]
 
 test_the_number_is_a_setting if {
 	document := after([], {"counts": {"deleted": 2}})
@@ -142,7 +140,6 @@ test_missing_members_are_denied if {
 		"/facts/effects/counts/connections",
 		"/facts/effects/paths/0/lexical",
 		"/facts/effects/paths/0/operation",
-		"/facts/effects/paths/0/below",
 		"/facts/effects/paths/0/noise",
 	]) {
 		"agenttool.rules.effects.unusable" in denied(document)
@@ -153,7 +150,7 @@ test_missing_members_are_denied if {
 test_members_of_another_type_are_denied if {
 	every document in f.mistyped(
 		after([effect({})], {}),
-		["/facts/effects/complete", "/facts/effects/paths", "/facts/effects/counts/deleted", "/facts/effects/paths/0/below"],
+		["/facts/effects/complete", "/facts/effects/paths", "/facts/effects/counts/deleted", "/facts/effects/paths/0/noise"],
 		[null, "1", {"a": 1}],
 	) {
 		"agenttool.rules.effects.unusable" in denied(document)

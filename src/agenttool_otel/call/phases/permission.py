@@ -214,7 +214,7 @@ class Permission:
         """
         if grant is not None:
             grant.forget_if_changed(call)
-        wanted = decider.wants(HISTORY, call.context.mode)
+        wanted = decider.wants(HISTORY, call.context.mode, call.spec.policy_tool["kind"])
         entry = (
             HistoryEntry.of(call.spec.tool_id, call.inputs.permission_input, session.key)
             if wanted
@@ -533,7 +533,9 @@ def _is_approved(call: Invocation) -> bool:
 
 
 def _reads(call: Invocation, path: Path) -> bool:
-    return call.services is None or call.services.decider.wants(path, call.context.mode)
+    if call.services is None:
+        return True
+    return call.services.decider.wants(path, call.context.mode, call.spec.policy_tool["kind"])
 
 
 def policy_input(
