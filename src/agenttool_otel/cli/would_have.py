@@ -33,8 +33,8 @@ ADVICE: Final = {
     "network.undeclared": "url_args",
     "network.": "settings.network.allowed_hosts, .ports or .schemes",
     "shell.": (
-        "sandbox_profile where the tool runs in a sandbox; settings.shell.commands or .categories,"
-        " the preset coding, or an approver"
+        "runs_commands=True for a tool that starts commands by run_command, so that they can be"
+        " held; settings.shell.commands or .categories, the preset coding, or an approver"
     ),
     "sql.": "settings.sql.statements, or an approver",
     "destructive.": "an approver",
