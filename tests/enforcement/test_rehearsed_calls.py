@@ -20,7 +20,7 @@ from agenttool_otel.approvals.console import request_panel
 from agenttool_otel.call.kept_result import result_document, result_value
 from agenttool_otel.cli.spans import SpanView
 from agenttool_otel.cli.story import why
-from agenttool_otel.enforcement.rehearsal import Rehearsals, SealedLayer, rehearsal_failure
+from agenttool_otel.enforcement.rehearsal import Rehearsals, SealedLayer
 from agenttool_otel.errors import GovernedOutcome
 from agenttool_otel.names import Attr, ErrorClass, Event
 from agenttool_otel.testing import Capture, capture, decision
@@ -51,19 +51,6 @@ deny contains {"rule": "own.deletes", "message": "nothing may be deleted"} if {
 """
 
 Open = Callable[..., Capture]
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Place:
-    """A root with a file; skips where this host can rehearse nothing."""
-    state = tmp_path / "state" / "layers"
-    failure = rehearsal_failure(state) or enforcement.available()["read"].reason
-    if failure:
-        pytest.skip(f"no rehearsal here: {failure}")
-    root = tmp_path / "root"
-    root.mkdir()
-    (root / "notes.txt").write_text("first\n", "utf-8")
-    return Place(root, state)
 
 
 @pytest.fixture
