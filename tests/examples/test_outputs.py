@@ -33,6 +33,13 @@ _SHOWN = {
         "weather_old_tower: success: weather of the old tower tomorrow: fine",
         "delete_everything: error: delete_everything: unknown_tool",
     ],
+    "coding_agent.py": [
+        "success: exit status 1\n$ python3 -c",
+        "success: exit status 0\n$ git push origin main\nerror: shell waits for an approval",
+        "error: shell: permission_denied: the path is a sensitive place",
+        "return a + b  # a sum",
+        "a hook was written: False",
+    ],
     "langgraph_ask.py": ["asked: write_file", "written: as a person wants it"],
     "custom_policy/run.py": [
         "20 ask agenttool.rules",
@@ -67,6 +74,8 @@ def _run(example: str, folder: Path) -> str:
 @pytest.mark.parametrize("example", _SHOWN)
 def test_an_example_shows_what_it_says(example: str, tmp_path: Path) -> None:
     printed = _run(example, tmp_path)
+    if printed.startswith("nothing can be rehearsed"):
+        pytest.skip(printed)
     for text in _SHOWN[example]:
         assert text in printed
 
