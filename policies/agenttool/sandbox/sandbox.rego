@@ -27,7 +27,16 @@ profile_for(c, rule) := profile if {
 	proven(profile)
 	is_array(input.facts.shell)
 	input.facts.shell != []
+	roots_stated
 	not data.agenttool.rules.effects.present
+}
+
+# METADATA
+# title: Keys and credentials beside the code are masked
+# description: They are looked for below the session's roots; where none is stated, a checkout's .env could be read.
+roots_stated if {
+	is_array(input.session.roots)
+	input.session.roots != []
 }
 
 # METADATA

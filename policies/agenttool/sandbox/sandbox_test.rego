@@ -43,6 +43,8 @@ test_only_calls_with_commands_are_held[name] if {
 		"no command": {"facts": {"shell": []}},
 		"commands of another type": {"facts": {"shell": "ls"}},
 		"effects": {"facts": {"effects": null}},
+		"no roots": {"session": {"roots": []}},
+		"roots of another type": {"session": {"roots": "/proj"}},
 	}
 	document := object.union(on(command, ["read"]), change)
 	not sandbox.profile_for(answers({"q": "read"}), "q") with input as document

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agenttool_otel.call.services import LayerPlace
-from agenttool_otel.context.context import AgentContext
 from agenttool_otel.enforcement.rehearsal import RehearsalError, Rehearsals, default_directory
 from agenttool_otel.enforcement.rehearsing import Rehearsal, current_rehearsal
 from agenttool_otel.enforcement.thread import confined
@@ -43,15 +42,6 @@ def rehearsals_at(place: LayerPlace, pid: int) -> Rehearsals:
     rehearsals = Rehearsals(directory_of(place), keep_seconds=place.keep_seconds)
     rehearsals.sweep()
     return rehearsals
-
-
-def roots_of(context: AgentContext) -> tuple[Path, ...]:
-    """Return the directories that a layer is over: the session's roots.
-
-    Args:
-        context: who calls.
-    """
-    return tuple(Path(context.cwd or os.getcwd(), root) for root in context.roots)
 
 
 class RehearsedBody:

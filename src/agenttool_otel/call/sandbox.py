@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agenttool_otel.context.context import AgentContext
 from agenttool_otel.names import SandboxProfile, SandboxScope
 from agenttool_otel.policy.types import SandboxDuty
 
@@ -15,6 +18,15 @@ if TYPE_CHECKING:  # most calls oblige nothing, and pay nothing for what holds
     from agenttool_otel.errors import SandboxUnavailable
 
 
+def roots_of(context: AgentContext) -> tuple[Path, ...]:
+    """Return the session's roots: what a layer is over, and where keys and credentials are masked.
+
+    Args:
+        context: who calls.
+    """
+    return tuple(Path(context.cwd or os.getcwd(), root) for root in context.roots)
+
+
 @dataclass(slots=True, eq=False)
 class Sandbox:
     """What holds the body of one call."""
@@ -22,6 +34,7 @@ class Sandbox:
     duty: SandboxDuty  # what its decisions oblige
     scope: SandboxScope  # how much of the body is held
     mechanism: str  # what holds it, in the words of whoever does
+    roots: tuple[Path, ...]  # of the session: keys and credentials below them can't be read
     entered: bool = False  # whether the body ran inside
     violations: list[Violation] = field(default_factory=list)  # what was refused, unredacted
     # what it returned can't be given: part of it would run outside
@@ -48,3 +61,13 @@ class Sandbox:
     def refuses(self) -> bool:
         """Whether something was refused, so that the body can't end otherwise if it runs again."""
         return bool(self.violations) or self.unfinished or self.unavailable is not None
+
+    def masked(self) -> tuple[Path, ...]:
+        """Return the keys and credentials below the roots.
+
+        Raises:
+            SandboxUnavailable: they can't all be found.
+        """
+        from agenttool_otel.enforcement.secrets import secrets_below
+
+        return secrets_below(self.roots, self.held_by)

@@ -23,7 +23,7 @@ from agenttool_otel.enforcement.limits import CommandResult, Limits
 from agenttool_otel.enforcement.output import Output
 from agenttool_otel.enforcement.refusals import suspected_in
 from agenttool_otel.enforcement.rehearsing import Rehearsal, current_rehearsal
-from agenttool_otel.enforcement.thread import confined, held_profile, hold_by
+from agenttool_otel.enforcement.thread import confined, held_duty, hold_by
 from agenttool_otel.enforcement.types import Violation, ViolationKind
 from agenttool_otel.errors import SandboxUnavailable
 from agenttool_otel.names import SandboxProfile
@@ -125,13 +125,16 @@ class _Command:
         rehearsal = current_rehearsal()
         if rehearsal is not None:
             return self._rehearse(rehearsal)
-        profile = held_profile()
-        if profile is None:
+        duty = held_duty()
+        if duty is None:
             return self._run(None, None)
+        profile, masked = duty
         if confined() is not None:
             return self._run(profile, None)
         mechanism = mechanism_of(profile)
-        held = hold_by(mechanism, profile, lambda: self._alone(profile), abandoned=self.stop)
+        held = hold_by(
+            mechanism, profile, lambda: self._alone(profile), tuple(masked), abandoned=self.stop
+        )
         if held.exception is not None:
             raise held.exception
         result: CommandResult = held.value

@@ -24,7 +24,7 @@ from agenttool_otel.call.phases.permission import Permission, policy_input
 from agenttool_otel.call.phases.refusals import Refusals, Refused, fail_closed
 from agenttool_otel.call.phases.schedule import Schedule
 from agenttool_otel.call.recording.span import CallSpan
-from agenttool_otel.call.sandbox import Sandbox
+from agenttool_otel.call.sandbox import Sandbox, roots_of
 from agenttool_otel.call.steps import Attempt, Call, finish_claim
 from agenttool_otel.call.target import Target
 from agenttool_otel.context.sessions import Session
@@ -223,7 +223,8 @@ class Rehearsing:
         _effects_of(call).fact["commands"] = kept.get("commands", [])
         duty = duty_of(call)
         if duty is not None:
-            call.sandbox = Sandbox(duty, scope_of(call, target), "bubblewrap", entered=True)
+            scope, roots = scope_of(call, target), roots_of(call.context)
+            call.sandbox = Sandbox(duty, scope, "bubblewrap", roots, entered=True)
         try:
             yield from self._use_answer(call, target, session)
         except Refused:

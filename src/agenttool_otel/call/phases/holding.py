@@ -6,6 +6,7 @@ a driver that is added later calls it, and can't run the body in another way.
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import inspect
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from types import AsyncGeneratorType
 from typing import Any, Final, NoReturn
 
 from agenttool_otel.call.invocation import Invocation
-from agenttool_otel.call.sandbox import Sandbox
+from agenttool_otel.call.sandbox import Sandbox, roots_of
 from agenttool_otel.call.target import Target
 from agenttool_otel.errors import SandboxUnavailable
 from agenttool_otel.names import (
@@ -108,14 +109,16 @@ def oblige(call: Invocation, target: Target, verdict: Verdict) -> Verdict:
     if scope is SandboxScope.NONE:
         return _denied(verdict, f"the sandbox {duty.profile} can't hold {_kind(call, target)}")
     if duty.profile is SandboxProfile.REHEARSE:
-        return _oblige_rehearsal(call, verdict, Sandbox(duty, scope, "bubblewrap"))
+        return _oblige_rehearsal(
+            call, verdict, Sandbox(duty, scope, "bubblewrap", roots_of(call.context))
+        )
     from agenttool_otel.enforcement import available
 
     proof = available().get(duty.profile.value)
     if proof is None or not proof.proven:
         why = "it is not known here" if proof is None else proof.reason
         return _denied(verdict, f"the sandbox {duty.profile} can't be had on this host: {why}")
-    call.sandbox = Sandbox(duty, scope, str(proof.mechanism))
+    call.sandbox = Sandbox(duty, scope, str(proof.mechanism), roots_of(call.context))
     return verdict
 
 
@@ -123,9 +126,9 @@ def _oblige_rehearsal(call: Invocation, verdict: Verdict, sandbox: Sandbox) -> V
     why = _unrehearsable(call, sandbox.scope)
     if why:
         return _denied(verdict, f"the sandbox rehearse can't be had here: {why}")
-    from agenttool_otel.call.rehearsal import RehearsedBody, roots_of
+    from agenttool_otel.call.rehearsal import RehearsedBody
 
-    sandbox.rehearsal = RehearsedBody(call.in_charge.layers, roots_of(call.context))
+    sandbox.rehearsal = RehearsedBody(call.in_charge.layers, sandbox.roots)
     call.sandbox = sandbox
     return verdict
 
@@ -189,7 +192,9 @@ class HeldFunction:
         sandbox = self._sandbox
         try:
             with commands_on(sandbox.commands):
-                result = hold(sandbox.held_by, self._function, args, kwargs)
+                result = hold(
+                    sandbox.held_by, self._function, args, kwargs, masked=sandbox.masked()
+                )
         except SandboxUnavailable as error:
             sandbox.unavailable = error
             raise
@@ -223,7 +228,13 @@ class HeldCoroutine:
         from agenttool_otel.enforcement.rehearsing import commands_on
 
         sandbox = self._sandbox
-        with commands_on(sandbox.commands), oblige_commands(sandbox.duty.profile.value):
+        try:
+            masked = await asyncio.to_thread(sandbox.masked) if sandbox.roots else ()
+        except SandboxUnavailable as error:
+            sandbox.unavailable = error
+            raise
+        profile = sandbox.duty.profile.value
+        with commands_on(sandbox.commands), oblige_commands(profile, masked):
             sandbox.entered = True
             value = await self._function(*args, **kwargs)
         return _finished(sandbox, value)
