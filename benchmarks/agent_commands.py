@@ -3,7 +3,7 @@
 Reads a corpus of commands (JSON lines, plain or gzip, with ``command`` and ``cwd``) and prints for
 each preset how many are allowed, asked about and denied before they run, by rule: ``python -m
 benchmarks.agent_commands [file] [-v] [--grants]``. The file may be named by
-AGENTTOOL_AGENT_COMMANDS, too; else it is looked for beside the repository, and nothing is measured
+AGENT_COMMANDS, too; else it is looked for beside the repository, and nothing is measured
 where it is absent.
 """
 
@@ -23,7 +23,8 @@ from agenttool_otel import ApprovalAnswer, Governor, ToolDenied, agent_context
 from agenttool_otel.approvals.types import ApprovalRequest
 
 _REPOSITORY = Path(__file__).resolve().parents[1]
-_DEFAULT = _REPOSITORY.parent / "shared" / "corpora" / "agent_commands.jsonl.gz"
+_BESIDE = _REPOSITORY.parent / "shared" / "corpora" / "agent_commands.jsonl.gz"
+DEFAULT = Path(os.environ.get("AGENT_COMMANDS") or _BESIDE)
 _EXAMPLES = 3
 
 
@@ -112,7 +113,7 @@ def governed(preset: str, held: bool, approver: Any = None) -> Any:
 def main() -> int:
     """Print the figures."""
     named = [word for word in sys.argv[1:] if not word.startswith("-")]
-    path = Path(named[0] if named else os.environ.get("AGENTTOOL_AGENT_COMMANDS") or _DEFAULT)
+    path = Path(named[0]) if named else DEFAULT
     if not path.exists():
         sys.stdout.write("the corpus of agent commands is not here\n")
         return 0

@@ -71,6 +71,26 @@ waived contains rule if {
 }
 
 # METADATA
+# title: Questions about whose wish it was, where the command has changed nothing and tried to reach nothing
+waived contains rule if {
+	rehearsed
+	changed_nothing
+	is_object(data.agenttool.config.effective.sandbox.unchanged)
+	some rule, yes in data.agenttool.config.effective.sandbox.unchanged
+	yes == true
+}
+
+changed_nothing if {
+	is_array(input.facts.effects.paths)
+	every path in input.facts.effects.paths {
+		path.noise == true
+	}
+	input.facts.effects.connections == []
+	input.facts.effects.counts.connections == 0
+	input.facts.effects.counts.owner == 0
+}
+
+# METADATA
 # title: What a held call is allowed by
 # description: One for each profile that answers a question; the strictest of them holds.
 finding(profile) := findings[profile]

@@ -67,6 +67,26 @@ test_a_switched_off_question_is_not_answered if {
 	not "agenttool.rules.declared.writes" in waived
 }
 
+wish := "agenttool.rules.dataflow.untrusted_target"
+
+test_whose_wish_it_was_does_not_matter_where_nothing_changed[name] if {
+	some name, paths in {"nothing": [], "a cache": [e.effect({"noise": true})]}
+	wish in sandbox.waived with input as e.after(paths, {})
+}
+
+test_whose_wish_it_was_is_asked_with_what_it_changed[name] if {
+	some name, document in {
+		"a file": e.after([e.effect({})], {}),
+		"a cache and a file": e.after([e.effect({"noise": true}), e.effect({})], {}),
+		"a connection": e.after([], {"connections": [{"host": "h", "port": 1, "attempts": 1}]}),
+		"counted connections": e.after([], {"counts": {"connections": 1}}),
+		"an owner": e.after([], {"counts": {"owner": 1}}),
+		"paths of another type": e.after([], {"paths": null}),
+		"noise of another type": e.after([e.effect({"noise": "true"})], {}),
+	}
+	not wish in sandbox.waived with input as document
+}
+
 test_effects_that_nobody_rehearsed_answer_nothing[name] if {
 	some name, change in {
 		"not proven": {"execution": {"sandboxes": ["read"]}},

@@ -48,6 +48,10 @@ harmless(c, pointer, fact) if {
 	inward(c)
 } else if {
 	is_boolean(fact.untrusted)
+	fact.extended == false
+	only_reads(pointer)
+} else if {
+	is_boolean(fact.untrusted)
 	data.agenttool.provenance.carried(c, pointer, fact)
 	data.agenttool.provenance.kept(c, fact)
 } else if {
@@ -68,6 +72,23 @@ reads(c) if {
 	is_array(input.permission_profile.access_kinds)
 	every kind in input.permission_profile.access_kinds {
 		data.agenttool.lib.holds(c.dataflow.inward_access_kinds, kind, true)
+	}
+}
+
+# METADATA
+# title: The argument is a command that is proven to only read, and to reach no network
+# description: |
+#   `cat src/app.py` after `ls src`. What a tool may do with other commands says nothing of this one. Whether the place
+#   may be read is judged by agenttool.rules.paths.
+only_reads(pointer) if {
+	input.tool.kind == "shell_command"
+	is_array(input.facts.shell)
+	lines := [line | some line in input.facts.shell; line.argument == pointer]
+	lines != []
+	every line in lines {
+		line.read_only == true
+		line.network == false
+		line.executes == false
 	}
 }
 

@@ -54,6 +54,41 @@ test_untrusted_targets_are_asked[pointer] if {
 	asked == {name("untrusted_target")} with input as sending(pointer, true)
 }
 
+# METADATA
+# title: A command whose words stand only in what an earlier command gave
+steered(line) := object.union(sending("/command", true), {
+	"tool": {"kind": "shell_command"},
+	"permission_profile": {"access_kinds": ["code_execution"]},
+	"facts": {"shell": [object.union(f.shell_fact, object.union({"argument": "/command", "network": false, "executes": false}, line))]},
+})
+
+test_a_command_that_is_proven_to_only_read_may_be_anybodys if {
+	no_findings with input as steered({"read_only": true})
+	asked == set() with input as steered({"read_only": true})
+}
+
+test_any_other_command_is_asked_about[name] if {
+	some name, line in {
+		"writes": {"read_only": false},
+		"network": {"read_only": true, "network": true},
+		"runs a program": {"read_only": true, "executes": true},
+		"another argument": {"read_only": true, "argument": "/other"},
+		"not known": {"read_only": null},
+	}
+	asked == {"agenttool.rules.dataflow.untrusted_target"} with input as steered(line)
+}
+
+test_one_of_two_lines_that_writes_is_asked_about if {
+	first := steered({"read_only": true})
+	both := array.concat(first.facts.shell, steered({"read_only": false}).facts.shell)
+	asked == {name("untrusted_target")} with input as object.union(first, {"facts": {"shell": both}})
+}
+
+test_a_tool_that_is_no_shell_proves_nothing_by_a_command if {
+	document := object.union(steered({"read_only": true}), {"tool": {"kind": "function"}})
+	asked == {name("untrusted_target")} with input as document
+}
+
 test_a_value_of_unknown_source_is_asked_where_it_steers if {
 	forgotten := {"sources": ["unknown"], "untrusted": false, "certain": false, "trust": "unknown"}
 	document := object.union(sending("/to", false), {"facts": {"provenance": {"/to": forgotten}}})
