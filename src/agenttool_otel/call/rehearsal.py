@@ -100,6 +100,8 @@ class RehearsedBody:
         try:
             if rehearsal is None:
                 raise RehearsalError("there is no layer")
+            if rehearsal.failure is not None:
+                raise RehearsalError(f"a command did not run: {rehearsal.failure}")
             sealed = rehearsal.seal()
         except BaseException as error:
             self.discard()

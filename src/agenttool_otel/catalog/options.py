@@ -250,6 +250,9 @@ class ExecutionOptions(TypedDict, total=False):
         requires_exclusive_context: has its session's context for itself while it runs.
         runs_commands: does all that it does by ``run_command`` and ``arun_command``. So a
             coroutine function can be held where a policy obliges a sandbox: its commands are.
+        runs_elsewhere: hands its work to a process or a host that was there before, as a shell that
+            stays open does. No sandbox holds that, so a call that a policy obliges to be held is
+            denied.
         execution_facts: further fields of the execution profile, for example
             ``supports_background``, ``supports_artifacts``, ``supports_offline``, and of a command
             tool ``cwd_policy``, ``env_policy``.
@@ -263,6 +266,7 @@ class ExecutionOptions(TypedDict, total=False):
     resource_locks: Sequence[str]
     requires_exclusive_context: bool
     runs_commands: bool
+    runs_elsewhere: bool
     execution_facts: Mapping[str, Any]
 
 

@@ -81,6 +81,8 @@ class ToolSpec:
     exclusive: bool = field(init=False)  # whether a call has the context of its session for itself
     # whether all that it does is done by the programs that it starts by arun_command
     runs_commands: bool = field(init=False)
+    # whether a process or a host that was there before does what it does
+    runs_elsewhere: bool = field(init=False)
     # what it is called, as the fact of the user's intent reads it
     words: ToolWords = field(init=False)
     # whether the contract may change or keep a result of whatever size
@@ -92,6 +94,7 @@ class ToolSpec:
         self.locks = frozenset(getattr(self.execution, "resource_locks", ()))
         self.exclusive = bool(getattr(self.execution, "requires_exclusive_context", False))
         self.runs_commands = bool(getattr(self.execution, "runs_commands", False))
+        self.runs_elsewhere = bool(getattr(self.execution, "runs_elsewhere", False))
         hints = (self.declaration.title, self.declaration.search_hint)
         self.words = ToolWords(self.name, " ".join(filter(None, hints)), self.verbs)
         self.shapes_result = bool(

@@ -33,6 +33,7 @@ class Rehearsal:
 
     def __init__(self, layer: OpenLayer) -> None:
         self.runs: list[RehearsedRun] = []
+        self.failure: Exception | None = None  # why a command did not run; a body may catch it
         self._layer = layer
         self._starter = ThreadPoolExecutor(1, thread_name_prefix="agenttool rehearse")
         try:
@@ -78,6 +79,7 @@ class Rehearsal:
             ended = self._starter.submit(run).result()
         except (RehearsalError, RuntimeError) as error:
             # a pool that is shut down raises RuntimeError: the body has ended
+            self.failure = error
             raise SandboxUnavailable(str(error), profile=SandboxProfile.REHEARSE) from error
         self.runs.append(ended)
         return ended

@@ -42,7 +42,7 @@ def scope_of(call: Invocation, target: Target) -> SandboxScope:
         call: the call.
         target: what it runs.
     """
-    if call.spec.ownership == Ownership.CUSTOM:
+    if call.spec.ownership == Ownership.CUSTOM or call.spec.runs_elsewhere:
         return SandboxScope.NONE  # another program runs it
     if target.streams or target.collects:
         return SandboxScope.NONE  # each item is made in whichever thread asks for it
@@ -162,7 +162,7 @@ def _denied(verdict: Verdict, message: str) -> Verdict:
 
 
 def _kind(call: Invocation, target: Target) -> str:
-    if call.spec.ownership == Ownership.CUSTOM:
+    if call.spec.ownership == Ownership.CUSTOM or call.spec.runs_elsewhere:
         return "a tool that runs elsewhere"
     if target.streams or target.collects:
         return "a generator"
