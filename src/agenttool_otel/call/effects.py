@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agenttool_otel.facts.types import EffectCounts, EffectPath, EffectsFact, Facts
 from agenttool_otel.names import EffectOperation
 from agenttool_otel.readers.types import PathFact, Surroundings
-from agenttool_otel.readers.vocabulary import PathAccess
+from agenttool_otel.readers.vocabulary import PathAccess, PathClass
 
 if TYPE_CHECKING:
     from agenttool_otel.call.steps import Attempt
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 MOST_PATHS: Final = 2_000
 """How many paths are facts; with more, the effects are incomplete."""
 _MOST_CONNECTIONS: Final = 200
+_WRITABLE: Final = frozenset({None, PathClass.DOTFILE, PathClass.CONTENT})
+"""Classes of places that the profile ``write`` lets a command change."""
 
 
 @dataclass(slots=True, eq=False)
@@ -72,6 +74,21 @@ def effects_fact(
         "commands": [{"exit_code": run.exit_code, "timed_out": run.timed_out} for run in runs],
         "digest": layer.digest,
     }
+
+
+def protected_changes(layer: SealedLayer, surroundings: Surroundings) -> Iterator[str]:
+    """Yield the paths of a layer that the profile ``write`` does not let a command change.
+
+    Args:
+        layer: the sealed layer.
+        surroundings: the call's roots and protected places.
+    """
+    from agenttool_otel.readers.paths import path_fact  # most calls have no effects
+
+    for change in layer.effects.changes:
+        fact = path_fact(change.path, "", surroundings, access=PathAccess.WRITE.value)
+        if not fact["inside"] or fact["sensitive"] not in _WRITABLE:
+            yield change.path
 
 
 def rehearsed_facts(facts: Facts, effects: EffectsFact) -> Facts:

@@ -47,30 +47,40 @@ def rehearsals_at(place: LayerPlace, pid: int) -> Rehearsals:
 class RehearsedBody:
     """The layers of one call's attempts.
 
+    Args:
+        place: where layers are.
+        roots: what they are over.
+        profile: the profile that their commands run under.
+
     Attributes:
         current: the layer of the attempt that runs.
         sealed: the layer of the last attempt, if its body returned.
         runs: how the commands on it ended.
     """
 
-    def __init__(self, place: LayerPlace, roots: tuple[Path, ...]) -> None:
+    def __init__(
+        self,
+        place: LayerPlace,
+        roots: tuple[Path, ...],
+        profile: SandboxProfile = SandboxProfile.REHEARSE,
+    ) -> None:
         self.current: Rehearsal | None = None
         self.sealed: SealedLayer | None = None
         self.runs: list[RehearsedRun] = []
         self._place = place
         self._roots = roots
+        self._profile = profile
         self._over = False
         self._lock = new_lock()
 
-    @staticmethod
-    def check_free() -> None:
+    def check_free(self) -> None:
         """Refuse a body that is started by a body that is held: its effects would not be decided.
 
         Raises:
             SandboxUnavailable: it is.
         """
         if confined() is not None or current_rehearsal() is not None:
-            raise _unavailable("the call was made inside of another sandbox")
+            raise self._unavailable("the call was made inside of another sandbox")
 
     def open(self) -> None:
         """Open the layer of an attempt.
@@ -80,15 +90,15 @@ class RehearsedBody:
         """
         try:
             layer = rehearsals_at(self._place, os.getpid()).open(self._roots)
-            rehearsal = Rehearsal(layer)
+            rehearsal = Rehearsal(layer, self._profile)
         except (RehearsalError, OSError, RuntimeError) as error:
-            raise _unavailable(str(error)) from error
+            raise self._unavailable(str(error)) from error
         with self._lock:
             self.current = rehearsal
             over = self._over
         if over:
             self.discard()
-            raise _unavailable("the call has ended")
+            raise self._unavailable("the call has ended")
 
     def seal(self) -> None:
         """Find the effects of an attempt whose body returned.
@@ -106,7 +116,7 @@ class RehearsedBody:
         except BaseException as error:
             self.discard()
             if isinstance(error, Exception):
-                raise _unavailable(f"the effects can't be found: {error}") from error
+                raise self._unavailable(f"the effects can't be found: {error}") from error
             raise
         with self._lock:
             self.current, self.runs = None, list(rehearsal.runs)
@@ -132,6 +142,5 @@ class RehearsedBody:
             sealed.discard()
         self.discard()
 
-
-def _unavailable(reason: str) -> SandboxUnavailable:
-    return SandboxUnavailable(reason, profile=SandboxProfile.REHEARSE)
+    def _unavailable(self, reason: str) -> SandboxUnavailable:
+        return SandboxUnavailable(reason, profile=self._profile)

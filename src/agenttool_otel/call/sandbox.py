@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from agenttool_otel.context.context import AgentContext
 from agenttool_otel.names import SandboxProfile, SandboxScope
@@ -16,6 +16,10 @@ if TYPE_CHECKING:  # most calls oblige nothing, and pay nothing for what holds
     from agenttool_otel.enforcement import Violation
     from agenttool_otel.enforcement.rehearsing import Rehearsal
     from agenttool_otel.errors import SandboxUnavailable
+
+
+ON_LAYERS: Final = frozenset({SandboxProfile.REHEARSE, SandboxProfile.WRITE})
+"""Profiles whose commands write on a layer; the thread of the body is held by ``read``."""
 
 
 def roots_of(context: AgentContext) -> tuple[Path, ...]:
@@ -42,13 +46,13 @@ class Sandbox:
     # why the body could not be held after all, so that it did not run
     unavailable: SandboxUnavailable | None = None
 
-    # where its commands run, if the profile is rehearse
+    # where its commands run, if the profile is one of ON_LAYERS
     rehearsal: RehearsedBody | None = None
 
     @property
     def held_by(self) -> str:
         """The profile that holds the thread of the body; only commands have a layer."""
-        if self.duty.profile is SandboxProfile.REHEARSE:
+        if self.duty.profile in ON_LAYERS:
             return SandboxProfile.READ.value
         return self.duty.profile.value
 

@@ -26,7 +26,6 @@ from agenttool_otel.enforcement.rehearsing import Rehearsal, current_rehearsal
 from agenttool_otel.enforcement.thread import confined, held_duty, hold_by
 from agenttool_otel.enforcement.types import Violation, ViolationKind
 from agenttool_otel.errors import SandboxUnavailable
-from agenttool_otel.names import SandboxProfile
 
 KEPT_VARIABLES: Final = frozenset(
     {"HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "SHELL", "SYSTEMROOT", "TERM", "TZ", "USER"}
@@ -161,7 +160,7 @@ class _Command:
             stderr_omitted=run.stderr_omitted,
             seconds=run.seconds,
             timed_out=run.timed_out,
-            profile=SandboxProfile.REHEARSE.value,
+            profile=rehearsal.profile.value,
             left=0,
             violations=(*found, *suspected_in(run.stderr + run.stdout)),
         )

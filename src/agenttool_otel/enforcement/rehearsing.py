@@ -29,9 +29,11 @@ class Rehearsal:
 
     Args:
         layer: the layer, which this object seals or discards.
+        profile: the profile that they run under.
     """
 
-    def __init__(self, layer: OpenLayer) -> None:
+    def __init__(self, layer: OpenLayer, profile: SandboxProfile = SandboxProfile.REHEARSE) -> None:
+        self.profile = profile
         self.runs: list[RehearsedRun] = []
         self.failure: Exception | None = None  # why a command did not run; a body may catch it
         self._layer = layer
@@ -80,7 +82,7 @@ class Rehearsal:
         except (RehearsalError, RuntimeError) as error:
             # a pool that is shut down raises RuntimeError: the body has ended
             self.failure = error
-            raise SandboxUnavailable(str(error), profile=SandboxProfile.REHEARSE) from error
+            raise SandboxUnavailable(str(error), profile=self.profile) from error
         self.runs.append(ended)
         return ended
 

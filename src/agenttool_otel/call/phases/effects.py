@@ -15,11 +15,16 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from agenttool_otel.call.effects import CallEffects, effects_fact, rehearsed_facts
+from agenttool_otel.call.effects import (
+    CallEffects,
+    effects_fact,
+    protected_changes,
+    rehearsed_facts,
+)
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.pending.paused import PausedCalls
 from agenttool_otel.call.pending.serialized import rehearsed_layer
-from agenttool_otel.call.phases.holding import duty_of, scope_of
+from agenttool_otel.call.phases.holding import duty_of, refusal, scope_of
 from agenttool_otel.call.phases.permission import Permission, policy_input
 from agenttool_otel.call.phases.refusals import Refusals, Refused, fail_closed
 from agenttool_otel.call.phases.schedule import Schedule
@@ -95,7 +100,10 @@ class Rehearsing:
                 yield Call(sealed.discard)
                 return True
             self._find(call, session, sealed, body.runs, attempt)
-            yield from self._permit(call, target, session)
+            if _is_written(call):
+                yield Call(self._check_places, None, (call, session))
+            else:
+                yield from self._permit(call, target, session)
         except Refused:
             yield from self._refused(call, target)
             return False
@@ -124,6 +132,19 @@ class Rehearsing:
         fact = effects_fact(sealed, runs, surroundings, argument)
         call.effects = CallEffects(sealed, fact, attempt)
         call.decision.facts = rehearsed_facts(facts, fact)
+
+    def _check_places(self, call: Invocation, session: Session) -> None:
+        """End the call where it changed a protected place; the decision before it was about the rest."""
+        surroundings = self._permission.surroundings(call, session)
+        changes = protected_changes(_effects_of(call).layer, surroundings)
+        first = next(iter(changes), None)
+        if first is None or call.sandbox is None:
+            return
+        from agenttool_otel.enforcement import Violation, ViolationKind
+
+        call.sandbox.violations.append(Violation(ViolationKind.WRITE, first))
+        message = self._refusals.redact(refusal(call.sandbox), call)
+        self._refusals.refuse(call, ErrorClass.SANDBOX_VIOLATION, message, InvocationStatus.FAILED)
 
     def _permit(
         self, call: Invocation, target: Target, session: Session
@@ -323,6 +344,11 @@ class Rehearsing:
         with suppress(RehearsalError, OSError):
             layer.discard()
         self._span.record_effects(call, Event.EFFECTS_DISCARDED)
+
+
+def _is_written(call: Invocation) -> bool:
+    """Return whether the decision that let the body run lets its effects be committed, too."""
+    return call.sandbox is not None and call.sandbox.duty.profile is SandboxProfile.WRITE
 
 
 def _effects_of(call: Invocation) -> CallEffects:

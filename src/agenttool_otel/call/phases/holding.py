@@ -16,7 +16,7 @@ from types import AsyncGeneratorType
 from typing import Any, Final, NoReturn
 
 from agenttool_otel.call.invocation import Invocation
-from agenttool_otel.call.sandbox import Sandbox, roots_of
+from agenttool_otel.call.sandbox import ON_LAYERS, Sandbox, roots_of
 from agenttool_otel.call.target import Target
 from agenttool_otel.errors import SandboxUnavailable
 from agenttool_otel.names import (
@@ -67,17 +67,15 @@ def execution_input(call: Invocation, target: Target) -> ExecutionInput:
     if scope is SandboxScope.NONE:
         return {"sandboxes": [], "scope": scope.value}
     proven = {str(name) for name, proof in available().items() if proof.proven}
-    if not _unrehearsable(call, scope):
-        proven.add(SandboxProfile.REHEARSE.value)
+    if not _without_layer(call, scope):
+        proven.update(profile.value for profile in ON_LAYERS)
     return {"sandboxes": sorted(proven), "scope": scope.value}
 
 
-def _unrehearsable(call: Invocation, scope: SandboxScope) -> str:
-    """Return why a body can't be rehearsed; empty where it can."""
+def _without_layer(call: Invocation, scope: SandboxScope) -> str:
+    """Return why the commands of a body can't write on a layer; empty where they can."""
     if not call.spec.runs_commands:
-        return (
-            "only commands can be rehearsed, and the tool is not governed with runs_commands=True"
-        )
+        return "only commands can write on a layer, and the tool is not governed with runs_commands=True"
     if not call.context.roots:
         return "the context states no roots"
     from agenttool_otel.call.rehearsal import directory_of
@@ -108,10 +106,9 @@ def oblige(call: Invocation, target: Target, verdict: Verdict) -> Verdict:
     scope = scope_of(call, target)
     if scope is SandboxScope.NONE:
         return _denied(verdict, f"the sandbox {duty.profile} can't hold {_kind(call, target)}")
-    if duty.profile is SandboxProfile.REHEARSE:
-        return _oblige_rehearsal(
-            call, verdict, Sandbox(duty, scope, "bubblewrap", roots_of(call.context))
-        )
+    if duty.profile in ON_LAYERS:
+        sandbox = Sandbox(duty, scope, "bubblewrap", roots_of(call.context))
+        return _oblige_layer(call, verdict, sandbox)
     from agenttool_otel.enforcement import available
 
     proof = available().get(duty.profile.value)
@@ -122,13 +119,14 @@ def oblige(call: Invocation, target: Target, verdict: Verdict) -> Verdict:
     return verdict
 
 
-def _oblige_rehearsal(call: Invocation, verdict: Verdict, sandbox: Sandbox) -> Verdict:
-    why = _unrehearsable(call, sandbox.scope)
+def _oblige_layer(call: Invocation, verdict: Verdict, sandbox: Sandbox) -> Verdict:
+    profile = sandbox.duty.profile
+    why = _without_layer(call, sandbox.scope)
     if why:
-        return _denied(verdict, f"the sandbox rehearse can't be had here: {why}")
+        return _denied(verdict, f"the sandbox {profile} can't be had here: {why}")
     from agenttool_otel.call.rehearsal import RehearsedBody
 
-    sandbox.rehearsal = RehearsedBody(call.in_charge.layers, sandbox.roots)
+    sandbox.rehearsal = RehearsedBody(call.in_charge.layers, sandbox.roots, profile)
     call.sandbox = sandbox
     return verdict
 

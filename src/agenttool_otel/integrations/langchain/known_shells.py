@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
 from types import ModuleType
 from typing import Any, Final, cast
 
@@ -65,7 +64,7 @@ def _of_backend(backend: Any) -> GovernOptions:
     return _BY_COMMANDS
 
 
-def _backend(function: Callable[..., Any]) -> Any:
+def _backend(function: Any) -> Any:
     """Return the backend that ``execute`` runs commands by; ``None`` where it can't be seen."""
     try:
         cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
