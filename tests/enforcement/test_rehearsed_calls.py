@@ -20,7 +20,7 @@ from agenttool_otel.approvals.console import request_panel
 from agenttool_otel.call.kept_result import result_document, result_value
 from agenttool_otel.cli.spans import SpanView
 from agenttool_otel.cli.story import why
-from agenttool_otel.enforcement.rehearsal import Rehearsals, SealedLayer
+from agenttool_otel.enforcement.rehearsal import Rehearsals, SealedLayer, rehearsal_failure
 from agenttool_otel.errors import GovernedOutcome
 from agenttool_otel.names import Attr, ErrorClass, Event
 from agenttool_otel.testing import Capture, capture, decision
@@ -116,7 +116,7 @@ def test_the_first_decision_has_no_effects(place: Place, opened: Open) -> None:
     policy = Decides(stated("allow"))
     place.call(opened(policy), "touch a")
     assert "effects" not in policy.seen[0]["facts"]
-    assert policy.seen[0]["execution"]["sandboxes"] == ["read", "rehearse"]
+    assert policy.seen[0]["execution"]["sandboxes"] == ["read", "rehearse", "write"]
 
 
 def test_effects_take_the_place_of_words(place: Place, opened: Open) -> None:
@@ -422,6 +422,8 @@ def _killed_at(
     """Resume a call in another process, which is killed where it takes a step of the commit."""
     process = os.fork()
     if not process:
+        # a child proves anew, and the canary of layers is committed
+        assert not rehearsal_failure(place.state)
         monkeypatch.setattr(SealedLayer, step, lambda *_: os.kill(os.getpid(), signal.SIGKILL))
         _resumed_elsewhere(place, url, question)
         os._exit(0)

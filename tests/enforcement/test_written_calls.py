@@ -114,6 +114,15 @@ def test_a_protected_place_takes_all_changes_with_it(place: Place, opened: Open,
     assert place.layers == []
 
 
+@pytest.mark.parametrize("line", ["touch a; chmod u+s a", "touch a; chmod g+s a"])
+def test_a_file_gets_no_rights_of_its_owner(place: Place, opened: Open, line: str) -> None:
+    captured = opened()
+    with pytest.raises(ToolDenied):
+        place.call(captured, line)
+    assert captured.span.attributes[GenAI.ERROR_TYPE] == ErrorClass.SANDBOX_VIOLATION
+    assert not (place.root / "a").exists()
+
+
 def test_the_body_itself_may_write_nothing(place: Place, opened: Open) -> None:
     def write(command: str) -> str:
         (place.root / "a").write_text("x", "utf-8")

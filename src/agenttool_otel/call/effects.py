@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import stat
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from agenttool_otel.facts.types import EffectCounts, EffectPath, EffectsFact, Facts
-from agenttool_otel.names import EffectOperation
+from agenttool_otel.names import EffectKind, EffectOperation
 from agenttool_otel.readers.types import PathFact, Surroundings
 from agenttool_otel.readers.vocabulary import PathAccess, PathClass
 
@@ -87,8 +88,17 @@ def protected_changes(layer: SealedLayer, surroundings: Surroundings) -> Iterato
 
     for change in layer.effects.changes:
         fact = path_fact(change.path, "", surroundings, access=PathAccess.WRITE.value)
-        if not fact["inside"] or fact["sensitive"] not in _WRITABLE:
+        is_protected = not fact["inside"] or fact["sensitive"] not in _WRITABLE
+        if is_protected or _gives_rights(change):
             yield change.path
+
+
+def _gives_rights(change: Change) -> bool:
+    """Return whether a file would run as its owner, or belong to another user."""
+    if change.operation is EffectOperation.DELETED:
+        return False
+    is_set = change.kind is EffectKind.FILE and bool(change.mode & (stat.S_ISUID | stat.S_ISGID))
+    return is_set or change.operation is EffectOperation.OWNER
 
 
 def rehearsed_facts(facts: Facts, effects: EffectsFact) -> Facts:
