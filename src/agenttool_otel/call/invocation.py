@@ -291,6 +291,8 @@ class Invocation(CallRecord):
     resources: dict[str, Mapping[str, Any]] = field(default_factory=dict)
 
     # --- telemetry ---
+    # span attributes of what brought the call, redacted; the same whatever becomes of it
+    native_attributes: dict[str, Any] | None = None
     t0: float = field(default_factory=time.perf_counter)
     earlier_s: float = 0.0  # seconds from its beginning to that of this part of it
     owned: bool = False  # the span is this call's own, not the framework's

@@ -108,6 +108,8 @@ class CallSpan:
         attributes[GenAI.TOOL_DESCRIPTION] = description[: self._max_chars]
         if call.native_call_id:
             attributes[GenAI.TOOL_CALL_ID] = call.native_call_id
+        if call.native_attributes is not None:
+            attributes.update(call.native_attributes)
         call.span, call.owned = self.telemetry.start(call.spec.span_name, attributes, links=links)
 
     def emit(
