@@ -20,6 +20,11 @@ _SHOWN = {
         "denied: agenttool.rules.paths.sensitive",
         "a write would be: ask",
     ],
+    "function_calling.py": [
+        "call_1 tree: a plant",
+        "call_2 look_up: schema_validation_failed: the arguments are no JSON",
+        "call_3 delete_all: unknown_tool",
+    ],
     "langchain_tools.py": [
         "'notes.txt'}: success: two points are open",
         "'/etc/shadow'}: error: read_file: permission_denied",

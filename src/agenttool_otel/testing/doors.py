@@ -455,7 +455,10 @@ def spans_nest(driver: DoorDriver) -> None:
 
 
 def _is_child(span: ReadableSpan, of: ReadableSpan) -> bool:
-    return span.parent is not None and span.parent.span_id == of.get_span_context().span_id
+    around = of.get_span_context()
+    if span.parent is None or around is None:
+        return False
+    return span.parent.span_id == around.span_id
 
 
 def native_id_is_recorded(driver: DoorDriver) -> None:
