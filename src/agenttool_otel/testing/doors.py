@@ -205,6 +205,7 @@ def _settled(call: Callable[[], Any]) -> _Given:
         if inspect.isawaitable(given):
             given = asyncio.run(_awaited(given))
     except BaseException as error:
+        # of the person at the terminal, and no outcome of a call; a canceled call's is one
         if isinstance(error, (KeyboardInterrupt, SystemExit)):
             raise
         return _Given(None, error)
@@ -267,6 +268,7 @@ def approved_call_runs_once(driver: DoorDriver) -> None:
         given = trial.resume(ref)
         _expect(given.error is None, f"an approved call raised {given.error!r}")
         _expect(driver.text(given.value) == "found tree", f"the result is {given.value!r}")
+        # an answer is used up by the first run
         trial.resume(ref)
         _expect(trial.ran == [{"word": "tree"}], f"it ran with {trial.ran}, and not once")
         last = _tool_spans(trial.captured)[1]
@@ -334,6 +336,7 @@ def _resume_elsewhere(driver: DoorDriver, url: str, ref: str, ran: Path) -> dict
         check=False,
     )
     _expect(done.returncode == 0, f"the other process failed:\n{done.stderr}")
+    # a framework may print lines of its own before
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
 
@@ -379,6 +382,7 @@ def tool_error_is_recorded(driver: DoorDriver) -> None:
 
     with _trial(driver, "allow", fail) as trial:
         given = trial.call()
+        # a framework may make a message of it, and then nothing is raised
         own = isinstance(given.error, _OwnError) or given.error is None
         _expect(own, f"the caller got {given.error!r} in place of the tool's own exception")
         status = _attribute(trial.captured.span, Attr.INVOCATION_STATUS)
@@ -393,6 +397,7 @@ def canceled_call_ends(driver: DoorDriver) -> None:
         _expect(handle is not None, "the body does not run inside its call")
         trial.captured.governor.cancel(handle.invocation_id, "enough")  # type: ignore[union-attr]
         if trial.driver.is_async:
+            # the call's task is canceled where it waits
             return asyncio.sleep(_PATIENCE)
         handle.raise_if_canceled()  # type: ignore[union-attr]
         return "was not canceled"
