@@ -83,7 +83,11 @@ def project_of(session: str) -> str:
 def checkout(source: Path, place: Path) -> None:
     """A copy of a source tree with one commit."""
     shutil.copytree(source, place, symlinks=True)
-    for words in (["init", "-q"], ["add", "-A"], [*_IDENTITY, *_NO_UPKEEP, "commit", "-qm", "start"]):
+    for words in (
+        ["init", "-q"],
+        ["add", "-A"],
+        [*_IDENTITY, *_NO_UPKEEP, "commit", "-qm", "start"],
+    ):
         subprocess.run(["git", *words], cwd=place, check=True, capture_output=True)
 
 

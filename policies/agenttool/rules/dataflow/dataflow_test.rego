@@ -67,8 +67,8 @@ test_a_command_that_is_proven_to_only_read_may_be_anybodys if {
 	asked == set() with input as steered({"read_only": true})
 }
 
-test_any_other_command_is_asked_about[name] if {
-	some name, line in {
+test_any_other_command_is_asked_about[label] if {
+	some label, line in {
 		"writes": {"read_only": false},
 		"network": {"read_only": true, "network": true},
 		"runs a program": {"read_only": true, "executes": true},
