@@ -16,7 +16,7 @@ from decision_points import Answer, Served, request, served
 from agenttool_otel import ApprovalAnswer
 from agenttool_otel.approvals.types import ApprovalRequest
 from agenttool_otel.serve.limits import Limits
-from agenttool_otel.testing import Capture, StaticEngine, capture
+from agenttool_otel.testing import Capture, StaticEngine, capture, decision
 
 CALLS = "/v1/invocations"
 
@@ -64,12 +64,24 @@ def test_an_unknown_tool_is_refused(point: Served) -> None:
     assert decided(point, request("format_disk"))["state"] == "refused"
 
 
-def test_a_result_comes_back_redacted(point: Served) -> None:
+def test_a_result_comes_back_as_the_tool_gave_it(point: Served) -> None:
     call = decided(point, request("read_file", path="notes.txt"))
+    done = result(point, call, {"result": {"lines": 3}}).json
+    assert done["state"] == "completed"
+    assert done["result"]["status"] == "succeeded"
+    assert done["result"]["structured_content"] == {"lines": 3}
+
+
+def test_an_obliged_result_comes_back_redacted(tmp_path: Path) -> None:
     secret = "ghp_" + "a8Kq2LmZ0xTq9RbV" + "3nWc5YdE7fGhJ1sU4pQo"
-    done = result(point, call, {"result": f"token {secret}"})
+    answer = decision("allow", obligations={"redact_result": ["detected"]})
+    with (
+        capture(policy=StaticEngine(answer)) as captured,
+        served(captured.governor, tmp_path) as point,
+    ):
+        call = decided(point, request("read_file", path="notes.txt"))
+        done = result(point, call, {"result": f"token {secret}"})
     assert done.json["state"] == "completed"
-    assert done.json["result"]["status"] == "succeeded"
     assert secret.encode() not in done.body
 
 

@@ -171,7 +171,7 @@ class RemoteGovernor:
     def complete(
         self, invocation_id: str, result: Any = NOTHING, *, error: str | None = None
     ) -> RemoteCall:
-        """Hand in how a permitted call ended; ``result`` of the answer is the redacted envelope.
+        """Hand in how a permitted call ended; ``result`` of the answer is what a model may see.
 
         Args:
             invocation_id: the call.

@@ -284,7 +284,7 @@ class RemoteCall(Message):
         reason: why it was decided so.
         rule: the rule that decided.
         request_id: the approval request, where a person is asked.
-        result: the standard's tool_result record, redacted.
+        result: the standard's tool_result record, with what a model may see.
     """
 
     invocation_id: str

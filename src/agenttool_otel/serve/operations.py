@@ -98,7 +98,7 @@ OPERATIONS: Final = (
         "complete",
         "POST",
         f"{INVOCATIONS_PATH}/{{invocation_id}}/result",
-        "Hand in the result of a permitted call; it comes back redacted.",
+        "Hand in the result of a permitted call; it comes back as a model may see it.",
         RemoteCall,
         ResultRequest,
     ),
