@@ -61,6 +61,6 @@ def test_a_killed_process_decides_nothing_and_starts_again(tmp_path: Path) -> No
         with process(tmp_path) as running:
             assert remote.decide("read_file", {"path": "notes.txt"}).state == "permitted"
             running.send_signal(signal.SIGTERM)
-            assert running.wait(60) in {0, -signal.SIGTERM}
+            assert running.wait(60) == 0
     assert call.state == "permitted"
     assert not (tmp_path / "serve.sock").exists()

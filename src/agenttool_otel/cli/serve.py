@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Final
@@ -67,11 +68,17 @@ def serve(
         typer.echo(f"{len(declared)} tools; {socket or default_socket()}", err=True)
         if server.port is not None:
             typer.echo(server.url, err=True)
+        # uvicorn stops first and raises the signal again, which would end the process on the spot
+        signal.signal(signal.SIGTERM, _end)
         try:
             with contextlib.suppress(KeyboardInterrupt):
                 server.serve_forever()
         finally:
             governor.close()
+
+
+def _end(*_: object) -> None:
+    raise SystemExit(EXIT_CODES["stopped"])
 
 
 @contextlib.contextmanager
