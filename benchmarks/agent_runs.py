@@ -3,7 +3,7 @@
 Each run starts from a fresh checkout (``git init`` of a source release), and its commands run in
 order, with the state that they leave: ``python -m benchmarks.agent_runs DIRECTORY [-v]
 [--runs N] [--commands N]``. The directory holds one source tree for each project, named as in the corpus
-(``django``, ``marshmallow``, ``pydicom``, ``sqlfluff``, ``astroid``); projects that are not there
+(``django``, ``marshmallow``, ``pydicom``); projects that are not there
 are left out. Whoever is asked approves effects that are shown to them, and rejects what would run
 unseen: a network command that nobody could rehearse. So later commands of a run may lack what a
 rejected one would have installed.
