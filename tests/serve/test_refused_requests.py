@@ -18,7 +18,7 @@ from agenttool_otel.serve import server, sockets
 from agenttool_otel.serve.limits import Limits
 from agenttool_otel.serve.server import DecisionServer
 from agenttool_otel.serve.tools import declare_tools
-from agenttool_otel.testing import Capture, StaticEngine, capture
+from agenttool_otel.testing import StaticEngine, capture
 
 EVALUATION = "/access/v1/evaluation"
 
@@ -176,7 +176,11 @@ def test_a_file_that_declares_no_tool_is_refused(
         declare_tools(str(tools), governor)
 
 
-def test_a_stopped_one_leaves_no_socket(captured: Capture, tmp_path: Path) -> None:
-    with served(captured.governor, tmp_path, port=None) as point:
+def test_a_stopped_one_leaves_no_socket(tmp_path: Path) -> None:
+    # its tools take the place of others of the same Governor
+    with (
+        capture(policy=StaticEngine("allow")) as captured,
+        served(captured.governor, tmp_path, port=None) as point,
+    ):
         assert Path(point.socket_path).exists()
     assert not Path(point.socket_path).exists()

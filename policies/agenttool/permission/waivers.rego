@@ -22,6 +22,7 @@ hardened(rule) if data.agenttool.config.effective.effects[rule] == "deny"
 # METADATA
 # title: Every open question is answered by what holds the body
 all_held if {
+	data.agenttool.sandbox.can_be_held
 	count(open_questions) > 0
 	every question in open_questions {
 		waivable(question.rule)

@@ -18,17 +18,28 @@ package agenttool.sandbox
 for_commands if input.tool.kind == "shell_command"
 
 # METADATA
-# title: The profile that answers a question
-# description: Undefined where none does, where this host has not proven it, and after a rehearsal.
-profile_for(c, rule) := profile if {
+# title: The call may be one that is held
+# description: |
+#   Not after a rehearsal. Looked at first, so that no other call walks through its questions: the machine of the
+#   embedded engine runs 25,000 instructions.
+can_be_held if {
 	for_commands
-	profile := c.sandbox.answers[rule]
-	profile in {"read", "rehearse"}
-	proven(profile)
+	is_array(input.execution.sandboxes)
+	input.execution.sandboxes != []
 	is_array(input.facts.shell)
 	input.facts.shell != []
 	roots_stated
 	not data.agenttool.rules.effects.present
+}
+
+# METADATA
+# title: The profile that answers a question
+# description: Undefined where none does, where this host has not proven it, and after a rehearsal.
+profile_for(c, rule) := profile if {
+	can_be_held
+	profile := c.sandbox.answers[rule]
+	profile in {"read", "rehearse"}
+	proven(profile)
 }
 
 # METADATA

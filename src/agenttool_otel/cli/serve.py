@@ -45,7 +45,7 @@ def serve(
         typer.Option("--token-file", help="Token of the port; made where it is missing."),
     ] = None,
 ) -> None:
-    """Decide calls for other programs: over a Unix socket, and over loopback HTTP with a token."""
+    """Decide calls for other programs, over a Unix socket or loopback HTTP."""
     from agenttool_otel.govern.governor import Governor
     from agenttool_otel.serve.server import DecisionServer
     from agenttool_otel.serve.tools import declare_tools
