@@ -75,7 +75,8 @@ test_few_deletions_and_caches_are_not[name] if {
 }
 
 deleted(size, noise) := [entry |
-	some number in numbers.range(1, size)
+	some number in numbers.range(1, 21)
+	number <= size
 	entry := effect({"operation": "deleted", "noise": noise, "lexical": sprintf("/proj/f%d", [number])})
 ]
 
