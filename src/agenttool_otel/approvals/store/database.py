@@ -370,9 +370,20 @@ class Database:
         self._engine = self._new_engine()
 
     def close(self) -> None:
-        """Close every connection; the next operation opens one again."""
-        if self._pid == os.getpid():
+        """Close every connection; the next operation opens one again.
+
+        An operation of another thread is waited for, as those of metrics are: SQLite crashes where a
+        connection is closed under it. One that takes too long keeps its connection.
+        """
+        if self._pid != os.getpid():
+            return
+        if self._gate is None:
             self._engine.dispose()
+        elif self._gate.acquire(timeout=2 * self._timeout):
+            try:
+                self._engine.dispose()
+            finally:
+                self._gate.release()
 
 
 def _forget(connection: Connection, seq: int) -> None:
