@@ -37,6 +37,7 @@ def effects(*paths: Any, **changes: Any) -> dict[str, Any]:
         "complete": True,
         "reasons": [],
         "commands": [{"exit_code": 0, "timed_out": False}],
+        "changes": [],
         "digest": "ab",
     }
     return merged(document, changes)  # type: ignore[no-any-return]

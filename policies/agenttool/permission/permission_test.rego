@@ -657,6 +657,7 @@ test_a_rehearsal_answers_what_was_asked_about_words if {
 		"counts": {"deleted": 0, "owner": 0, "connections": 0},
 		"paths": [],
 		"connections": [],
+		"changes": [],
 		"complete": true,
 	}
 	document := object.union(rehearsable, {"facts": {"shell": [], "effects": effects}})

@@ -70,6 +70,7 @@ def effects_fact(
             }
             for attempt in effects.connections[:_MOST_CONNECTIONS]
         ],
+        "changes": [],
         "complete": effects.complete and not reasons,
         "reasons": reasons,
         "commands": [{"exit_code": run.exit_code, "timed_out": run.timed_out} for run in runs],
@@ -119,10 +120,20 @@ def effects_shown(effects: EffectsFact) -> dict[str, Any]:
     """
     return {
         "counts": effects["counts"],
+        "reported": reported_count(effects),
         "complete": effects["complete"],
         "commands": effects["commands"],
         "digest": effects["digest"],
     }
+
+
+def reported_count(effects: EffectsFact) -> int:
+    """Return how many rows, resources or messages a body reports to change.
+
+    Args:
+        effects: the facts.
+    """
+    return sum(change["count"] for change in effects["changes"])
 
 
 def _path(change: Change, surroundings: Surroundings, argument: str) -> EffectPath:

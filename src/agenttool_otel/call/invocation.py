@@ -14,6 +14,7 @@ from opentelemetry.trace import INVALID_SPAN, Span
 from agenttool_otel.approvals.types import ApprovalRequest, Claim, StoredCall
 from agenttool_otel.call.argument_mask import ArgumentMask
 from agenttool_otel.call.effects import CallEffects
+from agenttool_otel.call.reported_effects import ReportedEffects
 from agenttool_otel.call.running.handle import CallHandle, CancelState
 from agenttool_otel.call.sandbox import Sandbox
 from agenttool_otel.call.scheduling.gate import Place
@@ -283,6 +284,7 @@ class Invocation(CallRecord):
     handle: CallHandle | None = None  # while it goes on
     executor: Executor | None = None  # where its body runs, where that is not here
     effects: CallEffects | None = None  # what its body would change, where it was rehearsed
+    reported_effects: ReportedEffects | None = None  # what its body is about to do, as it reports
     sandbox: Sandbox | None = None  # what holds its body, where its decision obliges that
     claim: Claim | None = None  # the right to run an approved call, once it was taken
     ticket: StoredCall | None = None  # the stored call that this one continues

@@ -248,6 +248,8 @@ class ExecutionOptions(TypedDict, total=False):
         resource_locks: names of exclusive resources that a call holds while it runs, for the whole
           Governor.
         requires_exclusive_context: has its session's context for itself while it runs.
+        reports_effects: calls ``report_effects`` before it commits anything, so that what it is about to
+          do is decided; until then the call has not run.
         runs_commands: does all that it does by ``run_command`` and ``arun_command``. So a
             coroutine function can be held where a policy obliges a sandbox: its commands are.
         runs_elsewhere: hands its work to a process or a host that was there before, as a shell that
@@ -265,6 +267,7 @@ class ExecutionOptions(TypedDict, total=False):
     supports_cancel: bool
     resource_locks: Sequence[str]
     requires_exclusive_context: bool
+    reports_effects: bool
     runs_commands: bool
     runs_elsewhere: bool
     execution_facts: Mapping[str, Any]

@@ -83,6 +83,8 @@ class ToolSpec:
     runs_commands: bool = field(init=False)
     # whether a process or a host that was there before does what it does
     runs_elsewhere: bool = field(init=False)
+    # whether its body reports what it is about to do, by report_effects
+    reports_effects: bool = field(init=False)
     # what it is called, as the fact of the user's intent reads it
     words: ToolWords = field(init=False)
     # whether the contract may change or keep a result of whatever size
@@ -93,6 +95,7 @@ class ToolSpec:
         self.name = self.declaration.name
         self.locks = frozenset(getattr(self.execution, "resource_locks", ()))
         self.exclusive = bool(getattr(self.execution, "requires_exclusive_context", False))
+        self.reports_effects = bool(getattr(self.execution, "reports_effects", False))
         self.runs_commands = bool(getattr(self.execution, "runs_commands", False))
         self.runs_elsewhere = bool(getattr(self.execution, "runs_elsewhere", False))
         hints = (self.declaration.title, self.declaration.search_hint)

@@ -10,7 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple, Protocol, TypeAlias, TypedDict
 
-from agenttool_otel.names import ArgumentRole, EffectKind, EffectOperation, Trust
+from agenttool_otel.names import (
+    ArgumentRole,
+    ChangeKind,
+    ChangeOperation,
+    EffectKind,
+    EffectOperation,
+    Trust,
+)
 from agenttool_otel.readers.types import PathFact, ShellFact, SqlFact, Surroundings, UrlFact
 from agenttool_otel.values.words import OneOf
 
@@ -18,6 +25,8 @@ _Trust: TypeAlias = Annotated[str, OneOf(Trust)]
 _Role: TypeAlias = Annotated[str, OneOf(ArgumentRole)]
 _Effect: TypeAlias = Annotated[str, OneOf(EffectOperation)]
 _Kind: TypeAlias = Annotated[str, OneOf(EffectKind)]
+_Change: TypeAlias = Annotated[str, OneOf(ChangeKind)]
+_Done: TypeAlias = Annotated[str, OneOf(ChangeOperation)]
 _Family: TypeAlias = Annotated[str, OneOf(("inet", "inet6", "unix"))]
 
 
@@ -95,12 +104,22 @@ class EffectCommand(TypedDict):
     timed_out: bool  # its time was over
 
 
+class ReportedChange(TypedDict):
+    """What the body of a tool is about to change, as it reports itself."""
+
+    kind: _Change  # sql, resource, api, message or other
+    target: str  # the table, the resource, the receiver
+    operation: _Done  # created, changed, deleted or sent
+    count: int  # how many rows, resources or messages
+
+
 class EffectsFact(TypedDict):
-    """What a body would change, as its rehearsal has shown."""
+    """What a body would change: its rehearsal has shown that, or the body reports it itself."""
 
     counts: EffectCounts  # how much
     paths: list[EffectPath]  # what would happen to which path, in the order of the paths
     connections: list[EffectConnection]  # where it tried to connect to
+    changes: list[ReportedChange]  # what the body reports itself; empty after a rehearsal
     complete: bool  # whether that is all; incomplete effects can't be committed
     reasons: list[str]  # why it is not all
     commands: list[EffectCommand]  # how its commands ended, in their order

@@ -195,6 +195,34 @@ class EffectOperation(StrEnum):
     """A second name of a file, as ``ln a b`` makes."""
 
 
+class ChangeKind(StrEnum):
+    """What a tool is about to change that is no path of this machine."""
+
+    SQL = "sql"
+    """Rows of a table of a database."""
+    RESOURCE = "resource"
+    """A resource of an infrastructure, as Terraform plans it."""
+    API = "api"
+    """A record of a service that is called."""
+    MESSAGE = "message"
+    """A message that somebody gets."""
+    OTHER = "other"
+    """Anything else."""
+
+
+class ChangeOperation(StrEnum):
+    """What a tool is about to do to what it names."""
+
+    CREATED = "created"
+    """It is not there yet."""
+    CHANGED = "changed"
+    """It will be another."""
+    DELETED = "deleted"
+    """It will be gone."""
+    SENT = "sent"
+    """It goes to somebody, and can't be taken back."""
+
+
 class EffectKind(StrEnum):
     """What is at a path; of a deleted path, what was there."""
 

@@ -1,7 +1,7 @@
 # METADATA
-# title: What a rehearsal has shown
+# title: What a body would change
 # description: |
-#   Only after a rehearsal. Where its effects lie is judged by agenttool.rules.paths. Here: effects that are not all
+#   Only after a rehearsal, or where the body of a tool reports what it is about to do. Where its effects lie is judged by agenttool.rules.paths. Here: effects that are not all
 #   known are denied, as they can't be kept; many deletions, files that run later, other owners and attempts to reach
 #   the network are asked about.
 # scope: package
@@ -28,6 +28,7 @@ no_findings(c) if {
 	usable
 	input.facts.effects.complete == true
 	deletions <= c.rehearsal.max_deleted
+	reported <= c.rehearsal.max_reported
 	input.facts.effects.counts.owner == 0
 	input.facts.effects.counts.connections == 0
 	input.facts.effects.connections == []
@@ -40,6 +41,7 @@ usable if {
 	is_boolean(input.facts.effects.complete)
 	is_array(input.facts.effects.paths)
 	is_array(input.facts.effects.connections)
+	is_array(input.facts.effects.changes)
 	is_number(input.facts.effects.counts.deleted)
 	is_number(input.facts.effects.counts.owner)
 	is_number(input.facts.effects.counts.connections)
@@ -47,6 +49,10 @@ usable if {
 		is_string(path.lexical)
 		is_string(path.operation)
 		is_boolean(path.noise)
+	}
+	every change in input.facts.effects.changes {
+		is_number(change.count)
+		change.count >= 0
 	}
 }
 
@@ -61,6 +67,10 @@ listed contains path.lexical if {
 	path.operation == "deleted"
 	path.noise == false
 }
+
+# METADATA
+# title: How many rows, resources or messages the body reports to change
+reported := sum([change.count | some change in input.facts.effects.changes])
 
 # METADATA
 # title: Written files that something runs later
@@ -123,6 +133,19 @@ ask contains {
 } if {
 	usable
 	not deletions <= data.agenttool.config.effective.rehearsal.max_deleted
+}
+
+# METADATA
+# title: Many rows, resources or messages
+# custom:
+#   severity: high
+ask contains {
+	"rule": "agenttool.rules.effects.reported",
+	"message": "the tool reports to change more than it may without a question",
+	"type": "safety_check",
+} if {
+	usable
+	not reported <= data.agenttool.config.effective.rehearsal.max_reported
 }
 
 # METADATA

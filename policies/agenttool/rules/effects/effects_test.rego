@@ -19,6 +19,7 @@ effects(paths, changes) := object.union(
 		"counts": counts,
 		"paths": paths,
 		"connections": [],
+		"changes": [],
 		"complete": true,
 		"reasons": [],
 		"commands": [{"exit_code": 0, "timed_out": false}],
@@ -161,4 +162,26 @@ test_members_of_another_type_are_denied if {
 
 test_members_that_no_rule_knows_change_nothing if {
 	rules.clear with input as after([effect({"extra": 1})], {"extra": {"deny": true}})
+}
+
+# METADATA
+# title: A second decision on what a tool reports
+reporting(count_) := after([], {"changes": [{"kind": "sql", "target": "orders", "operation": "changed", "count": count_}]})
+
+test_a_hundred_reported_rows_are_silent if {
+	count(rules.ask) == 0 with input as reporting(100)
+	rules.clear with input as reporting(100)
+}
+
+test_more_reported_rows_are_asked_about if {
+	some finding in rules.ask with input as reporting(101)
+	finding.rule == "agenttool.rules.effects.reported"
+	not rules.clear with input as reporting(101)
+}
+
+test_reported_counts_of_the_wrong_type_are_denied if {
+	some finding in rules.deny with input as reporting("1")
+	finding.rule == "agenttool.rules.effects.unusable"
+	some other in rules.deny with input as reporting(-1)
+	other.rule == "agenttool.rules.effects.unusable"
 }

@@ -14,6 +14,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from agenttool_otel.call.invocation import Decided, Invocation, RedactionEntry, seconds_since
+from agenttool_otel.call.reported_effects import ReportedEffects, ReportState
 from agenttool_otel.catalog.spec import ToolSpec
 from agenttool_otel.context.context import AgentContext
 from agenttool_otel.errors import ApprovalStoreError
@@ -60,6 +61,8 @@ def asked_context(call: Invocation) -> dict[str, Any]:
     stored = {**stored_context(call), "call": _past(call)}
     if call.effects is not None:
         stored["layer"] = call.effects.layer.id
+    if call.reported_effects is not None:
+        stored["effects"] = call.reported_effects.fact
     return stored
 
 
@@ -68,6 +71,17 @@ def rehearsed_layer(call: Invocation) -> str:
     not run.
     """
     return str(call.ticket.context.get("layer", "")) if call.ticket is not None else ""
+
+
+def recall_effects(call: Invocation) -> None:
+    """Give a call that goes on the effects that its body reported, and a person was asked about.
+
+    Args:
+        call: the call; its body runs again.
+    """
+    fact = call.ticket.context.get("effects") if call.ticket is not None else None
+    if fact is not None and call.reported_effects is None:
+        call.reported_effects = ReportedEffects(fact, state=ReportState.ANSWERED)
 
 
 def recall(call: Invocation, stored: dict[str, Any]) -> Invocation:

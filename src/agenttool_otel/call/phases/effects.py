@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -150,22 +150,36 @@ class Rehearsing:
         self, call: Invocation, target: Target, session: Session
     ) -> Generator[Any, Any, None]:
         """Get a decision that lets the effects be committed, or end the call."""
-        verdict = yield from self._decide(call, target, session, None)
+        verdict = yield from self.decide(call, target, session, None)
         if verdict.mode is PolicyMode.SHADOW:
             return
         if verdict.behavior is Behavior.ALLOW:
             yield from self._permission.check_not_expired(call, verdict, session)
             return
-        yield from self._close_first_question(call)
+        yield from self.close_first_question(call)
         # before anybody can answer: another process may be the one that goes on
         yield Call(self._prepare_question, None, (call,))
         self._schedule.unlock(call)
         yield from self._permission.ask(call, target, verdict, session)
-        yield from self._use_answer(call, target, session)
+        yield from self.use_answer(call, target, session)
 
-    def _decide(
-        self, call: Invocation, target: Target, session: Session, approval: ApprovalInput | None
+    def decide(
+        self,
+        call: Invocation,
+        target: Target,
+        session: Session,
+        approval: ApprovalInput | None,
+        check: Callable[[Verdict], Verdict] | None = None,
     ) -> Generator[Any, Any, Verdict]:
+        """Decide a call with its effects as facts; a denial ends it.
+
+        Args:
+            call: the call.
+            target: what it runs.
+            session: its session.
+            approval: a person's answer to the question about the effects.
+            check: makes of the policy's verdict that of the effects.
+        """
         decider = call.in_charge.decider
         counters = _without_this_call(session.counters(call.spec.tool_id))
         document = policy_input(call, target, session, counters)
@@ -175,14 +189,14 @@ class Rehearsing:
             self._permission.decisions.record(decider, document, verdict, call.span)
         verdict = self._span.redaction.redact_verdict(call, verdict)
         if verdict.mode is not PolicyMode.SHADOW:
-            verdict = _with_earlier_duties(call, _checked(verdict))
+            verdict = _with_earlier_duties(call, (check or _checked)(verdict))
         self._refusals.decide(call, verdict)
         if verdict.behavior is Behavior.DENY and verdict.mode is not PolicyMode.SHADOW:
             self._refusals.deny(call, verdict, session)
         return verdict
 
     @staticmethod
-    def _close_first_question(call: Invocation) -> Generator[Any, Any, None]:
+    def close_first_question(call: Invocation) -> Generator[Any, Any, None]:
         """Forget who agreed that the command is tried: that was another question."""
         if call.claim is not None:
             yield finish_claim(call.in_charge, call.claim, ResultStatus.PENDING)
@@ -199,11 +213,11 @@ class Rehearsing:
         effects.layer.keep({"result": result, "commands": effects.fact["commands"]})
         effects.diff = self._refusals.redact(layer_diff(effects.layer), call)
 
-    def _use_answer(
+    def use_answer(
         self, call: Invocation, target: Target, session: Session
     ) -> Generator[Any, Any, None]:
         """Decide with a person's answer, and claim it."""
-        verdict = yield from self._decide(call, target, session, call.decision.approval)
+        verdict = yield from self.decide(call, target, session, call.decision.approval)
         self._permission.check_roles(call, verdict, session)
         yield from self._schedule.lock(call)
         yield from self._permission.claim(call, verdict, session)
@@ -247,7 +261,7 @@ class Rehearsing:
             scope, roots = scope_of(call, target), roots_of(call.context)
             call.sandbox = Sandbox(duty, scope, "bubblewrap", roots, entered=True)
         try:
-            yield from self._use_answer(call, target, session)
+            yield from self.use_answer(call, target, session)
         except Refused:
             verdict = call.decision.verdict
             if call.claim is not None or (

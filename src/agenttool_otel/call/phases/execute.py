@@ -23,6 +23,7 @@ from agenttool_otel.call.phases.hooks import HookRunner
 from agenttool_otel.call.phases.in_place import warn_of_changes, watch
 from agenttool_otel.call.phases.provenance import StreamWords, record_exception_text, record_output
 from agenttool_otel.call.phases.refusals import Refusals
+from agenttool_otel.call.phases.reporting import Reporting
 from agenttool_otel.call.recording.span import CallSpan
 from agenttool_otel.call.records import keep_call_input
 from agenttool_otel.call.sandbox import Sandbox
@@ -76,6 +77,7 @@ class Body:
     _errors: ErrorMapper
     _hooks: HookRunner | None
     _rehearsing: Rehearsing
+    _reporting: Reporting
 
     def run(self, call: Invocation, target: Target, session: Session) -> Generator[Any, Any, None]:
         """Run the tool and settle its outcome."""
@@ -89,9 +91,10 @@ class Body:
         # a stream can't be run again: its first items are with the consumer
         retries = execution.supports_retries and not target.streams
         again = unchanged_arguments(call) if retries else None
-        if rehearsal is None:
+        if rehearsal is None and not call.spec.reports_effects:
             self._begin(call)
         if call.handle is not None:
+            call.handle.inside = (self._reporting, call, target, session, self._begin)
             call.handle.report_status(ProgressStatus.STARTED)
         if span.telemetry.events.sinks:
             self._keep_call_input(call)
@@ -104,6 +107,14 @@ class Body:
         if again is not None:
             attempt = yield from self._retry(call, step, again, attempt)
         call.outcome.run_seconds = time.perf_counter() - started
+        if call.handle is not None:
+            call.handle.inside = None  # what goes on after its time can't be decided any more
+        if call.spec.reports_effects:
+            if (yield from self._reporting.ended(call, target, session, attempt)):
+                yield from finish(call, call.outcome.result_status)
+                return
+            if call.outcome.started_ns is None:
+                self._begin(call)
         if rehearsal is None:
             yield from self._conclude(call, target, session, attempt)
         elif (yield from self._rehearsing.settle(call, target, session, rehearsal, attempt)):
@@ -263,6 +274,8 @@ class Body:
                 break
             if call.sandbox is not None and call.sandbox.refuses:
                 break  # it refuses again
+            if call.reported_effects is not None:
+                break  # what it reports now might be something else
             failure = self._errors.classify(error, redact=_silent)
             delay = policy.next_delay(call.outcome.attempts, failure)
             if delay is None or call.cancellation is not None:

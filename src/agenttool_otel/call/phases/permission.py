@@ -15,7 +15,11 @@ from typing import TYPE_CHECKING, Any, Final
 from agenttool_otel.approvals.types import ApprovalAnswer, ClaimBinding
 from agenttool_otel.call.approval_requests import Questions, bound_places
 from agenttool_otel.call.invocation import Invocation
-from agenttool_otel.call.pending.serialized import asked_context, rehearsed_layer
+from agenttool_otel.call.pending.serialized import (
+    asked_context,
+    recall_effects,
+    rehearsed_layer,
+)
 from agenttool_otel.call.phases.grants import GrantUse, fill_in
 from agenttool_otel.call.phases.holding import execution_input, oblige
 from agenttool_otel.call.phases.hooks import HookRunner
@@ -122,6 +126,12 @@ class Permission:
         approved = session.approved(call.spec.tool_id, call.inputs.permission_input)
         if intent is not None or approved:
             call.decision.facts = {**call.decision.facts, "intent": intent, "approved": approved}
+        if call.ticket is not None:
+            recall_effects(call)
+        if call.reported_effects is not None:
+            # a person was asked about these effects, and the answer is bound to them
+            effects = call.reported_effects.fact
+            call.decision.facts = {**call.decision.facts, "effects": effects}
 
     def surroundings(self, call: Invocation, session: Session) -> FactEnvironment:
         """Return what the facts of a call depend on beside its arguments."""
@@ -429,7 +439,7 @@ class Permission:
             self._refusals.reject(call, answer, session)
         edited, source = answer.edited_input, MutationSource.PERMISSION_PROMPT
         is_edit = edited is not None and differs(edited, call.inputs.permission_input)
-        if is_edit and (call.effects is not None or rehearsed_layer(call)):
+        if is_edit and _has_effects(call):
             self._refusals.unapproved(
                 call, "the body has run with its arguments: its changes are approved as they are"
             )
@@ -516,6 +526,13 @@ class Permission:
             self._refusals.unapproved(
                 call, f"the approval can't be used: it takes one of the roles: {roles}"
             )
+
+
+def _has_effects(call: Invocation) -> bool:
+    """Return whether a person was asked about what the body of a call would do."""
+    if call.effects is not None or call.reported_effects is not None or rehearsed_layer(call):
+        return True
+    return call.ticket is not None and "effects" in call.ticket.context
 
 
 def _is_permitted(call: Invocation, verdict: Verdict, grant: GrantUse | None) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 
+from agenttool_otel.call.effects import reported_count
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.sandbox import Sandbox
 from agenttool_otel.facts.origins import origins_of
@@ -101,6 +102,8 @@ def final_attributes(call: Invocation) -> dict[str, Any]:
     if Attr.SANDBOX_PROFILE in attributes:
         attributes |= _enforcement(call.sandbox)
         attributes |= _effects(call)
+    if call.reported_effects is not None:
+        attributes[Attr.EFFECTS_REPORTED] = reported_count(call.reported_effects.fact)
     _add_parts(call, attributes)
     if (error := call.outcome.reported_error) is not None:
         attributes.update(error_attributes(error))

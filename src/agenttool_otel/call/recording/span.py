@@ -16,6 +16,7 @@ from opentelemetry.trace import Link
 
 from agenttool_otel.approvals.announcing import answer_attributes
 from agenttool_otel.approvals.types import ApprovalAnswer
+from agenttool_otel.call.effects import reported_count
 from agenttool_otel.call.invocation import Invocation, RedactionEntry
 from agenttool_otel.call.recording.argument_secrets import (
     secret_pointers,
@@ -241,9 +242,12 @@ class CallSpan:
         self.emit(call, Event.SANDBOX_VIOLATED, attributes)
 
     def record_effects(self, call: Invocation, event: str) -> None:
-        """Record what became of what a rehearsed call would change."""
+        """Record what became of what a call would change."""
         if call.effects is not None:
             self.emit(call, event, effects_attributes(call.effects.fact["counts"]))
+        elif call.reported_effects is not None:
+            count = reported_count(call.reported_effects.fact)
+            self.emit(call, event, {Attr.EFFECTS_REPORTED: count})
 
     def record_grant(self, call: Invocation, grant_id: str) -> None:
         """Record which remembered approval lets a call run."""
