@@ -52,6 +52,11 @@ _SHOWN = {
         "custom.payments.large",
         "50000 deny custom.payments.limit",
     ],
+    "sql_effects.py": [
+        "maps: succeeded, the sum of all prices is 1533",
+        "changed 150  sql products",
+        "books: rejected, the sum of all prices is 1533",
+    ],
     "standard_consumer.py": ["SCHEMAS is the folder with the standard's JSON Schemas"],
     "approvals_across_processes.py": [
         "asked: inv_",
