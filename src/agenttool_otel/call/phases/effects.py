@@ -202,6 +202,8 @@ class Rehearsing:
             yield finish_claim(call.in_charge, call.claim, ResultStatus.PENDING)
             call.claim = None
         call.decision.approval = call.decision.request = None
+        # a call that went on with an answer waits again, which is a state of its own
+        call.ticket = None
 
     def _prepare_question(self, call: Invocation) -> None:
         """Keep the result, and write down what a person is shown."""

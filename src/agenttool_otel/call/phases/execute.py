@@ -91,7 +91,8 @@ class Body:
         # a stream can't be run again: its first items are with the consumer
         retries = execution.supports_retries and not target.streams
         again = unchanged_arguments(call) if retries else None
-        if rehearsal is None and not call.spec.reports_effects:
+        begins = not (rehearsal or call.spec.reports_effects)
+        if begins:
             self._begin(call)
         if call.handle is not None:
             call.handle.inside = (self._reporting, call, target, session, self._begin)
@@ -107,18 +108,10 @@ class Body:
         if again is not None:
             attempt = yield from self._retry(call, step, again, attempt)
         call.outcome.run_seconds = time.perf_counter() - started
-        if call.handle is not None:
-            call.handle.inside = None  # what goes on after its time can't be decided any more
-        if call.spec.reports_effects:
-            if (yield from self._reporting.ended(call, target, session, attempt)):
-                yield from finish(call, call.outcome.result_status)
-                return
-            if call.outcome.started_ns is None:
-                self._begin(call)
-        if rehearsal is None:
+        if begins:
             yield from self._conclude(call, target, session, attempt)
-        elif (yield from self._rehearsing.settle(call, target, session, rehearsal, attempt)):
-            yield from self.deliver(call, target, session, attempt)
+        else:
+            yield from self._conclude_decided(call, target, session, attempt)
 
     def _begin(self, call: Invocation) -> None:
         """Record that the call runs from now on."""
@@ -130,6 +123,24 @@ class Body:
         call.enter(InvocationStatus.RUNNING)
         if span.every_class and not span.redaction.captures:
             span.emit(call, Event.INVOCATION_STARTED, {})
+
+    def _conclude_decided(
+        self, call: Invocation, target: Target, session: Session, attempt: Attempt
+    ) -> Generator[Any, Any, None]:
+        """Settle a call that runs only once its effects are allowed: where they are refused, it has not run."""
+        rehearsal = call.sandbox.rehearsal if call.sandbox is not None else None
+        if call.handle is not None:
+            call.handle.inside = None  # what goes on after its time can't be decided any more
+        if (yield from self._reporting.ended(call, target, session, attempt)):
+            if rehearsal is not None:
+                yield Call(rehearsal.end)
+            yield from finish(call, call.outcome.result_status)
+        elif rehearsal is None:
+            if call.outcome.started_ns is None:
+                self._begin(call)
+            yield from self._conclude(call, target, session, attempt)
+        elif (yield from self._rehearsing.settle(call, target, session, rehearsal, attempt)):
+            yield from self.deliver(call, target, session, attempt)
 
     def deliver(
         self, call: Invocation, target: Target, session: Session, attempt: Attempt

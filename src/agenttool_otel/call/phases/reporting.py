@@ -159,7 +159,6 @@ class Reporting:
             yield from self._permission.check_not_expired(call, verdict, session)
             return
         yield from self._rehearsing.close_first_question(call)
-        call.ticket = None  # what was answered before the body ran was another question
         yield from self._permission.ask(call, target, verdict, session)
         yield from self._rehearsing.use_answer(call, target, session)
 
