@@ -138,7 +138,7 @@ class CallHandle:
           limit.
         inside: who decides what the body reports to do, with the call, what it runs and its session;
           only while the body runs in this process.
-      left_behind: whether the body goes on after its call ended; then the body's end is the end of
+        left_behind: whether the body goes on after its call ended; then the body's end is the end of
           its progress.
         cancellation: the request to stop, if there is one.
     """
