@@ -271,6 +271,24 @@ def test_a_question_of_the_effects_is_asked_beside_the_first() -> None:
     assert len(requests) == 2
 
 
+def test_a_question_that_the_effects_raise_was_not_answered() -> None:
+    """A rule that asks unless few rows change asks about a call of which nothing is known, too."""
+    ledger, requests = Ledger(rows=5_000_000), []
+
+    def approve(request: Any) -> ApprovalAnswer:
+        requests.append(request)
+        return ADA
+
+    def unless_few(document: Any) -> Any:
+        effects = document["facts"].get("effects", {"changes": [{"count": 11}]})
+        few = sum(change["count"] for change in effects["changes"]) <= 10
+        return decision("allow") if few else ask_by("own.rows")(document)
+
+    with opened(Decides(unless_few, unless_few), approver=approve) as captured:
+        assert governed(captured, ledger.discount)() == 5_000_000
+    assert len(requests) == 2
+
+
 @pytest.mark.parametrize(
     "changes",
     [

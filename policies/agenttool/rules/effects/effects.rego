@@ -1,9 +1,9 @@
 # METADATA
 # title: What a body would change
 # description: |
-#   Only after a rehearsal, or where the body of a tool reports what it is about to do. Where its effects lie is judged by agenttool.rules.paths. Here: effects that are not all
-#   known are denied, as they can't be kept; many deletions, files that run later, other owners and attempts to reach
-#   the network are asked about.
+#   Only after a rehearsal, or where the body of a tool reports what it is about to do. Where its effects lie is
+#   judged by agenttool.rules.paths. Here: effects that are not all known are denied, as they can't be kept; many
+#   deletions, rows or messages, files that run later, other owners and attempts to reach the network are asked about.
 # scope: package
 # schemas:
 #   - input: schema.input

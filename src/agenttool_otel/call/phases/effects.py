@@ -45,7 +45,7 @@ from agenttool_otel.names import (
     ResultStatus,
     SandboxProfile,
 )
-from agenttool_otel.policy.types import ApprovalInput, Verdict
+from agenttool_otel.policy.types import ApprovalInput, PolicyInput, Verdict
 from agenttool_otel.values.run_to_completion import run_to_completion
 
 if TYPE_CHECKING:  # most calls rehearse nothing
@@ -180,13 +180,9 @@ class Rehearsing:
             approval: a person's answer to the question about the effects.
             check: makes of the policy's verdict that of the effects.
         """
-        decider = call.in_charge.decider
-        counters = _without_this_call(session.counters(call.spec.tool_id))
-        document = policy_input(call, target, session, counters)
-        document["approval"] = approval
-        verdict: Verdict = yield Call(decider.decide, decider.adecide, (document,))
+        document, verdict = yield from self.evaluate(call, target, session, approval)
         if self._permission.decisions is not None:
-            self._permission.decisions.record(decider, document, verdict, call.span)
+            self._permission.decisions.record(call.in_charge.decider, document, verdict, call.span)
         verdict = self._span.redaction.redact_verdict(call, verdict)
         if verdict.mode is not PolicyMode.SHADOW:
             verdict = _with_earlier_duties(call, (check or _checked)(verdict))
@@ -194,6 +190,25 @@ class Rehearsing:
         if verdict.behavior is Behavior.DENY and verdict.mode is not PolicyMode.SHADOW:
             self._refusals.deny(call, verdict, session)
         return verdict
+
+    @staticmethod
+    def evaluate(
+        call: Invocation, target: Target, session: Session, approval: ApprovalInput | None
+    ) -> Generator[Any, Any, tuple[PolicyInput, Verdict]]:
+        """Return what the policy is asked about the effects, and its verdict; nothing is recorded.
+
+        Args:
+            call: the call, with its effects among the facts.
+            target: what it runs.
+            session: its session.
+            approval: a person's answer to the question about the effects.
+        """
+        decider = call.in_charge.decider
+        counters = _without_this_call(session.counters(call.spec.tool_id))
+        document = policy_input(call, target, session, counters)
+        document["approval"] = approval
+        verdict: Verdict = yield Call(decider.decide, decider.adecide, (document,))
+        return document, verdict
 
     @staticmethod
     def close_first_question(call: Invocation) -> Generator[Any, Any, None]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, NoReturn
 
-from agenttool_otel.call.invocation import Decided, Invocation
+from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.pending.paused import PausedCalls
 from agenttool_otel.call.phases.effects import Rehearsing
 from agenttool_otel.call.phases.permission import Permission
@@ -150,8 +150,10 @@ class Reporting:
         before: ReportedEffects | None,
     ) -> Generator[Any, Any, None]:
         # a question about other effects is another one, whatever its words are
-        asked = [] if before else [each for each in call.decision.decisions if _asks(each)]
-        check = partial(_checked, asked[-1].verdict if asked else None)
+        asked = None if before else _last_question(call)
+        if asked is not None and not (yield from self._asks_without(call, target, session, asked)):
+            asked = None
+        check = partial(_checked, asked)
         verdict = yield from self._rehearsing.decide(call, target, session, None, check)
         if verdict.mode is PolicyMode.SHADOW:
             return
@@ -161,6 +163,23 @@ class Reporting:
         yield from self._rehearsing.close_first_question(call)
         yield from self._permission.ask(call, target, verdict, session)
         yield from self._rehearsing.use_answer(call, target, session)
+
+    def _asks_without(
+        self, call: Invocation, target: Target, session: Session, asked: Verdict
+    ) -> Generator[Any, Any, bool]:
+        """Return whether the same is asked about a call that reports no change.
+
+        A rule that asks unless few rows are changed also asks where nothing is known of them: who
+        answered that has not agreed to a million rows.
+        """
+        facts = call.decision.facts
+        call.decision.facts = {**facts, "effects": reported_fact(())}
+        try:
+            _, verdict = yield from self._rehearsing.evaluate(call, target, session, None)
+        finally:
+            call.decision.facts = facts
+        verdict = self._span.redaction.redact_verdict(call, verdict)
+        return verdict.behavior is Behavior.ASK and _is_same(asked, verdict)
 
     def ended(
         self, call: Invocation, target: Target, session: Session, attempt: Attempt
@@ -228,8 +247,11 @@ def _covers(before: ReportedEffects, fact: EffectsFact, call: Invocation) -> boo
     return verdict.mode is PolicyMode.SHADOW or not expired(verdict)
 
 
-def _asks(decided: Decided) -> bool:
-    return decided.verdict.behavior is Behavior.ASK
+def _last_question(call: Invocation) -> Verdict | None:
+    for decided in reversed(call.decision.decisions):
+        if decided.verdict.behavior is Behavior.ASK:
+            return decided.verdict
+    return None
 
 
 def _checked(asked: Verdict | None, verdict: Verdict) -> Verdict:
