@@ -25,7 +25,7 @@ from agenttool_otel import (
 from agenttool_otel.call.reported_effects import reported_fact
 from agenttool_otel.cli.spans import SpanView
 from agenttool_otel.cli.story import why
-from agenttool_otel.names import Attr, ErrorClass, Event
+from agenttool_otel.names import Attr, ErrorClass, Event, GenAI, Label, Metric
 from agenttool_otel.testing import Capture, capture, decision
 
 TOKEN = "ghp_" + "a1B2c3D4" * 4 + "e5F6"
@@ -109,6 +109,19 @@ def test_a_denied_report_ends_the_call_as_denied() -> None:
     assert ledger.committed == []
     assert result.error.error_class is ErrorClass.PERMISSION_DENIED
     assert Event.EFFECTS_DISCARDED in names_of(captured)
+
+
+@pytest.mark.parametrize(("behavior", "outcome"), [("allow", "committed"), ("deny", "discarded")])
+def test_reported_changes_are_counted_by_outcome(behavior: str, outcome: str) -> None:
+    with opened(decides(behavior)) as captured:
+        governed(captured, Ledger().discount).tool.invoke({})
+        [point] = captured.points(Metric.EFFECTS_SETTLED)
+    assert point.value == 12
+    assert dict(point.attributes) == {
+        GenAI.TOOL_NAME: "discount",
+        Label.EFFECTS_KIND: "reported",
+        Label.EFFECTS_OUTCOME: outcome,
+    }
 
 
 def test_the_caller_of_a_denied_report_gets_tool_denied() -> None:

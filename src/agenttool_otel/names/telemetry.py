@@ -133,6 +133,8 @@ class Label:
     """Metric labels that are no span attributes; never an id, a digest or a message."""
 
     APPROVAL_STORE: Final = "agenttool.approval.store"
+    EFFECTS_KIND: Final = "agenttool.effects.kind"
+    EFFECTS_OUTCOME: Final = "agenttool.effects.outcome"
     CACHE_RESULT: Final = "agenttool.policy.cache.result"
     RELOAD_RESULT: Final = "agenttool.policy.reload.result"
     REDACTION_KIND: Final = "agenttool.redaction.kind"
@@ -209,4 +211,6 @@ class Metric:
     PERSISTENCE_FAILURES: Final = "agenttool.persistence.failures"
     POLICY_RELOADS: Final = "agenttool.policy.reloads"
     CACHE_LOOKUPS: Final = "agenttool.policy.cache.lookups"
+    SANDBOX_INVOCATIONS: Final = "agenttool.sandbox.invocations"
+    EFFECTS_SETTLED: Final = "agenttool.effects.settled"
     TELEMETRY_DROPPED: Final = "agenttool.telemetry.dropped"

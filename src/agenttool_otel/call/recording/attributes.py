@@ -241,6 +241,8 @@ def record_metrics(telemetry: Telemetry, call: Invocation, duration: float) -> N
             )
         if verdict.fail_closed is not None or verdict.shadow is not None:
             _record_unusual(telemetry, call, verdict)
+        if call.sandbox is not None:
+            telemetry.count(instruments.sandbox_invocations, 1, _sandbox_labels(call, call.sandbox))
     if call.outcome.size is not None and call.outcome.execution is Outcome.EXECUTED:
         telemetry.measure(
             instruments.result_size,
@@ -259,6 +261,17 @@ def _duration_labels(call: Invocation) -> Mapping[str, Any]:
         labels[GenAI.ERROR_TYPE] = error.error_class.value
     if agent:
         labels[GenAI.AGENT_NAME] = agent_label(agent)
+    return labels
+
+
+def _sandbox_labels(call: Invocation, sandbox: Sandbox) -> dict[str, Any]:
+    labels: dict[str, Any] = {
+        GenAI.TOOL_NAME: call.spec.name,
+        Attr.SANDBOX_PROFILE: sandbox.duty.profile.value,
+        Attr.SANDBOX_ENFORCED: sandbox.entered,
+    }
+    if call.outcome.error is not None:
+        labels[GenAI.ERROR_TYPE] = call.outcome.error.error_class.value
     return labels
 
 

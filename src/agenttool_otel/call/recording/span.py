@@ -7,7 +7,7 @@ is sampled or not.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import islice
 from typing import Any, Final
@@ -244,10 +244,24 @@ class CallSpan:
     def record_effects(self, call: Invocation, event: str) -> None:
         """Record what became of what a call would change."""
         if call.effects is not None:
-            self.emit(call, event, effects_attributes(call.effects.fact["counts"]))
+            counts: Mapping[str, Any] = call.effects.fact["counts"]
+            self.emit(call, event, effects_attributes(counts))
         elif call.reported_effects is not None:
-            count = reported_count(call.reported_effects.fact)
-            self.emit(call, event, {Attr.EFFECTS_REPORTED: count})
+            counts = {"reported": reported_count(call.reported_effects.fact)}
+            self.emit(call, event, {Attr.EFFECTS_REPORTED: counts["reported"]})
+        else:
+            return
+        for kind, count in counts.items():
+            if count:
+                self._count_effects(call, kind, count, event.removeprefix("tool.effects."))
+
+    def _count_effects(self, call: Invocation, kind: str, count: int, outcome: str) -> None:
+        labels = {
+            GenAI.TOOL_NAME: call.spec.name,
+            Label.EFFECTS_KIND: kind,
+            Label.EFFECTS_OUTCOME: outcome,
+        }
+        self.telemetry.count(self.telemetry.instruments.effects_settled, count, labels)
 
     def record_grant(self, call: Invocation, grant_id: str) -> None:
         """Record which remembered approval lets a call run."""
