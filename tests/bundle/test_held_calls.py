@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 from stock_bundle import EMBEDDED, Opa, call, fixture, merged, shell_call, write_call
+
+from agenttool_otel.facts.types import EffectCounts
 
 Decided = Callable[..., list[Any]]
 BOTH = ["read", "rehearse"]
@@ -29,9 +31,8 @@ def on(document: Any, sandboxes: Any) -> Any:
 
 
 def effects(*paths: Any, **changes: Any) -> dict[str, Any]:
-    names = ("created", "changed", "deleted", "mode", "owner", "linked", "connections")
     document = {
-        "counts": dict.fromkeys(names, 0),
+        "counts": dict.fromkeys(get_type_hints(EffectCounts), 0),
         "paths": list(paths),
         "connections": [],
         "complete": True,

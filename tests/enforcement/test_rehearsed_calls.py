@@ -135,7 +135,7 @@ def test_effects_are_counted_and_listed(place: Place, opened: Open) -> None:
     place.call(opened(policy), "echo x > made; chmod +x made; echo y >> notes.txt; false")
     effects = policy.effects
     counts = {"created": 1, "changed": 1, "deleted": 0, "mode": 0, "owner": 0, "linked": 0}
-    assert effects["counts"] == {**counts, "connections": 0}
+    assert effects["counts"] == {**counts, "connections": 0, "reported": 0}
     listed = {(path["operation"], path["kind"], path["executable"]) for path in effects["paths"]}
     assert listed == {("created", "file", True), ("changed", "file", False)}
     assert effects["complete"]

@@ -178,7 +178,7 @@ def test_an_asked_report_pauses_before_anything_is_committed() -> None:
         waiting = asked(captured, governed(captured, ledger.discount))
         request = captured.governor.approvals.store.get(waiting.request_id)
     assert ledger.committed == []
-    assert request.effects["reported"] == 12
+    assert request.effects["counts"]["reported"] == 12
     assert request.diff == "changed 12  sql orders"
 
 

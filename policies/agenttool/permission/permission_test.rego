@@ -654,7 +654,7 @@ test_a_command_that_can_be_rehearsed_is_not_asked_about if {
 
 test_a_rehearsal_answers_what_was_asked_about_words if {
 	effects := {
-		"counts": {"deleted": 0, "owner": 0, "connections": 0},
+		"counts": {"deleted": 0, "owner": 0, "connections": 0, "reported": 0},
 		"paths": [],
 		"connections": [],
 		"changes": [],

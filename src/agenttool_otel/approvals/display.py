@@ -156,8 +156,6 @@ def describe_effects(request: ApprovalRequest) -> str:
     effects = request.effects or {}
     counts = effects.get("counts") or {}
     parts = [f"{count} {visible(str(name))}" for name, count in counts.items() if count]
-    if effects.get("reported"):
-        parts.append(f"{effects['reported']} reported by the tool")
     if effects.get("complete") is not True:
         parts.append("not all of it is known")
     failed = [ended for ended in effects.get("commands") or () if ended.get("exit_code")]

@@ -100,6 +100,7 @@ def reported_fact(changes: Iterable[EffectChange]) -> EffectsFact:
             "owner": 0,
             "linked": 0,
             "connections": 0,
+            "reported": sum(totals.values()),
         },
         "paths": [],
         "connections": [],

@@ -67,7 +67,7 @@ class ToolWords(NamedTuple):
 
 
 class EffectCounts(TypedDict):
-    """How much a rehearsal would change, without caches and clocks of the reviewed list."""
+    """How much a body would change, without caches and clocks of the reviewed list."""
 
     created: int  # paths that are not there yet
     changed: int  # paths whose content is another
@@ -76,6 +76,7 @@ class EffectCounts(TypedDict):
     owner: int  # paths with another owner or group
     linked: int  # second names of files
     connections: int  # attempts to connect, none of which was let through
+    reported: int  # rows, resources or messages that the body itself reports to change
 
 
 class EffectPath(PathFact):

@@ -28,7 +28,7 @@ no_findings(c) if {
 	usable
 	input.facts.effects.complete == true
 	deletions <= c.rehearsal.max_deleted
-	reported <= c.rehearsal.max_reported
+	input.facts.effects.counts.reported <= c.rehearsal.max_reported
 	input.facts.effects.counts.owner == 0
 	input.facts.effects.counts.connections == 0
 	input.facts.effects.connections == []
@@ -41,18 +41,14 @@ usable if {
 	is_boolean(input.facts.effects.complete)
 	is_array(input.facts.effects.paths)
 	is_array(input.facts.effects.connections)
-	is_array(input.facts.effects.changes)
 	is_number(input.facts.effects.counts.deleted)
 	is_number(input.facts.effects.counts.owner)
 	is_number(input.facts.effects.counts.connections)
+	is_number(input.facts.effects.counts.reported)
 	every path in input.facts.effects.paths {
 		is_string(path.lexical)
 		is_string(path.operation)
 		is_boolean(path.noise)
-	}
-	every change in input.facts.effects.changes {
-		is_number(change.count)
-		change.count >= 0
 	}
 }
 
@@ -67,10 +63,6 @@ listed contains path.lexical if {
 	path.operation == "deleted"
 	path.noise == false
 }
-
-# METADATA
-# title: How many rows, resources or messages the body reports to change
-reported := sum([change.count | some change in input.facts.effects.changes])
 
 # METADATA
 # title: Written files that something runs later
@@ -145,7 +137,7 @@ ask contains {
 	"type": "safety_check",
 } if {
 	usable
-	not reported <= data.agenttool.config.effective.rehearsal.max_reported
+	not input.facts.effects.counts.reported <= data.agenttool.config.effective.rehearsal.max_reported
 }
 
 # METADATA

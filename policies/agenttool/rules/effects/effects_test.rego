@@ -12,7 +12,7 @@ effect(changes) := object.union(
 	changes,
 )
 
-counts := {"created": 0, "changed": 0, "deleted": 0, "mode": 0, "owner": 0, "linked": 0, "connections": 0}
+counts := {"created": 0, "changed": 0, "deleted": 0, "mode": 0, "owner": 0, "linked": 0, "connections": 0, "reported": 0}
 
 effects(paths, changes) := object.union(
 	{
@@ -166,7 +166,7 @@ test_members_that_no_rule_knows_change_nothing if {
 
 # METADATA
 # title: A second decision on what a tool reports
-reporting(count_) := after([], {"changes": [{"kind": "sql", "target": "orders", "operation": "changed", "count": count_}]})
+reporting(count_) := after([], {"counts": {"reported": count_}})
 
 test_a_hundred_reported_rows_are_silent if {
 	count(rules.ask) == 0 with input as reporting(100)
@@ -182,6 +182,6 @@ test_more_reported_rows_are_asked_about if {
 test_reported_counts_of_the_wrong_type_are_denied if {
 	some finding in rules.deny with input as reporting("1")
 	finding.rule == "agenttool.rules.effects.unusable"
-	some other in rules.deny with input as reporting(-1)
+	some other in rules.deny with input as reporting(null)
 	other.rule == "agenttool.rules.effects.unusable"
 }

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from agenttool_otel.call.effects import reported_count
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.sandbox import Sandbox
 from agenttool_otel.facts.origins import origins_of
@@ -103,7 +102,7 @@ def final_attributes(call: Invocation) -> dict[str, Any]:
         attributes |= _enforcement(call.sandbox)
         attributes |= _effects(call)
     if call.reported_effects is not None:
-        attributes[Attr.EFFECTS_REPORTED] = reported_count(call.reported_effects.fact)
+        attributes[Attr.EFFECTS_REPORTED] = call.reported_effects.fact["counts"]["reported"]
     _add_parts(call, attributes)
     if (error := call.outcome.reported_error) is not None:
         attributes.update(error_attributes(error))

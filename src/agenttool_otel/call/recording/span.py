@@ -16,7 +16,6 @@ from opentelemetry.trace import Link
 
 from agenttool_otel.approvals.announcing import answer_attributes
 from agenttool_otel.approvals.types import ApprovalAnswer
-from agenttool_otel.call.effects import reported_count
 from agenttool_otel.call.invocation import Invocation, RedactionEntry
 from agenttool_otel.call.recording.argument_secrets import (
     secret_pointers,
@@ -247,7 +246,7 @@ class CallSpan:
             counts: Mapping[str, Any] = call.effects.fact["counts"]
             self.emit(call, event, effects_attributes(counts))
         elif call.reported_effects is not None:
-            counts = {"reported": reported_count(call.reported_effects.fact)}
+            counts = call.reported_effects.fact["counts"]
             self.emit(call, event, {Attr.EFFECTS_REPORTED: counts["reported"]})
         else:
             return
