@@ -58,7 +58,7 @@ def fill() -> None:
 
 def answer(request: ApprovalRequest) -> ApprovalAnswer:
     """Agree to the tool, and to no more than a hundred rows."""
-    changed = (request.effects or {}).get("reported", 0)
+    changed = request.effects["counts"]["reported"] if request.effects else 0
     print(f"asked: {request.message}; {request.diff or 'nothing is known of its effects yet'}")
     return ApprovalAnswer(approved=changed <= 100, answered_by="user:ada", reason="too many rows")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -109,6 +110,17 @@ def test_a_missing_server_is_no_decision(tmp_path: Path) -> None:
         RemoteGovernor(tmp_path / "none.sock").run("read_file", {"path": "a"}, pytest.fail)
 
 
+def receive(connection: socket.socket) -> None:
+    """Read a request whole: whoever closes before its end breaks the client's pipe."""
+    data = b""
+    while b"\r\n\r\n" not in data:
+        data += connection.recv(65536)
+    head, _, body = data.partition(b"\r\n\r\n")
+    [length] = re.findall(rb"(?i)content-length: *(\d+)", head) or [b"0"]
+    while len(body) < int(length):
+        body += connection.recv(65536)
+
+
 @contextmanager
 def answering(path: Path, answer: Callable[[socket.socket], None]) -> Iterator[RemoteGovernor]:
     """A server that takes one connection and does what it should not."""
@@ -119,7 +131,7 @@ def answering(path: Path, answer: Callable[[socket.socket], None]) -> Iterator[R
         def serve() -> None:
             connection, _ = listening.accept()
             with connection:
-                connection.recv(65536)
+                receive(connection)
                 answer(connection)
 
         thread = threading.Thread(target=serve, daemon=True)
