@@ -285,6 +285,8 @@ class Invocation(CallRecord):
     executor: Executor | None = None  # where its body runs, where that is not here
     effects: CallEffects | None = None  # what its body would change, where it was rehearsed
     reported_effects: ReportedEffects | None = None  # what its body is about to do, as it reports
+    # what a sandbox refused to the same call earlier, as the policy was given it
+    refused_earlier: tuple[str, ...] = ()
     sandbox: Sandbox | None = None  # what holds its body, where its decision obliges that
     claim: Claim | None = None  # the right to run an approved call, once it was taken
     ticket: StoredCall | None = None  # the stored call that this one continues

@@ -41,6 +41,8 @@ class Sandbox:
     roots: tuple[Path, ...]  # of the session: keys and credentials below them can't be read
     entered: bool = False  # whether the body ran inside
     violations: list[Violation] = field(default_factory=list)  # what was refused, unredacted
+    # kinds of what commands were refused, or of what the words of their output point to
+    suspected: set[str] = field(default_factory=set)
     # what it returned can't be given: part of it would run outside
     unfinished: bool = False
     # why the body could not be held after all, so that it did not run

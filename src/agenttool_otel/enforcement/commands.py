@@ -20,6 +20,7 @@ from typing import IO, Any, Final
 from agenttool_otel.enforcement import processes, scratch
 from agenttool_otel.enforcement.holding import mechanism_of
 from agenttool_otel.enforcement.limits import CommandResult, Limits
+from agenttool_otel.enforcement.noted import note
 from agenttool_otel.enforcement.output import Output
 from agenttool_otel.enforcement.refusals import suspected_in
 from agenttool_otel.enforcement.rehearsing import Rehearsal, current_rehearsal
@@ -121,6 +122,11 @@ class _Command:
 
     def run(self) -> CommandResult:
         """Run it, under the profile that holds here."""
+        result = self._run_held()
+        note(result.violations)
+        return result
+
+    def _run_held(self) -> CommandResult:
         rehearsal = current_rehearsal()
         if rehearsal is not None:
             return self._rehearse(rehearsal)

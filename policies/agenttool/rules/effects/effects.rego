@@ -174,7 +174,7 @@ ask contains {
 #   severity: medium
 ask contains {
 	"rule": "agenttool.rules.effects.connections",
-	"message": "the command tried to reach the network, which a rehearsal has not: approve a run with network",
+	"message": "the command tried to reach the network, which a rehearsal has not: made again, it may be run outside",
 	"type": "safety_check",
 } if {
 	usable

@@ -24,7 +24,7 @@ from agenttool_otel.call.effects import (
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.pending.paused import PausedCalls
 from agenttool_otel.call.pending.serialized import rehearsed_layer
-from agenttool_otel.call.phases.holding import duty_of, refusal, scope_of
+from agenttool_otel.call.phases.holding import duty_of, refusal, remember_refused, scope_of
 from agenttool_otel.call.phases.permission import Permission, policy_input
 from agenttool_otel.call.phases.refusals import Refusals, Refused, fail_closed
 from agenttool_otel.call.phases.schedule import Schedule
@@ -189,6 +189,8 @@ class Rehearsing:
         self._refusals.decide(call, verdict)
         if verdict.behavior is Behavior.DENY and verdict.mode is not PolicyMode.SHADOW:
             self._refusals.deny(call, verdict, session)
+        if call.effects is not None and call.effects.fact["counts"]["connections"]:
+            remember_refused(call, session, {"connection"})
         return verdict
 
     @staticmethod

@@ -18,7 +18,7 @@ from agenttool_otel.call.envelope import examine
 from agenttool_otel.call.invocation import NOT_RUN, Invocation
 from agenttool_otel.call.phases.attempts import Arguments, unchanged_arguments
 from agenttool_otel.call.phases.effects import Rehearsing
-from agenttool_otel.call.phases.holding import held, refusal
+from agenttool_otel.call.phases.holding import held, refusal, remember_refusals
 from agenttool_otel.call.phases.hooks import HookRunner
 from agenttool_otel.call.phases.in_place import warn_of_changes, watch
 from agenttool_otel.call.phases.provenance import StreamWords, record_exception_text, record_output
@@ -94,6 +94,8 @@ class Body:
         begins = not (rehearsal or call.spec.reports_effects)
         if begins:
             self._begin(call)
+        if session.refused_something and call.sandbox is None:
+            self._link_refused(call, session)
         if call.handle is not None:
             call.handle.inside = (self._reporting, call, target, session, self._begin)
             call.handle.report_status(ProgressStatus.STARTED)
@@ -104,6 +106,8 @@ class Body:
         attempt: Attempt = yield step
         if before:
             _guarded(warn_of_changes, call, before)
+        if call.sandbox is not None:
+            remember_refusals(call, session)
         call.outcome.attempts = 1
         if again is not None:
             attempt = yield from self._retry(call, step, again, attempt)
@@ -112,6 +116,12 @@ class Body:
             yield from self._conclude(call, target, session, attempt)
         else:
             yield from self._conclude_decided(call, target, session, attempt)
+
+    def _link_refused(self, call: Invocation, session: Session) -> None:
+        """Link a call that runs outside to the one that a sandbox refused something."""
+        earlier = session.refusal_of(call.spec.tool_id, call.inputs.permission_input)
+        if earlier is not None:
+            self._span.telemetry.link(call.span, earlier.span)
 
     def _begin(self, call: Invocation) -> None:
         """Record that the call runs from now on."""

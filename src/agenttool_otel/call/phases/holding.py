@@ -11,6 +11,7 @@ import errno
 import inspect
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from types import AsyncGeneratorType
 from typing import Any, Final, NoReturn
@@ -18,6 +19,7 @@ from typing import Any, Final, NoReturn
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.sandbox import ON_LAYERS, Sandbox, roots_of
 from agenttool_otel.call.target import Target
+from agenttool_otel.context.sessions import SandboxRefusal, Session
 from agenttool_otel.errors import SandboxUnavailable
 from agenttool_otel.names import (
     Behavior,
@@ -54,22 +56,29 @@ def scope_of(call: Invocation, target: Target) -> SandboxScope:
     return SandboxScope.COMMAND if call.spec.runs_commands else SandboxScope.NONE
 
 
-def execution_input(call: Invocation, target: Target) -> ExecutionInput:
+def execution_input(call: Invocation, target: Target, session: Session) -> ExecutionInput:
     """Return ``input.execution``: what this host has proven for this very body.
 
     Args:
         call: the call.
         target: what it runs.
+        session: its session, which knows what a sandbox refused to the same call.
     """
     from agenttool_otel.enforcement import available  # its proofs take a while, once in a process
 
     scope = scope_of(call, target)
     if scope is SandboxScope.NONE:
-        return {"sandboxes": [], "scope": scope.value}
+        return {"sandboxes": [], "scope": scope.value, "refused": []}
     proven = {str(name) for name, proof in available().items() if proof.proven}
     if not _without_layer(call, scope):
         proven.update(profile.value for profile in ON_LAYERS)
-    return {"sandboxes": sorted(proven), "scope": scope.value}
+    refusal = session.refusal_of(call.spec.tool_id, call.inputs.permission_input)
+    call.refused_earlier = refusal.kinds if refusal is not None else ()
+    return {
+        "sandboxes": sorted(proven),
+        "scope": scope.value,
+        "refused": list(call.refused_earlier),
+    }
 
 
 def _without_layer(call: Invocation, scope: SandboxScope) -> str:
@@ -185,11 +194,12 @@ class HeldFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         from agenttool_otel.enforcement import hold
+        from agenttool_otel.enforcement.noted import noting
         from agenttool_otel.enforcement.rehearsing import commands_on
 
         sandbox = self._sandbox
         try:
-            with commands_on(sandbox.commands):
+            with commands_on(sandbox.commands), noting(sandbox.suspected):
                 result = hold(
                     sandbox.held_by, self._function, args, kwargs, masked=sandbox.masked()
                 )
@@ -223,6 +233,7 @@ class HeldCoroutine:
 
     async def __call__(self, *args: Any, **kwargs: Any) -> Any:
         from agenttool_otel.enforcement import oblige_commands
+        from agenttool_otel.enforcement.noted import noting
         from agenttool_otel.enforcement.rehearsing import commands_on
 
         sandbox = self._sandbox
@@ -232,7 +243,11 @@ class HeldCoroutine:
             sandbox.unavailable = error
             raise
         profile = sandbox.duty.profile.value
-        with commands_on(sandbox.commands), oblige_commands(profile, masked):
+        with (
+            commands_on(sandbox.commands),
+            oblige_commands(profile, masked),
+            noting(sandbox.suspected),
+        ):
             sandbox.entered = True
             value = await self._function(*args, **kwargs)
         return _finished(sandbox, value)
@@ -288,3 +303,38 @@ def refusal(sandbox: Sandbox) -> str:
     more = len(sandbox.violations) - 1
     others = f", and {more} more" if more else ""
     return f"the sandbox {sandbox.duty.profile} refused: {what}{others}"
+
+
+def remember_refusals(call: Invocation, session: Session) -> None:
+    """Let the policy know of what a sandbox refused, when the same call is made again.
+
+    Args:
+        call: the call, whose body was held.
+        session: its session.
+    """
+    if call.sandbox is None:
+        return
+    kinds = {str(violation.kind) for violation in call.sandbox.violations}
+    # a rehearsal's connections are counted; "Permission denied" of a test run is often one of its own
+    if call.sandbox.duty.profile is SandboxProfile.READ:
+        kinds |= call.sandbox.suspected
+    remember_refused(call, session, kinds)
+
+
+def remember_refused(call: Invocation, session: Session, kinds: set[str]) -> None:
+    """Let the policy know that something was refused, when the same call is made again.
+
+    Args:
+        call: the call that was held.
+        session: its session.
+        kinds: what was refused; more time, memory and processes are nothing that a person is asked
+            about.
+    """
+    found = tuple(sorted(kinds - {_LIMIT}))
+    if found:
+        refusal = SandboxRefusal(found, call.span.get_span_context())
+        with suppress(Exception):  # what has no digest is held again
+            session.remember_refusal(call.spec.tool_id, call.inputs.permission_input, refusal)
+
+
+_LIMIT: Final = "limit"

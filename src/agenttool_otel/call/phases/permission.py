@@ -18,6 +18,7 @@ from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.pending.serialized import (
     asked_context,
     recall_effects,
+    recall_refusal,
     rehearsed_layer,
 )
 from agenttool_otel.call.phases.grants import GrantUse, fill_in
@@ -66,7 +67,11 @@ if TYPE_CHECKING:  # loaded where decisions are recorded
 HISTORY = ("session", "history")
 EXECUTION = ("execution",)
 
-NOTHING_HOLDS: Final[ExecutionInput] = {"sandboxes": [], "scope": SandboxScope.NONE.value}
+NOTHING_HOLDS: Final[ExecutionInput] = {
+    "sandboxes": [],
+    "scope": SandboxScope.NONE.value,
+    "refused": [],
+}
 """``input.execution`` where nothing runs, or no rule reads it."""
 
 _MAX_ROUNDS = 5
@@ -128,6 +133,7 @@ class Permission:
             call.decision.facts = {**call.decision.facts, "intent": intent, "approved": approved}
         if call.ticket is not None:
             recall_effects(call)
+            recall_refusal(call, session)
         if call.reported_effects is not None:
             # a person was asked about these effects, and the answer is bound to them
             effects = call.reported_effects.fact
@@ -595,7 +601,9 @@ def policy_input(
         **context_input(context, counters or session.counters(spec.declaration.tool_id), past),  # type: ignore[typeddict-item]
         "resources": resources,
         # what can hold the body is proven at first need, and a rule that reads it is one
-        "execution": execution_input(call, target) if _reads(call, EXECUTION) else NOTHING_HOLDS,
+        "execution": execution_input(call, target, session)
+        if _reads(call, EXECUTION)
+        else NOTHING_HOLDS,
     }
 
 
