@@ -202,6 +202,10 @@ class InvocationNotFound(AgentToolError, LookupError):
     """No call of that id waits, in this process or in its approval store."""
 
 
+class PayloadInvalid(AgentToolError, ValueError):
+    """What a coding agent sent to its hook is not what its dialect describes."""
+
+
 class InvocationConflict(AgentToolError):
     """The call has ended already: it was completed or interrupted."""
 

@@ -2,6 +2,7 @@
 
 agenttool serve --tools tools.json
 agenttool serve --tools tools.json --port 8181
+agenttool serve --agent claude-code
 """
 
 from __future__ import annotations
@@ -44,6 +45,10 @@ def serve(
         Path | None,
         typer.Option("--token-file", help="Token of the port; made where it is missing."),
     ] = None,
+    agent: Annotated[
+        list[str] | None,
+        typer.Option("--agent", help="Answer the hooks of this coding agent; may be repeated."),
+    ] = None,
 ) -> None:
     """Decide calls for other programs, over a Unix socket or loopback HTTP."""
     from agenttool_otel.govern.governor import Governor
@@ -54,18 +59,21 @@ def serve(
         try:
             settings = Settings.load()
             governor = Governor(settings=settings)
-            declared = declare_tools(str(tools or settings.tools_file), governor)
+            file = str(tools or settings.tools_file)
+            # an agent's tools are known without a file
+            declared = declare_tools(file, governor) if file or not agent else []
             server = DecisionServer(
                 governor,
                 declared,
                 socket_path=socket or default_socket(),
                 port=port,
                 token_file=token_file or default_folder() / "token",
+                agents=agent or (),
             )
         except AgentToolError as error:
             raise failure(EXIT_CODES, str(error), "failed") from None
         governor.warm()
-        typer.echo(f"{len(declared)} tools; {socket or default_socket()}", err=True)
+        typer.echo(f"{len(governor.registry)} tools; {socket or default_socket()}", err=True)
         if server.port is not None:
             typer.echo(server.url, err=True)
         # uvicorn stops first and raises the signal again, which would end the process on the spot

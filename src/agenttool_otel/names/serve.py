@@ -52,3 +52,14 @@ class ProblemType(StrEnum):
     """As many requests, sessions or calls as there may be are there already."""
     FAILED = "urn:agenttool:problem:failed"
     """The decision point failed."""
+
+
+class HookPart(StrEnum):
+    """What the hook of a coding agent does at an event."""
+
+    DECIDE = "decide"
+    """A call is about to run: it is decided."""
+    COMPLETE = "complete"
+    """A call has ended: its result is recorded."""
+    END = "end"
+    """The agent's session has ended: what waits in it is canceled."""

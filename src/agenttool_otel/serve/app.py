@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Final, TypeVar
@@ -27,6 +27,7 @@ from agenttool_otel.policy.jsonio import decode_strict
 from agenttool_otel.serve.calls import RemoteCalls
 from agenttool_otel.serve.evaluations import evaluate, evaluate_all
 from agenttool_otel.serve.guard import Guard
+from agenttool_otel.serve.hooks import HookCalls
 from agenttool_otel.serve.limits import Limits
 from agenttool_otel.serve.messages import (
     EVALUATION_PATH,
@@ -35,6 +36,8 @@ from agenttool_otel.serve.messages import (
     EvaluationRequest,
     EvaluationsRequest,
     Health,
+    HookAnswer,
+    HookPayload,
     Message,
     Metadata,
     RemoteCall,
@@ -62,14 +65,18 @@ class DecisionPoint:
         governor: who decides.
         limits: how much there may be of everything.
         url: where clients reach it, for AuthZEN's discovery.
+        agents: the coding agents whose hooks are answered.
     """
 
-    def __init__(self, governor: Governor, limits: Limits, url: str) -> None:
+    def __init__(
+        self, governor: Governor, limits: Limits, url: str, agents: Sequence[str] = ()
+    ) -> None:
         self._governor = governor
         self._limits = limits
         self._url = url
         self._openapi = openapi()
         self.calls = RemoteCalls(governor, limits)
+        self.hooks = HookCalls(governor, self.calls, agents)
 
     def application(self, *, token: str, port: int | None) -> Starlette:
         """Return the ASGI application.
@@ -157,6 +164,17 @@ class DecisionPoint:
         """Answer ``POST /v1/invocations/ID/cancel``."""
         asked = await _read(request, CancelRequest)
         return _call(await self.calls.cancel(_id_of(request), asked.reason))
+
+    async def hook(self, request: Request) -> Response:
+        """Answer ``POST /v1/hooks/AGENT/EVENT``."""
+        payload = await _read(request, HookPayload)
+        output = await self.hooks.answer(
+            str(request.path_params["agent"]),
+            str(request.path_params["event"]),
+            payload.model_extra or {},
+            request.query_params.get("project", ""),
+        )
+        return _json(HookAnswer(**output._asdict()))
 
     # --- the process ------------------------------------------------------------------------------
 

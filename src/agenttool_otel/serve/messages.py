@@ -16,6 +16,7 @@ from agenttool_otel.names import EvaluationsSemantic, ProblemType, RemoteState
 EVALUATION_PATH: Final = "/access/v1/evaluation"
 EVALUATIONS_PATH: Final = "/access/v1/evaluations"
 INVOCATIONS_PATH: Final = "/v1/invocations"
+HOOKS_PATH: Final = "/v1/hooks"
 MAX_EVALUATIONS: Final = 100
 """Evaluations of one batch."""
 MAX_ID_CHARS: Final = 256
@@ -204,6 +205,12 @@ class CancelRequest(Message):
     reason: str = Field(default="canceled by the client", min_length=1, max_length=2000)
 
 
+class HookPayload(Message):
+    """What a coding agent sends to its hook; each agent has members of its own."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
+
+
 # --- answers --------------------------------------------------------------------------------------
 
 
@@ -296,6 +303,20 @@ class RemoteCall(Message):
     rule: str | None = None
     request_id: str | None = None
     result: JsonObject = Field(default_factory=dict)
+
+
+class HookAnswer(Message):
+    """What the hook of a coding agent prints, and how it ends.
+
+    Attributes:
+        exit: its exit status.
+        stdout: what it prints on standard output.
+        stderr: what it prints on standard error.
+    """
+
+    exit: int
+    stdout: str
+    stderr: str
 
 
 class Health(Message):

@@ -4,6 +4,7 @@ made.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any, Final
@@ -13,6 +14,7 @@ from pydantic.json_schema import models_json_schema
 from agenttool_otel.serve.messages import (
     EVALUATION_PATH,
     EVALUATIONS_PATH,
+    HOOKS_PATH,
     INVOCATIONS_PATH,
     CancelRequest,
     EvaluationAnswer,
@@ -20,6 +22,8 @@ from agenttool_otel.serve.messages import (
     EvaluationsAnswer,
     EvaluationsRequest,
     Health,
+    HookAnswer,
+    HookPayload,
     Message,
     Metadata,
     Problem,
@@ -38,11 +42,12 @@ class Operation:
     Attributes:
         name: its id, and the name of the method that answers it.
         method: the HTTP method.
-        path: the path; a name in braces is the call's id.
+        path: the path; what stands in braces is a parameter.
         summary: one sentence.
         answer: what is answered.
         request: what is asked with; ``None`` without a body.
         waits: whether it takes ``?wait=SECONDS``.
+        of_project: whether it takes ``?project=FOLDER``.
     """
 
     name: str
@@ -52,6 +57,7 @@ class Operation:
     answer: type[Message]
     request: type[Message] | None = None
     waits: bool = False
+    of_project: bool = False
 
 
 OPERATIONS: Final = (
@@ -110,6 +116,15 @@ OPERATIONS: Final = (
         RemoteCall,
         CancelRequest,
     ),
+    Operation(
+        "hook",
+        "POST",
+        f"{HOOKS_PATH}/{{agent}}/{{event}}",
+        "What the hook of a coding agent prints: the agent's own payload in, its answer out.",
+        HookAnswer,
+        HookPayload,
+        of_project=True,
+    ),
     Operation("health", "GET", "/healthz", "Whether the process answers.", Health),
     Operation("ready", "GET", "/readyz", "Whether calls can be decided.", Health),
 )
@@ -152,12 +167,15 @@ def _described(operation: Operation) -> dict[str, Any]:
             "default": _content("The request was refused.", Problem, PROBLEM_MEDIA_TYPE),
         },
     }
-    parameters = []
-    if "{" in operation.path:
-        parameters.append(_parameter("invocation_id", "path", {"type": "string"}))
+    parameters = [
+        _parameter(name, "path", {"type": "string"})
+        for name in re.findall(r"\{(\w+)\}", operation.path)
+    ]
     if operation.waits:
         seconds = {"type": "number", "minimum": 0, "default": 0}
         parameters.append(_parameter("wait", "query", seconds))
+    if operation.of_project:
+        parameters.append(_parameter("project", "query", {"type": "string"}))
     if parameters:
         described["parameters"] = parameters
     if operation.request is not None:

@@ -18,6 +18,7 @@ from agenttool_otel.errors import (
     ConfigurationError,
     InvocationConflict,
     InvocationNotFound,
+    PayloadInvalid,
     ResultInvalid,
     ToolChanged,
     UnknownTool,
@@ -47,6 +48,7 @@ _PROBLEM_OF: Final[tuple[tuple[type[AgentToolError], ProblemType], ...]] = (
     (ToolChanged, ProblemType.CONFLICT),
     (UnknownTool, ProblemType.CONFLICT),
     (ResultInvalid, ProblemType.BAD_REQUEST),
+    (PayloadInvalid, ProblemType.BAD_REQUEST),
     (ConfigurationError, ProblemType.BAD_REQUEST),
     (ApprovalStoreError, ProblemType.BUSY),
     # a number that JSON lacks, such as 1e400

@@ -83,6 +83,7 @@ class DecisionServer:
         host: the loopback address.
         token_file: the file of the port's token; made where it is missing.
         limits: how much there may be of everything.
+        agents: the coding agents whose hooks are answered, of ``AGENTS``.
 
     Raises:
         ConfigurationError: it would listen nowhere, on an address of others, or without a token; or
@@ -99,6 +100,7 @@ class DecisionServer:
         host: str = "127.0.0.1",
         token_file: str | Path | None = None,
         limits: Limits | None = None,
+        agents: Sequence[str] = (),
     ) -> None:
         if socket_path is None and port is None:
             raise ConfigurationError("a decision point needs a socket or a port")
@@ -115,7 +117,7 @@ class DecisionServer:
         self._port = None if port is None else _listening(host, port)
         self.port: int | None = None if self._port is None else self._port.getsockname()[1]
         self.url = "http://localhost" if self.port is None else _url(host, self.port)
-        self.point = DecisionPoint(governor, limits, self.url)
+        self.point = DecisionPoint(governor, limits, self.url, agents)
         self._uvicorn = _Server(
             uvicorn.Config(
                 self.point.application(token=token, port=self.port),
