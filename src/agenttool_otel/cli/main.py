@@ -19,6 +19,7 @@ COMMANDS: Final = {
     "approvals": "List, show, answer, watch and serve approval requests.",
     "conformance": "Run the 17 acceptance scenarios of the standard and validate every record.",
     "doctor": "What is in force here, from where it is, and what does not work.",
+    "hooks": "Put hooks into a coding agent's settings, take them out, and try them.",
     "permissions": "Ask the policy what it would decide, without running anything.",
     "policy": "Start, check, test, explain, build and ask a policy.",
     "records": "Show the calls in a file of records: decision, end, result, what was lost.",

@@ -40,9 +40,11 @@ from agenttool_otel.values.ids import new_id
 
 _MOST_KEPT: Final = 10_000
 _MAX_ERROR_CHARS: Final = 10_000
-_ANSWERED: Final = frozenset({RemoteState.PERMITTED, RemoteState.REFUSED, RemoteState.WAITING})
+_ANSWERED: Final = frozenset({RemoteState.PERMITTED, RemoteState.REFUSED})
 _AT_THE_DIALOG: Final = "user:dialog"
 _CHANGED: Final = "the policy changes the arguments, and this agent takes no others"
+_TWICE: Final = "a person is asked about the same call already"
+_ENDED: Final = "the agent's session has ended"
 
 Key = tuple[str, ...]
 
@@ -118,7 +120,7 @@ class HookCalls:
         if view is None:
             view = await self._calls.decide(self._request(agent, call, tool, project))
         if view.state is RemoteState.PERMITTED:
-            return self._permitted(agent, dialect, call, view)
+            return await self._permitted(agent, dialect, call, view)
         if view.state is RemoteState.WAITING:
             return await self._waiting(agent, dialect, call, view, same)
         return denied(dialect, call, _reason(view))
@@ -132,11 +134,13 @@ class HookCalls:
             view = await self._calls.wait(known, 0.0)
         except (AgentToolError, Refusal):
             view = None
-        if view is None or view.state is not RemoteState.WAITING:
-            self._asked.pop(same, None)
-        # an answer is used once; one whose time is over is asked for again
-        usable = view is not None and view.state in _ANSWERED
-        return view if usable else None
+        if view is not None and view.state is RemoteState.WAITING:
+            return view
+        # an answer is used once, also where the call is made twice at the same time
+        if self._asked.pop(same, None) != known or view is None:
+            return None
+        # one whose time is over is asked for again
+        return view if view.state in _ANSWERED else None
 
     def _request(self, agent: str, call: HookCall, tool: str, project: str) -> EvaluationRequest:
         labels = {"agent": agent, "turn": call.turn, "permission_mode": call.mode}
@@ -156,16 +160,15 @@ class HookCalls:
                 resource=Resource(type="tool_call", id=call_id, properties=arguments),
                 context=context,
             )
-        except (
-            ValidationError
-        ) as error:  # a directory that is not absolute, an id of 300 characters
+        except ValidationError as error:
+            # a directory that is not absolute, an id of 300 characters
             raise bad_request(error) from None
 
     def _project(self, agent: str, call: HookCall, project: str) -> str:
         """Return the root of a session: it does not widen when the agent changes its directory."""
         return self._projects.setdefault((agent, call.session), project or call.cwd)
 
-    def _permitted(
+    async def _permitted(
         self, agent: str, dialect: Dialect, call: HookCall, view: RemoteCall
     ) -> HookOutput:
         arguments = view.arguments or {}
@@ -173,6 +176,7 @@ class HookCalls:
         if arguments != call.decided:
             output = changed(dialect, call, arguments)
         if output is None:
+            await self._cancel(view.invocation_id, _CHANGED)
             return denied(dialect, call, _CHANGED)
         self._begin(agent, call, _Begun(view.invocation_id))
         return output
@@ -184,7 +188,10 @@ class HookCalls:
         if shown is not None and not await self._needs_a_role(view):
             self._begin(agent, call, _Begun(view.invocation_id, view.request_id or ""))
             return shown
-        self._asked[same] = view.invocation_id
+        if self._asked.setdefault(same, view.invocation_id) != view.invocation_id:
+            # made twice at once: one question is enough
+            await self._cancel(view.invocation_id, _TWICE)
+            return denied(dialect, call, _TWICE)
         return denied(
             dialect,
             call,
@@ -226,13 +233,13 @@ class HookCalls:
         self._projects.pop(session, None)
         for place in [key for key in self._begun if key[:2] == session]:
             for begun in self._begun.pop(place):
-                await self._cancel(begun.invocation_id)
+                await self._cancel(begun.invocation_id, _ENDED)
         for same in [key for key in self._asked if key[:2] == session]:
-            await self._cancel(self._asked.pop(same))
+            await self._cancel(self._asked.pop(same), _ENDED)
 
-    async def _cancel(self, invocation_id: str) -> None:
+    async def _cancel(self, invocation_id: str, reason: str) -> None:
         with suppress(AgentToolError, Refusal):
-            await self._calls.cancel(invocation_id, "the agent's session has ended")
+            await self._calls.cancel(invocation_id, reason)
 
     def _begin(self, agent: str, call: HookCall, begun: _Begun) -> None:
         self._begun.setdefault(_place(agent, call), []).append(begun)
