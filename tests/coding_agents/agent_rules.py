@@ -27,6 +27,24 @@ def outcome(agent: str, status: int, stdout: str, stderr: str) -> str:
     return _AGENTS[agent](status, stdout, stderr)
 
 
+def requested(agent: str, status: int, stdout: str, stderr: str) -> str:
+    """Return what becomes of a call at an event at which the agent is about to ask a person."""
+    if status == 2 and agent == "codex":
+        return BLOCKED
+    inner = _inner(_object(stdout) or {})
+    decision = inner.get("decision")
+    if status != 0 or inner.get("hookEventName") != "PermissionRequest" or decision is None:
+        return ASKED
+    # Codex takes no changed arguments here, and asks
+    if agent == "codex" and not decision.keys() <= {"behavior", "message"}:
+        return ASKED
+    if decision["behavior"] == "deny":
+        return BLOCKED
+    if decision["behavior"] != "allow":
+        return ASKED
+    return REWRITTEN if "updatedInput" in decision else RAN
+
+
 def _object(text: str) -> dict[str, Any] | None:
     try:
         found = json.loads(text)

@@ -60,7 +60,7 @@ class Hooks:
 
     def fire(self, agent: str, event: str, payload: dict[str, Any]) -> HookOutput:
         """Run the client as the agent would."""
-        part = "decide" if dialect_of(agent).deciding == event else "record"
+        part = "decide" if dialect_of(agent).waits_at(event) else "record"
         return run_command(client_command(part, agent, event, self.place), payload)
 
 

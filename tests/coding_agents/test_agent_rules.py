@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from agent_rules import ASKED, BLOCKED, outcome
+from agent_rules import ASKED, BLOCKED, outcome, requested
 from agents_served import FOLDERS, RECORDED
 
 from agenttool_otel.coding_agents.dialects import AGENTS, dialect_of
@@ -48,3 +48,27 @@ def test_an_answer_has_the_recorded_effect(agent: str, trial: dict[str, Any]) ->
 
 def test_there_are_enough_recorded_answers() -> None:
     assert len(answers()) > 60
+
+
+# the trials in which the hook's answer alone counted: the host never answered, or nobody was there
+_ALONE = ("host-permhook-allow-slowhost", "host-permhook-deny-slowhost", "host-permhook-rewrite")
+
+
+def request_answers() -> list[Any]:
+    found = []
+    for agent in ("claude-code", "codex"):
+        path = RECORDED / agent / "answers.jsonl"
+        for line in path.read_text("utf-8").splitlines():
+            trial = json.loads(line)
+            answer = trial["answers"].get("PermissionRequest")
+            if answer and (trial["case"] in _ALONE or trial["case"].startswith("tui-perm-")):
+                found.append(pytest.param(agent, trial, id=f"{agent}-{trial['case']}"))
+    return found
+
+
+@pytest.mark.parametrize(("agent", "trial"), request_answers())
+def test_an_answer_to_a_request_has_its_effect(agent: str, trial: dict[str, Any]) -> None:
+    answer = trial["answers"]["PermissionRequest"]
+    text = json.dumps(answer.get("stdout", ""))
+    found = requested(agent, answer.get("exit", 0), text, answer.get("stderr", ""))
+    assert trial["destructive_call"] == {ASKED: "person asked"}.get(found, found)

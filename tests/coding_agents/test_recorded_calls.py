@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
-from agent_rules import ASKED, BLOCKED, RAN, outcome
+from agent_rules import ASKED, BLOCKED, RAN, outcome, requested
 from agents_served import Hooks, payloads, recorded
 
 from agenttool_otel.approvals.types import ApprovalAnswer
-from agenttool_otel.names import HookPart
+from agenttool_otel.coding_agents.dialects import dialect_of
+from agenttool_otel.names import ApprovalStatus, HookPart
 
+REQUESTS = payloads(HookPart.PERMIT)
 _NEED_AN_ANSWER = ("rm-r", "write", "edit", "replace", "apply-patch", "tiny-note")
 _DENIED = ("webfetch", "web-fetch")  # of 127.0.0.1
 
@@ -116,3 +119,87 @@ def test_a_program_with_its_commands_is_asked_about(hooks: Hooks) -> None:
         "codex", "PreToolUse", payload | {"tool_input": {"command": "python3 x.py"}}
     )
     assert "asked" in output.stderr
+
+
+# --- an agent that is about to ask a person -------------------------------------------------------
+
+
+@pytest.mark.parametrize(("agent", "event", "name"), payloads(HookPart.PERMIT))
+def test_a_request_for_an_undecided_call_is_decided(
+    hooks: Hooks, agent: str, event: str, name: str
+) -> None:
+    payload = recorded(agent, name) | {"session_id": f"undecided {name}"}
+    output = hooks.fire(agent, event, payload)
+    # Codex asks in its terminal alone, where nobody can see that we wait for an answer
+    expected = {"claude-code": ASKED, "codex": BLOCKED}[agent]
+    assert requested(agent, *output) == expected
+
+
+@pytest.mark.parametrize("agent", ["claude-code", "codex"])
+def test_a_request_for_a_denied_call_is_denied(hooks: Hooks, agent: str) -> None:
+    payload = request_of(agent, "rm -rf /", "denied")
+    assert requested(agent, *hooks.fire(agent, "PermissionRequest", payload)) == BLOCKED
+
+
+@pytest.mark.parametrize("agent", ["claude-code", "codex"])
+def test_the_agents_own_question_stays(hooks: Hooks, agent: str) -> None:
+    request = request_of(agent, "ls", "permitted")
+    before = {**request, "hook_event_name": "PreToolUse", "tool_use_id": "call_1"}
+    assert hooks.fire(agent, "PreToolUse", before) == (0, "", "")
+    assert requested(agent, *hooks.fire(agent, "PermissionRequest", request)) == ASKED
+
+
+def request_of(agent: str, command: str, session: str) -> dict[str, Any]:
+    _, event, name = next(each for each in REQUESTS if each[0] == agent)
+    payload = recorded(agent, name)
+    return {
+        **payload,
+        "hook_event_name": event,
+        "session_id": f"{session} {agent}",
+        "tool_input": {"command": command},
+    }
+
+
+def approved_call(hooks: Hooks, session: str) -> dict[str, Any]:
+    """Return Codex' request for a call that a person has approved on the page."""
+    request = request_of("codex", "rm -r build", session)
+    before = {**request, "hook_event_name": "PreToolUse"}
+    first = hooks.fire("codex", "PreToolUse", before | {"tool_use_id": "call_1"})
+    store = hooks.governor.approvals.store
+    asked = next(each for each in store.list() if each.request_id in first.stderr)
+    store.answer(asked.request_id, ApprovalAnswer(approved=True, answered_by="user:ada"))
+    again = hooks.fire("codex", "PreToolUse", before | {"tool_use_id": "call_2"})
+    assert again == (0, "", "")
+    return request
+
+
+def test_nobody_is_asked_twice(hooks: Hooks) -> None:
+    request = approved_call(hooks, "twice")
+    output = hooks.fire("codex", "PermissionRequest", request)
+    assert requested("codex", *output) == RAN
+
+
+def test_a_request_for_more_is_a_question_of_its_own(hooks: Hooks) -> None:
+    request = approved_call(hooks, "more")
+    request["tool_input"] |= {"description": "outside of the sandbox"}
+    output = hooks.fire("codex", "PermissionRequest", request)
+    assert requested("codex", *output) == ASKED
+
+
+# --- the end of a session -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("agent", "event", "name"), payloads(HookPart.END))
+def test_a_question_ends_with_its_session(hooks: Hooks, agent: str, event: str, name: str) -> None:
+    deciding = dialect_of(agent).deciding
+    before = next(
+        name
+        for found, _, name in payloads(HookPart.DECIDE)
+        if found == agent and "-rm-r" in name and "mode-" not in name
+    )
+    session = {"session_id": f"ends {agent}"}
+    hooks.fire(agent, deciding, recorded(agent, before) | session)
+    hooks.fire(agent, event, recorded(agent, name) | session)
+    store = hooks.governor.approvals.store
+    asked = [each for each in store.list() if each.session_id == session["session_id"]]
+    assert [each.status for each in asked] == [ApprovalStatus.CANCELED]

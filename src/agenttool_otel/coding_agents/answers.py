@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from agenttool_otel.coding_agents.dialects import AnswerForm, Dialect
 from agenttool_otel.coding_agents.payloads import HookCall
+from agenttool_otel.names import HookPart
 
 _MAX_REASON_CHARS: Final = 2_000
 
@@ -32,7 +33,24 @@ def denied(dialect: Dialect, call: HookCall, reason: str) -> HookOutput:
         call: the call.
         reason: why, for the model.
     """
-    return _filled(dialect.answers.deny, call, reason=reason)
+    form = dialect.answers.deny
+    request = dialect.answers.request
+    if call.part is HookPart.PERMIT and request is not None:
+        form = request.deny
+    return _filled(form, call, reason=reason)
+
+
+def allowed(dialect: Dialect, call: HookCall) -> HookOutput:
+    """Return the answer by which the agent asks nobody: a person has agreed already.
+
+    Args:
+        dialect: the agent's dialect.
+        call: the call, about which the agent is going to ask.
+    """
+    request = dialect.answers.request
+    if request is None or request.allow is None:
+        return SILENCE
+    return _filled(request.allow, call)
 
 
 def asked(dialect: Dialect, call: HookCall, reason: str) -> HookOutput | None:
@@ -44,8 +62,10 @@ def asked(dialect: Dialect, call: HookCall, reason: str) -> HookOutput | None:
         reason: what the person is shown.
     """
     form = dialect.answers.ask
-    if form is None or (form.modes and call.mode not in form.modes):
+    if form is None or not _is_known(form, call):
         return None
+    if call.part is HookPart.PERMIT:
+        return SILENCE  # its dialog is open
     return _filled(form, call, reason=reason)
 
 
@@ -58,13 +78,22 @@ def changed(dialect: Dialect, call: HookCall, arguments: Mapping[str, Any]) -> H
         call: the call.
         arguments: those that were permitted.
     """
-    form, sent = dialect.answers.change, call.arguments or {}
-    if form is None or call.decided != sent:
+    form = dialect.answers.change
+    sent = call.arguments or {}
+    if call.part is HookPart.PERMIT or call.decided != sent:
+        return None
+    if form is None or not _is_known(form, call):
         return None
     # {"command": "ls"} merged into {"command": "ls", "is_background": true}
-    if form.merges and not sent.keys() <= arguments.keys():
+    taken_away = sent.keys() - arguments.keys()
+    if form.merges and taken_away:
         return None
     return _filled(form, call, arguments=arguments)
+
+
+def _is_known(form: AnswerForm, call: HookCall) -> bool:
+    """Return whether an answer is known to work in the agent's permission mode."""
+    return not form.modes or call.mode in form.modes
 
 
 def _filled(
@@ -75,14 +104,26 @@ def _filled(
     arguments: Mapping[str, Any] | None = None,
 ) -> HookOutput:
     # an empty reason lets the call run in three agents
-    shown = " ".join(reason.split())[:_MAX_REASON_CHARS] or "not permitted"
-    values = {"{event}": call.event, "{reason}": shown, "{arguments}": arguments}
+    words = reason.split() or ["not permitted"]
+    shown = " ".join(words)[:_MAX_REASON_CHARS]
     if form.stdout is None:
         return HookOutput(form.exit, "", shown)
-    return HookOutput(form.exit, json.dumps(_replaced(form.stdout, values)), "")
+    values = {
+        "{event}": call.event,
+        "{reason}": shown,
+        "{arguments}": arguments,
+    }
+    answer = _replaced(form.stdout, values)
+    return HookOutput(form.exit, json.dumps(answer), "")
 
 
 def _replaced(value: Any, values: Mapping[str, Any]) -> Any:
-    if isinstance(value, Mapping):
-        return {name: _replaced(item, values) for name, item in value.items()}
-    return values.get(value, value) if isinstance(value, str) else value
+    """Return an answer with the texts that stand for something replaced."""
+    if isinstance(value, str):
+        return values.get(value, value)
+    if not isinstance(value, Mapping):
+        return value
+    answer = {}
+    for name, item in value.items():
+        answer[name] = _replaced(item, values)
+    return answer

@@ -135,6 +135,20 @@ class AnswerForm(Row):
         return self
 
 
+class RequestForms(Row):
+    """The answers to an event at which the agent is about to ask a person. Silence lets it ask.
+
+    Attributes:
+        deny: the call does not run, and nobody is asked.
+        allow: it runs, and nobody is asked; ``None`` where that is not known to work.
+        adds: arguments that the agent adds to those of the call, for the person to see.
+    """
+
+    deny: AnswerForm
+    allow: AnswerForm | None = None
+    adds: tuple[str, ...] = ()
+
+
 class AnswerForms(Row):
     """The answers to a call that is to be decided. Permission is silence: the agent's own rules
     still count.
@@ -143,11 +157,13 @@ class AnswerForms(Row):
         deny: the call does not run.
         ask: the agent asks a person; ``None`` where it is not known to.
         change: the call runs with other arguments; ``None`` where it is not known to.
+        request: those where the agent is about to ask a person; ``None`` without such an event.
     """
 
     deny: AnswerForm
     ask: AnswerForm | None = None
     change: AnswerForm | None = None
+    request: RequestForms | None = None
 
 
 class KnownTool(Row):
@@ -205,10 +221,20 @@ class Dialect(Row):
         """The event at which calls are decided."""
         return next(event for event, part in self.events.items() if part is HookPart.DECIDE)
 
+    def waits_at(self, event: str) -> bool:
+        """Return whether the agent waits for an answer at an event: the call has not run.
+
+        Args:
+            event: one of ``events``.
+        """
+        return self.events[event] in (HookPart.DECIDE, HookPart.PERMIT)
+
     @model_validator(mode="after")
     def _decides_at_one_event(self) -> Self:
         if list(self.events.values()).count(HookPart.DECIDE) != 1:
             raise ValueError("calls are decided at one event")
+        if HookPart.PERMIT in self.events.values() and self.answers.request is None:
+            raise ValueError("an event at which the agent asks needs answers")
         return self
 
 

@@ -8,7 +8,7 @@ import os
 import shlex
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from importlib import resources
@@ -60,11 +60,18 @@ class Installation:
         Args:
             event: the event.
         """
-        part = "decide" if self.dialect.events[event] is HookPart.DECIDE else "record"
-        client = str(Path(__file__).with_name("client.py"))
-        words = [self.python, "-I", "-S", client, part, self.agent, event, str(self.socket_path)]
+        words = [
+            *(self.python, "-I", "-S"),
+            str(Path(__file__).with_name("client.py")),
+            "decide" if self.dialect.waits_at(event) else "record",
+            self.agent,
+            event,
+            str(self.socket_path),
+        ]
         variable = self.dialect.settings.project_variable
-        return [*words, variable] if variable else words
+        if variable:
+            words.append(variable)
+        return words
 
     def command(self, event: str, made: str) -> str:
         """Return the command of a hook, with its guard: a client that can't run blocks the call.
@@ -73,8 +80,9 @@ class Installation:
             event: the event.
             made: what had to be made in the settings file for it.
         """
-        guard = _BLOCKS if self.dialect.events[event] is HookPart.DECIDE else _GOES_ON
-        return f"{shlex.join(self.words(event))} {guard} {MARK}{made}"
+        guard = _BLOCKS if self.dialect.waits_at(event) else _GOES_ON
+        client = shlex.join(self.words(event))
+        return f"{client} {guard} {MARK}{made}"
 
     def _group(self, event: str, made: str) -> dict[str, Any]:
         settings = self.dialect.settings
@@ -85,8 +93,10 @@ class Installation:
         }
         if settings.name:
             hook["name"] = settings.name
-        matcher = {} if self.dialect.events[event] is HookPart.END else {"matcher": "*"}
-        return {**matcher, "hooks": [hook]}
+        # the end of a session is of no tool
+        if self.dialect.events[event] is HookPart.END:
+            return {"hooks": [hook]}
+        return {"matcher": "*", "hooks": [hook]}
 
     # --- texts ------------------------------------------------------------------------------------
 
@@ -128,19 +138,26 @@ class Installation:
         return None
 
     def _plugin(self) -> str:
-        template = resources.files(__package__).joinpath(_PLUGIN).read_text("utf-8")
-        by_part = {"decide": "", "record": ""}
+        folder = resources.files(__package__)
+        template = folder.joinpath(_PLUGIN).read_text("utf-8")
         commands = {}
-        for event, part in self.dialect.events.items():
-            commands["decide" if part is HookPart.DECIDE else "record"] = self.words(event)
-        text = template.replace('"@COMMAND@"', json.dumps({**by_part, **commands}))
-        return text.replace('"@SECONDS@"', str(self.dialect.settings.timeout))
+        for event in self.dialect.events:
+            part = "decide" if self.dialect.waits_at(event) else "record"
+            commands[part] = self.words(event)
+        seconds = str(self.dialect.settings.timeout)
+        text = template.replace('"@COMMAND@"', json.dumps(commands))
+        return text.replace('"@SECONDS@"', seconds)
 
     def _is_our_plugin(self, text: str) -> bool:
         # of another Python or socket: only the line with the command differs
-        ours, found = self._plugin().splitlines(), text.splitlines()
-        differing = [i for i, line in enumerate(ours) if found[i : i + 1] != [line]]
-        return len(ours) == len(found) and all("const COMMAND" in ours[i] for i in differing)
+        ours = self._plugin().splitlines()
+        found = text.splitlines()
+        if len(ours) != len(found):
+            return False
+        for expected, line in zip(ours, found, strict=True):
+            if line != expected and "const COMMAND" not in expected:
+                return False
+        return True
 
     # --- the file ---------------------------------------------------------------------------------
 
@@ -151,11 +168,13 @@ class Installation:
             ConfigurationError: the file can't be read.
         """
         try:
-            return self.path.read_bytes().decode("utf-8")
+            data = self.path.read_bytes()
+            return data.decode("utf-8")
         except FileNotFoundError:
             return None
         except (OSError, UnicodeDecodeError) as error:
-            raise ConfigurationError(f"{self.path} can't be read: {type(error).__name__}") from None
+            reason = type(error).__name__
+            raise ConfigurationError(f"{self.path} can't be read: {reason}") from None
 
     def write(self, text: str | None) -> None:
         """Replace the settings at once, or remove the file.
@@ -170,7 +189,9 @@ class Installation:
             if text is None:
                 self.path.unlink(missing_ok=True)
             else:
-                _replace(Path(os.path.realpath(self.path)), text.encode("utf-8"))
+                # a link stays one
+                path = Path(os.path.realpath(self.path))
+                _replace(path, text.encode("utf-8"))
         except OSError as error:
             raise ConfigurationError(f"{self.path} can't be written: {error.strerror}") from None
 
@@ -181,9 +202,13 @@ class Installation:
             before: the settings as they are.
             after: as they would be.
         """
-        old, new = ((text or "").splitlines(keepends=True) for text in (before, after))
-        names = [str(self.path) if text is not None else "/dev/null" for text in (before, after)]
-        return "".join(difflib.unified_diff(old, new, names[0], names[1]))
+        lines = difflib.unified_diff(
+            _lines(before),
+            _lines(after),
+            "/dev/null" if before is None else str(self.path),
+            "/dev/null" if after is None else str(self.path),
+        )
+        return "".join(lines)
 
     # --- how it is --------------------------------------------------------------------------------
 
@@ -197,19 +222,28 @@ class Installation:
         if text is None:
             return ["not installed"]
         if self.dialect.settings.kind == "plugin":
-            return [] if text == self._plugin() else ["not installed, or another version of it"]
+            if text == self._plugin():
+                return []
+            return ["not installed, or another version of it"]
         settings = read_settings(text)
-        found = [switched for off in self.dialect.settings.off if (switched := _off(settings, off))]
+        found = [_off(settings, switch) for switch in self.dialect.settings.off]
+        hooks = settings.get("hooks", {})
         for event in self.dialect.events:
-            groups = [each for each in settings.get("hooks", {}).get(event, ()) if is_ours(each)]
-            if not groups:
-                found.append(f"no hook for {event}")
-            elif not any(self._is_fresh(event, group) for group in groups):
-                found.append(f"another version of the hook for {event}: install it again")
-        return found
+            found.append(self._problem_of(event, hooks.get(event, ())))
+        return [problem for problem in found if problem]
+
+    def _problem_of(self, event: str, groups: Iterable[Any]) -> str:
+        """Return what is wrong with the hook of an event; empty where nothing is."""
+        own = [group for group in groups if is_ours(group)]
+        if not own:
+            return f"no hook for {event}"
+        if any(self._is_fresh(event, group) for group in own):
+            return ""
+        return f"another version of the hook for {event}: install it again"
 
     def _is_fresh(self, event: str, group: Mapping[str, Any]) -> bool:
-        made = group["hooks"][0]["command"].partition(MARK)[2]
+        command = group["hooks"][0]["command"]
+        made = command.partition(MARK)[2]
         return group == self._group(event, made)
 
 
@@ -219,10 +253,13 @@ def is_ours(group: Any) -> bool:
     Args:
         group: the entry.
     """
-    hooks = group.get("hooks") if isinstance(group, Mapping) else None
-    if not isinstance(hooks, list) or len(hooks) != 1 or not isinstance(hooks[0], Mapping):
+    if not isinstance(group, Mapping):
         return False
-    return MARK in str(hooks[0].get("command", ""))
+    hooks = group.get("hooks")
+    if not isinstance(hooks, list) or len(hooks) != 1:
+        return False
+    hook = hooks[0]
+    return isinstance(hook, Mapping) and MARK in str(hook.get("command", ""))
 
 
 def settings_path(agent: str, project: Path | None) -> Path:
@@ -238,28 +275,38 @@ def settings_path(agent: str, project: Path | None) -> Path:
     settings = dialect_of(agent).settings
     if project is not None:
         return project / settings.project
-    folder = os.environ.get(settings.home_variable) if settings.home_variable else None
+    user = Path(settings.user)
+    folder = os.environ.get(settings.home_variable, "") if settings.home_variable else ""
     if folder:
-        return Path(folder) / Path(settings.user).name
-    return Path(settings.user).expanduser()
+        return Path(folder) / user.name
+    return user.expanduser()
 
 
 def _off(settings: Mapping[str, Any], switch: Switch) -> str:
     """Return how hooks are switched off; empty where they are not."""
     value: Any = settings
     for token in switch.pointer[1:].split("/"):
-        value = value.get(token) if isinstance(value, Mapping) else None
+        if not isinstance(value, Mapping):
+            return ""
+        value = value.get(token)
     if switch.equals is not None and value is switch.equals:
         return f"switched off: {switch.pointer} is {json.dumps(value)}"
-    if switch.holds is not None and isinstance(value, list) and switch.holds in value:
-        return f"switched off: {switch.pointer} has {switch.holds}"
-    return ""
+    if not isinstance(value, list) or switch.holds not in value:
+        return ""
+    return f"switched off: {switch.pointer} has {switch.holds}"
+
+
+def _lines(text: str | None) -> list[str]:
+    return (text or "").splitlines(keepends=True)
 
 
 def _replace(path: Path, data: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    mode = path.stat().st_mode & 0o777 if path.exists() else 0o600
-    made, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    folder = path.parent
+    folder.mkdir(parents=True, exist_ok=True)
+    mode = 0o600
+    if path.exists():
+        mode = path.stat().st_mode & 0o777
+    made, name = tempfile.mkstemp(dir=folder, prefix=f".{path.name}.")
     try:
         with os.fdopen(made, "wb") as file:
             file.write(data)

@@ -30,7 +30,9 @@ def paths_of_patch(text: Any) -> tuple[list[str], list[str]]:
         raise PayloadInvalid("the patch is no text")
     # splitlines would also split a name at U+2028
     lines = text.strip().split("\n")
-    if len(lines) < 2 or lines[0].strip() != _BEGIN or lines[-1].strip() != _END:
+    first = lines[0].strip()
+    last = lines[-1].strip()
+    if (first, last) != (_BEGIN, _END):
         raise PayloadInvalid("the patch has another form")
     named: list[str] = []
     deleted: list[str] = []
@@ -46,7 +48,9 @@ def _read_line(line: str, named: list[str], deleted: list[str]) -> None:
     for start in _NAMES:
         # " *** Add File: x" is a header or a line of the file: a path too many is only decided
         if line[:1] not in _CONTENT and stripped.startswith(start):
-            (deleted if start == _DELETE else named).append(_path(line.partition(start)[2]))
+            path = _path(line.partition(start)[2])
+            files = deleted if start == _DELETE else named
+            files.append(path)
             return
     # "*** Environment ID: x", "*** add file: x", "*** Add File:x"
     if line.startswith(_MARK) and stripped not in _OTHERS:

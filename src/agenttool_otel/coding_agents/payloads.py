@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from agenttool_otel.coding_agents.dialects import Dialect
+from agenttool_otel.coding_agents.dialects import Dialect, PayloadFields
 from agenttool_otel.coding_agents.patches import paths_of_patch
 from agenttool_otel.errors import PayloadInvalid
 from agenttool_otel.names import HookPart
@@ -82,7 +82,7 @@ def read_payload(dialect: Dialect, event: str, payload: Mapping[str, Any]) -> Ho
         part,
         event,
         session,
-        call_id=_text(payload, fields.call, "call") if fields.call else "",
+        call_id=_call_id(payload, fields, part),
         turn=_optional(payload, fields.turn),
         cwd=_text(payload, fields.cwd, "cwd"),
         tool=tool,
@@ -94,6 +94,13 @@ def read_payload(dialect: Dialect, event: str, payload: Mapping[str, Any]) -> Ho
         result=_found(payload, fields.result),
         error=_optional(payload, fields.error),
     )
+
+
+def _call_id(payload: Mapping[str, Any], fields: PayloadFields, part: HookPart) -> str:
+    # where an agent is about to ask a person, none gives the id
+    if part is HookPart.PERMIT or not fields.call:
+        return _optional(payload, fields.call)
+    return _text(payload, fields.call, "call")
 
 
 def _with_paths(dialect: Dialect, tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:

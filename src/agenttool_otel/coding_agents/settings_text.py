@@ -18,6 +18,7 @@ MARK: Final = "# agenttool-hook made="
 """What the command of a hook of ours has in it."""
 NEW_FILE: Final = "{\n}\n"
 """What a settings file is made as."""
+_UNKNOWN_FORM: Final = "the settings have hooks in a form that is not known"
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
 _LINE: Final = re.compile(r"\r?\n[ \t]*\Z")
 _MADE: Final = re.compile(re.escape(MARK) + r"([a-z,]*)")
@@ -25,6 +26,8 @@ _DECODER: Final = json.JSONDecoder()
 
 GroupOf = Callable[[str], dict[str, Any]]
 """A hook's entry, given what was made for it."""
+IsOurs = Callable[[Any], bool]
+"""Whether an entry of an event's list is a hook of ours."""
 
 
 @dataclass
@@ -41,7 +44,10 @@ class _Node:
     @property
     def spans(self) -> list[tuple[int, int]]:
         """Where the children stand, names included."""
-        return [(self.begins[key], child.end) for key, child in self.children.items()]
+        found = []
+        for key, child in self.children.items():
+            found.append((self.begins[key], child.end))
+        return found
 
 
 def read_settings(text: str) -> dict[str, Any]:
@@ -60,8 +66,11 @@ def read_settings(text: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise ConfigurationError("the settings are no JSON object")
     hooks = found.get("hooks", {})
-    if not isinstance(hooks, dict) or not all(isinstance(each, list) for each in hooks.values()):
-        raise ConfigurationError("the settings have hooks in a form that is not known")
+    if not isinstance(hooks, dict):
+        raise ConfigurationError(_UNKNOWN_FORM)
+    for groups in hooks.values():
+        if not isinstance(groups, list):
+            raise ConfigurationError(_UNKNOWN_FORM)
     return found
 
 
@@ -90,20 +99,22 @@ def with_hook(text: str, event: str, group_of: GroupOf, made: str = "") -> str:
     """
     read_settings(text)
     root = _parse(text)
-    hooks = root.children.get("hooks")
-    events = None if hooks is None else hooks.children.get(event)
     words = [made] if made else []
-    words += ["hooks"] if hooks is None else []
-    words += ["event"] if events is None else []
-    group = group_of(",".join(words))
+    hooks = root.children.get("hooks")
     if hooks is None:
+        words += ["hooks", "event"]
+        group = group_of(",".join(words))
         return _inserted(text, root, {event: [group]}, "hooks")
-    if events is None:
+    groups = hooks.children.get(event)
+    if groups is None:
+        words.append("event")
+        group = group_of(",".join(words))
         return _inserted(text, hooks, [group], event)
-    return _inserted(text, events, group)
+    group = group_of(",".join(words))
+    return _inserted(text, groups, group)
 
 
-def without_hooks(text: str, is_ours: Callable[[Any], bool]) -> tuple[str, bool]:
+def without_hooks(text: str, is_ours: IsOurs) -> tuple[str, bool]:
     """Return a settings file without our hooks, and whether the file was made for them and is empty.
 
     Args:
@@ -124,7 +135,7 @@ def without_hooks(text: str, is_ours: Callable[[Any], bool]) -> tuple[str, bool]
     return text, "file" in made and text == NEW_FILE
 
 
-def _without_hook(text: str, event: str, is_ours: Callable[[Any], bool], made: set[str]) -> str:
+def _without_hook(text: str, event: str, is_ours: IsOurs, made: set[str]) -> str:
     groups = read_settings(text)["hooks"][event]
     own: set[str] = set()
     for index in reversed(range(len(groups))):
@@ -141,7 +152,10 @@ def _without_hook(text: str, event: str, is_ours: Callable[[Any], bool], made: s
 
 def _made_for(group: Any) -> set[str]:
     found = _MADE.search(json.dumps(group))
-    return set(found[1].split(",")) if found else set()
+    if found is None:
+        return set()
+    words = found[1].split(",")
+    return set(words)
 
 
 # --- the text -------------------------------------------------------------------------------------
@@ -149,17 +163,20 @@ def _made_for(group: Any) -> set[str]:
 
 def _inserted(text: str, container: _Node, value: Any, name: str | None = None) -> str:
     """Return the text with one more child, behind those that are there."""
-    place, before = container.start + 1, ""
-    space = _space_at(text, place)
+    place = container.start + 1
+    line = _line_start(_space_at(text, place), text, container)
+    comma = ""
     if container.children:
-        place, before = container.spans[-1][1], ","
-    line = _line_start(space, text, container)
+        _, place = container.spans[-1]
+        comma = "," if line is not None else ", "
     key = "" if name is None else f"{json.dumps(name)}: "
     if line is None:
-        gap = " " if before else ""
-        return f"{text[:place]}{before}{gap}{key}{json.dumps(value)}{text[place:]}"
-    shown = json.dumps(value, indent=2).replace("\n", line)
-    return f"{text[:place]}{before}{line}{key}{shown}{text[place:]}"
+        shown = json.dumps(value)
+    else:
+        shown = json.dumps(value, indent=2)
+        shown = shown.replace("\n", line)
+    added = "".join((comma, line or "", key, shown))
+    return text[:place] + added + text[place:]
 
 
 def _line_start(space: str, text: str, container: _Node) -> str | None:
@@ -177,12 +194,13 @@ def _line_start(space: str, text: str, container: _Node) -> str | None:
 def _removed(text: str, container: _Node, key: Any) -> str:
     """Return the text without a child: the reverse of ``_inserted``."""
     keys = list(container.children)
+    spans = container.spans
     position = keys.index(key)
-    start, end = container.spans[position]
+    start, end = spans[position]
     if position > 0:
-        start = container.spans[position - 1][1]
+        _, start = spans[position - 1]
     elif len(keys) > 1:
-        end = container.spans[1][0]
+        end, _ = spans[1]
     else:
         start = container.start + 1
     return text[:start] + text[end:]
@@ -208,9 +226,11 @@ def _node(text: str, start: int) -> _Node:
         begins, key = place, len(node.children)
         if text[start] == "{":
             key, place = _DECODER.raw_decode(text, place)
-            place = _skipped(text, _skipped(text, place) + 1)  # the colon
+            colon = _skipped(text, place)
+            place = _skipped(text, colon + 1)
         child = _node(text, place)
-        node.children[key], node.begins[key] = child, begins
+        node.children[key] = child
+        node.begins[key] = begins
         place = _skipped(text, child.end)
         if text[place] == ",":
             place = _skipped(text, place + 1)

@@ -59,6 +59,8 @@ class HookPart(StrEnum):
 
     DECIDE = "decide"
     """A call is about to run: it is decided."""
+    PERMIT = "permit"
+    """The agent is about to ask a person: a call that is not permitted is denied before."""
     COMPLETE = "complete"
     """A call has ended: its result is recorded."""
     END = "end"

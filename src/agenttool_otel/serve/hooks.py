@@ -18,7 +18,14 @@ from pydantic import ValidationError
 
 from agenttool_otel.approvals.identity import args_digest
 from agenttool_otel.approvals.types import ApprovalAnswer
-from agenttool_otel.coding_agents.answers import SILENCE, HookOutput, asked, changed, denied
+from agenttool_otel.coding_agents.answers import (
+    SILENCE,
+    HookOutput,
+    allowed,
+    asked,
+    changed,
+    denied,
+)
 from agenttool_otel.coding_agents.dialects import Dialect, dialect_of
 from agenttool_otel.coding_agents.payloads import ABSENT, HookCall, read_payload
 from agenttool_otel.errors import AgentToolError
@@ -54,7 +61,9 @@ class _Begun:
     """A call that the agent may be running."""
 
     invocation_id: str
+    digest: str  # of the arguments that the agent runs it with
     request_id: str = ""  # of the question that the agent's own dialog shows
+    agreed: bool = False  # whether a person has agreed to it elsewhere
 
 
 class HookCalls:
@@ -101,6 +110,8 @@ class HookCalls:
         call = read_payload(dialect, event, payload)
         if call.part is HookPart.DECIDE:
             return await self._decide(agent, dialect, call, project)
+        if call.part is HookPart.PERMIT:
+            return await self._permit(agent, dialect, call, project)
         # fails silent: the call has run
         with suppress(AgentToolError, Refusal):
             if call.part is HookPart.COMPLETE:
@@ -115,15 +126,46 @@ class HookCalls:
         self, agent: str, dialect: Dialect, call: HookCall, project: str
     ) -> HookOutput:
         tool = self._tools.name_of(dialect, call)
-        same = (agent, call.session, tool, call.cwd, call.sub_agent, _digest(call))
+        same = (agent, call.session, tool, call.cwd, call.sub_agent, _digest(call.arguments))
         view = await self._answered(same)
+        agreed = view is not None
         if view is None:
             view = await self._calls.decide(self._request(agent, call, tool, project))
         if view.state is RemoteState.PERMITTED:
-            return await self._permitted(agent, dialect, call, view)
+            return await self._permitted(agent, dialect, call, view, agreed=agreed)
         if view.state is RemoteState.WAITING:
             return await self._waiting(agent, dialect, call, view, same)
         return denied(dialect, call, _reason(view))
+
+    async def _permit(
+        self, agent: str, dialect: Dialect, call: HookCall, project: str
+    ) -> HookOutput:
+        """Answer an agent that is about to ask a person."""
+        begun = self._running(agent, dialect, call)
+        if begun is None:
+            # the hook before the call is not in place, or another process answered it
+            return await self._decide(agent, dialect, call, project)
+        # more than the call itself: outside of Codex' sandbox, which is another question
+        is_same = begun.digest == _digest(call.arguments)
+        if begun.agreed and is_same:
+            return allowed(dialect, call)
+        return SILENCE
+
+    def _running(self, agent: str, dialect: Dialect, call: HookCall) -> _Begun | None:
+        """Return the call that was permitted with these arguments: the agent gives no id here."""
+        request = dialect.answers.request
+        added = request.adds if request is not None else ()
+        arguments = dict(call.arguments or {})
+        digests = {_digest(arguments)}
+        for name in added:
+            arguments.pop(name, None)
+        digests.add(_digest(arguments))
+        tool = (agent, call.session, call.tool)
+        for place in [key for key in self._begun if key[:3] == tool]:
+            for begun in self._begun[place]:
+                if begun.digest in digests:
+                    return begun
+        return None
 
     async def _answered(self, same: Key) -> RemoteCall | None:
         """Return how the same call is that was asked about before; ``None`` where there is none."""
@@ -169,7 +211,7 @@ class HookCalls:
         return self._projects.setdefault((agent, call.session), project or call.cwd)
 
     async def _permitted(
-        self, agent: str, dialect: Dialect, call: HookCall, view: RemoteCall
+        self, agent: str, dialect: Dialect, call: HookCall, view: RemoteCall, *, agreed: bool
     ) -> HookOutput:
         arguments = view.arguments or {}
         output: HookOutput | None = SILENCE
@@ -178,7 +220,8 @@ class HookCalls:
         if output is None:
             await self._cancel(view.invocation_id, _CHANGED)
             return denied(dialect, call, _CHANGED)
-        self._begin(agent, call, _Begun(view.invocation_id))
+        begun = _Begun(view.invocation_id, _digest(arguments), agreed=agreed)
+        self._begin(agent, call, begun)
         return output
 
     async def _waiting(
@@ -186,7 +229,9 @@ class HookCalls:
     ) -> HookOutput:
         shown = asked(dialect, call, _reason(view))
         if shown is not None and not await self._needs_a_role(view):
-            self._begin(agent, call, _Begun(view.invocation_id, view.request_id or ""))
+            request_id = view.request_id or ""
+            begun = _Begun(view.invocation_id, _digest(call.arguments), request_id)
+            self._begin(agent, call, begun)
             return shown
         if self._asked.setdefault(same, view.invocation_id) != view.invocation_id:
             # made twice at once: one question is enough
@@ -208,13 +253,22 @@ class HookCalls:
     # --- after a call -----------------------------------------------------------------------------
 
     async def _complete(self, agent: str, call: HookCall) -> None:
-        waiting = self._begun.get(_place(agent, call), [])
-        if not waiting:
+        begun = self._taken(agent, call)
+        if begun is None:
             return
-        begun = waiting.pop(0)
         if begun.request_id:
             await self._agreed(begun)
         await self._calls.complete(begun.invocation_id, _result(call))
+
+    def _taken(self, agent: str, call: HookCall) -> _Begun | None:
+        """Return the call that has ended, and forget it."""
+        tool = (agent, call.session, call.tool)
+        # without an id where it was decided: by its arguments
+        for last in (call.call_id, _digest(call.arguments)):
+            waiting = self._begun.get((*tool, last))
+            if waiting:
+                return waiting.pop(0)
+        return None
 
     async def _agreed(self, begun: _Begun) -> None:
         """Record that a person agreed in the agent's dialog: the agent has run the call."""
@@ -242,16 +296,13 @@ class HookCalls:
             await self._calls.cancel(invocation_id, reason)
 
     def _begin(self, agent: str, call: HookCall, begun: _Begun) -> None:
-        self._begun.setdefault(_place(agent, call), []).append(begun)
+        """Note by what the end of a call is found: its id, or where it has none its arguments."""
+        place = (agent, call.session, call.tool, call.call_id or begun.digest)
+        self._begun.setdefault(place, []).append(begun)
 
 
-def _place(agent: str, call: HookCall) -> Key:
-    """Return by what the end of a call is found: its id, or where it has none its arguments."""
-    return (agent, call.session, call.tool, call.call_id or _digest(call))
-
-
-def _digest(call: HookCall) -> str:
-    return args_digest(dict(call.arguments or {}))
+def _digest(arguments: Mapping[str, Any] | None) -> str:
+    return args_digest(dict(arguments or {}))
 
 
 def _reason(view: RemoteCall) -> str:
