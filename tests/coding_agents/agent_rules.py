@@ -118,8 +118,12 @@ def _qwen(status: int, stdout: str, stderr: str) -> str:
 
 
 def _opencode(status: int, stdout: str, stderr: str) -> str:
-    # our plugin throws where the client ends with another status than 0, or prints
-    return RAN if status == 0 and stdout == "" else BLOCKED
+    # our plugin throws where the client ends with another status than 0, or prints anything else
+    if status != 0:
+        return BLOCKED
+    if stdout == "":
+        return RAN
+    return REWRITTEN if "arguments" in (_object(stdout) or {}) else BLOCKED
 
 
 _AGENTS = {

@@ -6,6 +6,7 @@ import copy
 from typing import Any
 
 import pytest
+from agent_rules import REWRITTEN, outcome
 from agents_served import DIRECTORY, payloads, recorded
 
 from agenttool_otel import ConfigurationError
@@ -125,7 +126,7 @@ def test_no_other_agent_asks(agent: str) -> None:
     assert asked(dialect_of(agent), call_of(agent, {}), "why") is None
 
 
-@pytest.mark.parametrize("agent", ["codex", "qwen", "opencode"])
+@pytest.mark.parametrize("agent", ["codex", "qwen"])
 def test_changed_arguments_need_an_agent_that_takes_them(agent: str) -> None:
     call = call_of(agent, {"command": "rm x"})
     assert changed(dialect_of(agent), call, {"command": "ls"}) is None
@@ -140,5 +141,13 @@ def test_changed_arguments_are_handed_over() -> None:
 
 
 def test_no_argument_is_taken_away_where_they_are_merged() -> None:
-    call = call_of("gemini", {"command": "rm x", "is_background": True})
-    assert changed(dialect_of("gemini"), call, {"command": "ls"}) is None
+    for agent in ("gemini", "opencode"):
+        call = call_of(agent, {"command": "rm x", "is_background": True})
+        assert changed(dialect_of(agent), call, {"command": "ls"}) is None
+
+
+def test_codex_takes_changes_only_where_it_asks_nobody() -> None:
+    # the answer has to approve the call
+    call = call_of("codex", {"command": "rm x"}, "bypassPermissions")
+    output = changed(dialect_of("codex"), call, {"command": "ls"})
+    assert outcome("codex", *(output or SILENCE)) == REWRITTEN

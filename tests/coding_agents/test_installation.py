@@ -20,7 +20,6 @@ from agenttool_otel.cli.hooks import app
 from agenttool_otel.coding_agents.dialects import AGENTS, dialect_of
 from agenttool_otel.coding_agents.installation import Installation, settings_path
 from agenttool_otel.coding_agents.trial import answering
-from agenttool_otel.names import HookPart
 
 JSON_AGENTS = [agent for agent in AGENTS if dialect_of(agent).settings.kind == "json"]
 GROUP = {"matcher": "Bash", "hooks": [{"type": "command", "command": "true", "timeout": 5}]}
@@ -133,7 +132,7 @@ def test_each_event_has_a_hook_in_the_agents_unit(agent: str) -> None:
         hook = groups[-1]["hooks"][0]
         assert hook["timeout"] == dialect.settings.timeout
         blocks = "exit 2" in hook["command"]
-        assert blocks == (dialect.events[event] is HookPart.DECIDE)
+        assert blocks == dialect.waits_at(event)
 
 
 def test_a_command_is_the_same_each_time() -> None:
@@ -236,13 +235,19 @@ def test_the_doctor_misses_the_decision_point(tmp_path: Path) -> None:
 
 # --- opencode's plugin ----------------------------------------------------------------------------
 
+
+def answered(status: int, stdout: str, stderr: str = "") -> str:
+    return json.dumps({"exit": status, "stdout": stdout, "stderr": stderr})
+
+
 _PROGRAM = """
 import { Agenttool } from "./agenttool.mjs"
 const hooks = await Agenttool({ directory: "/srv/project" })
 const input = { tool: "bash", sessionID: "s", callID: "c" }
 try {
-  await hooks["tool.execute.before"](input, { args: { command: "ls" } })
-  console.log("ran")
+  const output = { args: { command: "ls", description: "x" } }
+  await hooks["tool.execute.before"](input, output)
+  console.log("ran " + JSON.stringify(output.args))
 } catch (error) {
   console.log("blocked: " + error.message)
 }
@@ -265,9 +270,15 @@ def run_plugin(folder: Path, installation: Installation) -> list[str]:
 @pytest.mark.parametrize(
     ("body", "first"),
     [
-        ('{"exit":0,"stdout":"","stderr":""}', "ran"),
-        ('{"exit":2,"stdout":"","stderr":"no"}', "blocked: no"),
-        ('{"exit":0,"stdout":"{}","stderr":""}', "blocked: blocked by agenttool"),
+        (answered(0, ""), 'ran {"command":"ls","description":"x"}'),
+        (answered(2, "", "no"), "blocked: no"),
+        (answered(0, "{}"), "blocked: blocked by agenttool"),
+        (answered(0, "null"), "blocked: Cannot read properties"),
+        (answered(0, "half an ans"), "blocked: Unexpected token"),
+        (
+            answered(0, '{"arguments": {"command": "pwd"}}'),
+            'ran {"command":"pwd","description":"x"}',
+        ),
     ],
 )
 def test_the_plugin_runs_only_what_is_permitted(body: str, first: str, tmp_path: Path) -> None:
@@ -275,7 +286,8 @@ def test_the_plugin_runs_only_what_is_permitted(body: str, first: str, tmp_path:
     answer = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
     with answering(place, lambda _: answer):
         lines = run_plugin(tmp_path, Installation("opencode", tmp_path / "x", place))
-    assert lines == [first, "after"]
+    assert lines[0].startswith(first)
+    assert lines[1] == "after"
 
 
 def test_the_plugin_blocks_where_nothing_can_be_started(tmp_path: Path) -> None:

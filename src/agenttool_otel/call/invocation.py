@@ -35,7 +35,7 @@ from agenttool_otel.names import (
     RedactionState,
     ResultStatus,
 )
-from agenttool_otel.policy.types import ApprovalInput, HookHint, Verdict
+from agenttool_otel.policy.types import ApprovalInput, HookHint, SandboxDuty, Verdict
 from agenttool_otel.records import (
     ExternalMapping,
     HookRecord,
@@ -129,6 +129,8 @@ class Decision:
     hook_context: list[dict[str, Any]] = field(default_factory=list)
     hook_records: list[HookRecord] = field(default_factory=list)  # what hooks did
     hook_state: HookState | None = None  # the hook runner's own notes on this call
+    # what the host of a custom tool has to hold its body by
+    host_duty: SandboxDuty | None = None
 
     @property
     def decision_id(self) -> str:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -20,6 +23,30 @@ if TYPE_CHECKING:  # most calls oblige nothing, and pay nothing for what holds
 
 ON_LAYERS: Final = frozenset({SandboxProfile.REHEARSE, SandboxProfile.WRITE})
 """Profiles whose commands write on a layer; the thread of the body is held by ``read``."""
+
+
+_held_by_host: Final[ContextVar[frozenset[SandboxProfile]]] = ContextVar(
+    "agenttool_held_by_host", default=frozenset()
+)
+
+
+@contextmanager
+def host_holds(profiles: Iterable[SandboxProfile]) -> Iterator[None]:
+    """Let calls of custom tools be permitted that their host has to hold by a profile.
+
+    Args:
+        profiles: those by which the host, which runs the body, can hold it.
+    """
+    token = _held_by_host.set(frozenset(profiles))
+    try:
+        yield
+    finally:
+        _held_by_host.reset(token)
+
+
+def held_by_host() -> frozenset[SandboxProfile]:
+    """Return the profiles by which the host of the current code holds bodies of custom tools."""
+    return _held_by_host.get()
 
 
 def roots_of(context: AgentContext) -> tuple[Path, ...]:

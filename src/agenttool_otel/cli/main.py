@@ -24,6 +24,7 @@ COMMANDS: Final = {
     "policy": "Start, check, test, explain, build and ask a policy.",
     "records": "Show the calls in a file of records: decision, end, result, what was lost.",
     "rehearse": "Run a command on a layer over directories, and commit what it would change, or not.",
+    "run": "Run a command under a profile that the kernel holds, or not at all.",
     "serve": "Decide calls for other programs, over a Unix socket or loopback HTTP.",
     "tools": "What a program's tools declare.",
     "trace": "Show traces of governed tool calls: decisions, waits, sizes, redactions.",

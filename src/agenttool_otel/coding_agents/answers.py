@@ -79,16 +79,28 @@ def changed(dialect: Dialect, call: HookCall, arguments: Mapping[str, Any]) -> H
         arguments: those that were permitted.
     """
     form = dialect.answers.change
+    if form is None or not can_change(dialect, call):
+        return None
     sent = call.arguments or {}
-    if call.part is HookPart.PERMIT or call.decided != sent:
-        return None
-    if form is None or not _is_known(form, call):
-        return None
     # {"command": "ls"} merged into {"command": "ls", "is_background": true}
     taken_away = sent.keys() - arguments.keys()
     if form.merges and taken_away:
         return None
     return _filled(form, call, arguments=arguments)
+
+
+def can_change(dialect: Dialect, call: HookCall) -> bool:
+    """Return whether an agent is known to take other arguments for a call.
+
+    Args:
+        dialect: the agent's dialect.
+        call: the call.
+    """
+    form = dialect.answers.change
+    if form is None or call.part is HookPart.PERMIT:
+        return False
+    # what was decided beside them, as the paths of a patch, is no argument
+    return call.decided == call.arguments and _is_known(form, call)
 
 
 def _is_known(form: AnswerForm, call: HookCall) -> bool:

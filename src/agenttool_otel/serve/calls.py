@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -20,9 +20,10 @@ from cachetools import LRUCache
 from agenttool_otel.approvals.identity import args_digest
 from agenttool_otel.approvals.types import ApprovalRequest, StoredCall
 from agenttool_otel.call.pending.required_action import RequiredAction
+from agenttool_otel.call.sandbox import host_holds
 from agenttool_otel.errors import AgentToolError, ApprovalNotFound, InvocationNotFound
 from agenttool_otel.govern.governor import Governor
-from agenttool_otel.names import ApprovalStatus, ProblemType, RemoteState
+from agenttool_otel.names import ApprovalStatus, ProblemType, RemoteState, SandboxProfile
 from agenttool_otel.records import ToolResult
 from agenttool_otel.serve.caller import caller
 from agenttool_otel.serve.evaluations import tool_of
@@ -77,16 +78,19 @@ class RemoteCalls:
 
     # --- deciding ---------------------------------------------------------------------------------
 
-    async def decide(self, request: EvaluationRequest) -> RemoteCall:
+    async def decide(
+        self, request: EvaluationRequest, holds: Iterable[SandboxProfile] = ()
+    ) -> RemoteCall:
         """Decide a call; the same call, sent again under the same id, has the same answer.
 
         Args:
             request: the call.
+            holds: the profiles by which whoever runs it can hold it.
 
         Raises:
             Refusal: the id was used for another call, or there are too many calls or sessions.
         """
-        with caller(request, self._governor.settings.roots) as context:
+        with caller(request, self._governor.settings.roots) as context, host_holds(holds):
             filled = self._governor.effective(context)
             key = (*filled.session_key, filled.actor, request.resource.id)
             digest = args_digest(request.model_dump(mode="json"))

@@ -18,6 +18,7 @@ from pydantic import ValidationError
 
 from agenttool_otel.approvals.identity import args_digest
 from agenttool_otel.approvals.types import ApprovalAnswer
+from agenttool_otel.call.sandbox import host_holds
 from agenttool_otel.coding_agents.answers import (
     SILENCE,
     HookOutput,
@@ -27,6 +28,7 @@ from agenttool_otel.coding_agents.answers import (
     denied,
 )
 from agenttool_otel.coding_agents.dialects import Dialect, dialect_of
+from agenttool_otel.coding_agents.held_commands import held, profiles_of
 from agenttool_otel.coding_agents.payloads import ABSENT, HookCall, read_payload
 from agenttool_otel.errors import AgentToolError
 from agenttool_otel.govern.governor import Governor
@@ -127,10 +129,13 @@ class HookCalls:
     ) -> HookOutput:
         tool = self._tools.name_of(dialect, call)
         same = (agent, call.session, tool, call.cwd, call.sub_agent, _digest(call.arguments))
-        view = await self._answered(same)
+        profiles = profiles_of(dialect, call)
+        with host_holds(profiles):
+            view = await self._answered(same)
         agreed = view is not None
         if view is None:
-            view = await self._calls.decide(self._request(agent, call, tool, project))
+            request = self._request(agent, call, tool, project)
+            view = await self._calls.decide(request, profiles)
         if view.state is RemoteState.PERMITTED:
             return await self._permitted(agent, dialect, call, view, agreed=agreed)
         if view.state is RemoteState.WAITING:
@@ -214,6 +219,10 @@ class HookCalls:
         self, agent: str, dialect: Dialect, call: HookCall, view: RemoteCall, *, agreed: bool
     ) -> HookOutput:
         arguments = view.arguments or {}
+        profile = _profile(view)
+        if profile:
+            root = self._project(agent, call, "")
+            arguments = held(dialect, call, arguments, profile, root)
         output: HookOutput | None = SILENCE
         if arguments != call.decided:
             output = changed(dialect, call, arguments)
@@ -228,7 +237,9 @@ class HookCalls:
         self, agent: str, dialect: Dialect, call: HookCall, view: RemoteCall, same: Key
     ) -> HookOutput:
         shown = asked(dialect, call, _reason(view))
-        if shown is not None and not await self._needs_a_role(view):
+        # a yes in the dialog would run the call as it was sent, held by nothing
+        in_dialog = shown is not None and not _profile(view)
+        if shown is not None and in_dialog and not await self._needs_a_role(view):
             request_id = view.request_id or ""
             begun = _Begun(view.invocation_id, _digest(call.arguments), request_id)
             self._begin(agent, call, begun)
@@ -299,6 +310,15 @@ class HookCalls:
         """Note by what the end of a call is found: its id, or where it has none its arguments."""
         place = (agent, call.session, call.tool, call.call_id or begun.digest)
         self._begun.setdefault(place, []).append(begun)
+
+
+def _profile(view: RemoteCall) -> str:
+    """Return the profile that whoever runs a call has to hold it by; empty for none."""
+    action = view.result.get("requires_action")
+    if not isinstance(action, dict):
+        # from another process: what was obliged is not known
+        raise Refusal(ProblemType.CONFLICT, "the call was permitted elsewhere")
+    return str(action.get("sandbox", ""))
 
 
 def _digest(arguments: Mapping[str, Any] | None) -> str:

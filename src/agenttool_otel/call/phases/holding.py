@@ -17,7 +17,7 @@ from types import AsyncGeneratorType
 from typing import Any, Final, NoReturn
 
 from agenttool_otel.call.invocation import Invocation
-from agenttool_otel.call.sandbox import ON_LAYERS, Sandbox, roots_of
+from agenttool_otel.call.sandbox import ON_LAYERS, Sandbox, held_by_host, roots_of
 from agenttool_otel.call.target import Target
 from agenttool_otel.context.sessions import SandboxRefusal, Session
 from agenttool_otel.errors import SandboxUnavailable
@@ -66,6 +66,9 @@ def execution_input(call: Invocation, target: Target, session: Session) -> Execu
     """
     from agenttool_otel.enforcement import available  # its proofs take a while, once in a process
 
+    by_host = profiles_of_host(call)
+    if by_host:
+        return {"sandboxes": sorted(by_host), "scope": SandboxScope.COMMAND.value}
     scope = scope_of(call, target)
     if scope is SandboxScope.NONE:
         return {"sandboxes": [], "scope": scope.value, "refused": []}
@@ -79,6 +82,23 @@ def execution_input(call: Invocation, target: Target, session: Session) -> Execu
         "scope": scope.value,
         "refused": list(call.refused_earlier),
     }
+
+
+def profiles_of_host(call: Invocation) -> frozenset[str]:
+    """Return the profiles by which whoever runs a custom tool holds its body, and that are proven here.
+
+    Args:
+        call: the call.
+    """
+    if call.spec.ownership != Ownership.CUSTOM:
+        return frozenset()
+    stated = held_by_host()
+    if not stated:
+        return frozenset()
+    from agenttool_otel.enforcement import available
+
+    proofs = available()
+    return frozenset(each.value for each in stated if each in proofs and proofs[each].proven)
 
 
 def _without_layer(call: Invocation, scope: SandboxScope) -> str:
@@ -108,10 +128,13 @@ def oblige(call: Invocation, target: Target, verdict: Verdict) -> Verdict:
         verdict: its newest decision, not yet in force.
     """
     duty = duty_of(call, verdict)
-    call.sandbox = None
+    call.sandbox = call.decision.host_duty = None
     if duty is None or verdict.mode is PolicyMode.SHADOW or verdict.behavior is Behavior.DENY:
         return verdict
     verdict = replace(verdict, sandbox=duty)
+    if duty.profile in profiles_of_host(call):
+        call.decision.host_duty = duty
+        return verdict
     scope = scope_of(call, target)
     if scope is SandboxScope.NONE:
         return _denied(verdict, f"the sandbox {duty.profile} can't hold {_kind(call, target)}")

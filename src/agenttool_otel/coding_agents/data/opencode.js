@@ -4,7 +4,7 @@ import { spawn } from "node:child_process"
 const COMMAND = "@COMMAND@"
 const SECONDS = "@SECONDS@"
 
-// Ends with what the client printed on standard error; anything but status 0 and silence is an error.
+// Resolves with what the client printed; any status but 0 is an error, with the reason from standard error.
 function ask(part, event, payload) {
   return new Promise((resolve, reject) => {
     const [program, ...words] = COMMAND[part]
@@ -24,16 +24,24 @@ function ask(part, event, payload) {
     })
     child.on("close", (status) => {
       clearTimeout(late)
-      if (status === 0 && printed === "") resolve()
+      if (status === 0) resolve(printed)
       else reject(new Error(reason.trim() || "blocked by agenttool"))
     })
     child.stdin.end(JSON.stringify(payload))
   })
 }
 
+// What is no answer of ours throws, and so blocks the call.
+function change(args, printed) {
+  const changed = JSON.parse(printed).arguments
+  if (typeof changed !== "object" || changed === null) throw new Error("blocked by agenttool")
+  Object.assign(args, changed)
+}
+
 export const Agenttool = async ({ directory }) => ({
   "tool.execute.before": async (input, output) => {
-    await ask("decide", "tool.execute.before", { directory, input, output })
+    const printed = await ask("decide", "tool.execute.before", { directory, input, output })
+    if (printed !== "") change(output.args, printed)
   },
   "tool.execute.after": async (input, output) => {
     // the call has run: what goes wrong here must not change its result

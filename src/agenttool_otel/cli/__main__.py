@@ -1,0 +1,5 @@
+"""``python -m agenttool_otel.cli``: the ``agenttool`` command of this very Python."""
+
+from agenttool_otel.cli import main
+
+main()
