@@ -15,6 +15,7 @@ from agenttool_otel.names import SandboxProfile
 _BY_RUNNER: Final = frozenset({SandboxProfile.READ})
 """Profiles that need no second decision, nor a commit."""
 _NONE: Final[frozenset[SandboxProfile]] = frozenset()
+_AGENTTOOL: Final = (sys.executable, "-I", "-m", "agenttool_otel.cli")
 _MOST_BYTES: Final = 65_536  # Linux starts no program with a word of more than 128 KiB
 
 
@@ -25,12 +26,14 @@ def profiles_of(dialect: Dialect, call: HookCall) -> frozenset[SandboxProfile]:
         dialect: the agent's dialect.
         call: the call, which has not run.
     """
-    command = (call.decided or {}).get(_argument(dialect, call))
-    if not isinstance(command, str) or not can_change(dialect, call):
+    if not can_change(dialect, call):
         return _NONE
-    if "\0" in command or len(command.encode("utf-8", "replace")) > _MOST_BYTES:
+    arguments = call.decided or {}
+    command = arguments.get(_argument(dialect, call))
+    if not isinstance(command, str) or "\0" in command:
         return _NONE
-    return _BY_RUNNER
+    size = len(command.encode("utf-8", "replace"))
+    return _BY_RUNNER if size <= _MOST_BYTES else _NONE
 
 
 def held(
@@ -47,11 +50,19 @@ def held(
     """
     name = _argument(dialect, call)
     words = [
-        *(sys.executable, "-I", "-m", "agenttool_otel.cli"),
-        *("run", "--profile", profile, "--root", root, "--"),
-        *("bash", "-c", arguments[name]),
+        *_AGENTTOOL,
+        "run",
+        "--profile",
+        profile,
+        "--root",
+        root,
+        "--",
+        "bash",
+        "-c",
+        arguments[name],
     ]
-    return {**arguments, name: shlex.join(words)}
+    command = shlex.join(words)
+    return {**arguments, name: command}
 
 
 def _argument(dialect: Dialect, call: HookCall) -> str:

@@ -152,9 +152,10 @@ class HookCalls:
             return await self._decide(agent, dialect, call, project)
         # more than the call itself: outside of Codex' sandbox, which is another question
         is_same = begun.digest == _digest(call.arguments)
-        if begun.agreed and is_same:
-            return allowed(dialect, call)
-        return SILENCE
+        if not begun.agreed or not is_same:
+            return SILENCE
+        begun.agreed = False  # once
+        return allowed(dialect, call)
 
     def _running(self, agent: str, dialect: Dialect, call: HookCall) -> _Begun | None:
         """Return the call that was permitted with these arguments: the agent gives no id here."""
