@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from fnmatch import fnmatchcase
-from itertools import islice
 from typing import Any, Final, NamedTuple
 
 import orjson
 
+from agenttool_otel.evidence.record import OBJECT
 from agenttool_otel.evidence.spelling import new_rules, reads_arguments, spelling_calls
+from agenttool_otel.evidence.spread import PackedBundle, Work, packed, spread
 from agenttool_otel.evidence.words import Words
 from agenttool_otel.names import Behavior, EntryPoint
 from agenttool_otel.policy.bundles.bundle import Bundle
 from agenttool_otel.policy.decider import Decider
 from agenttool_otel.policy.engines.embedded import EmbeddedEngine
 from agenttool_otel.policy.rule_words import own_texts
+from agenttool_otel.policy.types import Verdict
 from agenttool_otel.records.base import JsonObject
 
 STRICTEST_FIRST: Final = (Behavior.DENY.value, Behavior.ASK.value, Behavior.ALLOW.value)
 _TIMEOUT: Final = 10.0
-_CHUNK: Final = 500
 _EXAMPLES: Final = 3
 _MAX_KNOWN: Final = 4_096
 
@@ -79,9 +77,8 @@ class Candidate:
             line: a line of a file of records.
         """
         record = line["record"]
-        document = self._finder.reveal(record["input"])
-        document["resources"] = {}
-        verdict = self._decider.decide(document)
+        document = self.document(record)
+        verdict = self.decide(document)
         decision = record["decision"]
         unsure = self._unsure(record, document)
         if verdict.fail_closed is not None and "fail_closed" not in decision:
@@ -89,13 +86,37 @@ class Candidate:
         return Replayed(
             document["tool"]["id"],
             decision["behavior"],
-            self._finder.reveal(decision["rule"]),
+            self.reveal(decision["rule"]),
             verdict.behavior.value,
             verdict.rule_ref,
             document["invocation"]["id"],
             document["time"],
             unsure,
         )
+
+    def document(self, record: JsonObject) -> Any:
+        """Return the policy's input of a record, the policy's own words in clear.
+
+        Args:
+            record: of a decision.
+        """
+        return {**self.reveal(record["input"]), "resources": {}}
+
+    def decide(self, document: Any) -> Verdict:
+        """Decide an input.
+
+        Args:
+            document: the policy's input.
+        """
+        return self._decider.decide(document)
+
+    def reveal(self, value: Any) -> Any:
+        """Return plain data with the policy's own words in clear.
+
+        Args:
+            value: plain JSON data of a record.
+        """
+        return self._finder.reveal(value)
 
     def _unsure(self, record: JsonObject, document: Any) -> str:
         """Return why the record may not hold what the candidate looks at."""
@@ -220,44 +241,14 @@ def replay(
     """Decide records on a policy, in parallel where there are many.
 
     Args:
-        lines: of files of records.
+        lines: of files of records; those of answers are passed over.
         bundle: the policy.
         key: of the records' words.
         jobs: processes; as many as there are processors where 0.
     """
-    remaining = iter(lines)
-    first = list(islice(remaining, _CHUNK))
-    jobs = jobs or os.cpu_count() or 1
-    if len(first) < _CHUNK or jobs == 1:
-        candidate = Candidate(bundle, key)
-        for line in first:
-            yield candidate.replay(line)
-        for line in remaining:
-            yield candidate.replay(line)
-        return
-    spawned = multiprocessing.get_context("spawn")
-    terms = (dict(bundle.modules), bundle.data_json, bundle.revision, bundle.digest, key)
-    with ProcessPoolExecutor(
-        jobs, mp_context=spawned, initializer=_begin, initargs=terms
-    ) as processes:
-        for done in processes.map(_replay_chunk, _chunks(first, remaining)):
-            yield from done
+    decisions = (line for line in lines if line["object"] == OBJECT)
+    return spread(decisions, _replayer, (packed(bundle), key), jobs)
 
 
-def _chunks(first: list[JsonObject], remaining: Iterator[JsonObject]) -> Iterator[list[JsonObject]]:
-    chunk = first
-    while chunk:
-        yield chunk
-        chunk = list(islice(remaining, _CHUNK))
-
-
-_candidates: list[Candidate] = []  # that of a process of the pool
-
-
-def _begin(modules: dict[str, str], data: str, revision: str, digest: str, key: bytes) -> None:
-    bundle = Bundle(modules=modules, data_json=data, revision=revision, digest=digest)
-    _candidates[:] = [Candidate(bundle, key)]
-
-
-def _replay_chunk(lines: list[JsonObject]) -> list[Replayed]:
-    return [_candidates[0].replay(line) for line in lines]
+def _replayer(bundle: PackedBundle, key: bytes) -> Work[Replayed]:
+    return Candidate(bundle.unpacked(), key).replay

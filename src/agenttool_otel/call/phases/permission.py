@@ -441,6 +441,8 @@ class Permission:
             "granted": False,
         }
         self._span.record_answer(call, answer, waited)
+        if self.decisions is not None:
+            self.decisions.answer(call.id, request_id, answer, waited, call.span)
         if not answer.approved:
             self._refusals.reject(call, answer, session)
         edited, source = answer.edited_input, MutationSource.PERMISSION_PROMPT

@@ -32,6 +32,7 @@ from agenttool_otel.cli.policy.common import (
     raise_first,
     tool_specs,
 )
+from agenttool_otel.cli.policy.covering import coverage
 from agenttool_otel.cli.policy.replaying import replay
 from agenttool_otel.cli.policy.running import push, status
 from agenttool_otel.cli.policy.views import show_checks, show_tests
@@ -45,6 +46,7 @@ app = group("policy", "Start, check, test, explain, build and ask a policy.")
 app.command()(explain)
 app.command()(decide)
 app.command()(replay)
+app.command()(coverage)
 app.command()(push)
 app.command()(status)
 

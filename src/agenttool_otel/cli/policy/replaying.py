@@ -15,23 +15,22 @@ from agenttool_otel.cli.policy.common import (
     Data,
     Standalone,
     console,
-    fail,
     failures,
     open_project,
+)
+from agenttool_otel.cli.policy.recorded import (
+    Candidate,
+    Jobs,
+    Sources,
+    nothing_found,
+    open_records,
+    show_losses,
 )
 
 
 def replay(
-    sources: Annotated[
-        list[Path],
-        typer.Option("--from", help="File of recorded decisions; may be repeated."),
-    ],
-    candidate: Annotated[
-        Path | None,
-        typer.Option(
-            "--candidate", "-c", help="Project folder or bundle to try; by default the stock one."
-        ),
-    ] = None,
+    sources: Sources,
+    candidate: Candidate = None,
     approve: Annotated[
         list[str] | None,
         typer.Option(
@@ -41,9 +40,7 @@ def replay(
             show_default=False,
         ),
     ] = None,
-    jobs: Annotated[
-        int, typer.Option("--jobs", min=0, help="Processes; 0 for one a processor.")
-    ] = 0,
+    jobs: Jobs = 0,
     data: Data = None,
     standalone: Standalone = None,
     as_json: AsJson = False,
@@ -74,24 +71,21 @@ def _report(
     standalone: bool | None,
 ) -> dict[str, Any]:
     """Replay the records, and return what was found as plain data."""
-    from agenttool_otel.evidence.chain import Reading, read_lines
-    from agenttool_otel.evidence.files import key_of
     from agenttool_otel.evidence.replay import Replay, replay
 
     bundle = open_project(candidate, data, standalone).whole
-    key = key_of(sources[0])
-    reading, found = Reading(), Replay(approved)
-    for replayed in replay(read_lines(sources, key, reading), bundle, key, jobs):
+    records = open_records(sources)
+    found = Replay(approved)
+    for replayed in replay(records.lines(), bundle, records.key, jobs):
         found.add(replayed)
     if not found.decisions:
-        raise fail("There are no decisions in these files.")
+        raise nothing_found()
     return {
         "decisions": found.decisions,
         "same": found.same,
         "widened": found.widened,
         "unsure": dict(found.unsure),
-        "lost": reading.lost,
-        "torn": reading.torn,
+        **records.losses(),
         "changes": found.changes,
     }
 
@@ -100,10 +94,7 @@ def _show(report: dict[str, Any]) -> None:
     out = console()
     decisions = report["decisions"]
     out.print(f"{decisions} decisions, {report['same']} with the same answer by the same rule")
-    if report["lost"]:
-        out.print(f"[yellow]{report['lost']} decisions were lost before they were written[/yellow]")
-    for place in report["torn"]:
-        out.print(f"[yellow]torn[/yellow] {escape(place)}: its last line was not written whole")
+    show_losses(out, report)
     for reason, count in report["unsure"].items():
         out.print(f"[red]unsure[/red] {count}: {escape(reason)}")
     if not report["changes"]:
