@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 import subprocess
 import sys
 from pathlib import Path
-from urllib.parse import quote
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from recorded_calls import lines_of, record_calls
+from recorded_calls import WORD, forms, lines_of, record_calls
 
-from agenttool_otel.evidence.words import Words, vocabulary
+from agenttool_otel.evidence.words import Words
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -60,27 +58,6 @@ def test_where_it_can_not_be_recorded_calls_go_on(tmp_path: Path) -> None:
 def test_the_vocabulary_is_that_of_names_and_stock_rules() -> None:
     code = "import evidence_words as e, sys; sys.exit(e.make_vocabulary() != e.TARGET.read_text())"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT / "tools").returncode == 0
-
-
-WORD = st.text("abcdefghijklmnopqrstuvwxyzABCDEXYZ0123456789", min_size=8, max_size=24).filter(
-    lambda word: not set(Words(b"k").hide(word)) <= set(word) and word not in vocabulary()
-)
-
-
-def forms(word: str) -> set[str]:
-    """A word in the forms in which it could leave."""
-    plain = word.encode()
-    digests = [hashlib.new(name, plain) for name in ("md5", "sha1", "sha256", "blake2b")]
-    return {
-        word,
-        plain.hex(),
-        quote(word),
-        base64.b64encode(plain).decode().rstrip("="),
-        base64.urlsafe_b64encode(plain).decode().rstrip("="),
-        base64.b32encode(plain).decode().rstrip("="),
-        *(digest.hexdigest() for digest in digests),
-        *(digest.hexdigest()[:16] for digest in digests),
-    }
 
 
 @pytest.fixture(scope="module")

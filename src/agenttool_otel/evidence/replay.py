@@ -10,7 +10,12 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from agenttool_otel.evidence.record import OBJECT
-from agenttool_otel.evidence.spelling import new_rules, reads_arguments, spelling_calls
+from agenttool_otel.evidence.spelling import (
+    names_read,
+    new_rules,
+    reads_arguments,
+    spelling_calls,
+)
 from agenttool_otel.evidence.spread import PackedBundle, Work, packed, spread
 from agenttool_otel.evidence.words import Words
 from agenttool_otel.names import Behavior, EntryPoint
@@ -56,16 +61,18 @@ class Candidate:
     Args:
         bundle: the policy.
         key: of the records' words.
+        words: further texts whose words are looked up in the records.
 
     Raises:
         PolicyLoadError: the policy can't be used.
     """
 
-    def __init__(self, bundle: Bundle, key: bytes) -> None:
+    def __init__(self, bundle: Bundle, key: bytes, words: Iterable[str] = ()) -> None:
         self._engine = EmbeddedEngine(bundle)
         self._decider = Decider((self._engine,), timeout=_TIMEOUT)
-        self._finder = Words(key).finder([*own_texts(bundle), *data_texts(bundle.data)])
         rules = new_rules(bundle)
+        texts = [*own_texts(bundle), *data_texts(bundle.data), *names_read(rules), *words]
+        self._finder = Words(key).finder(texts)
         self.looks_inside = spelling_calls(rules)
         self._known_reads: dict[tuple[str, bytes], bool] = {}
         self._reads_arguments = reads_arguments(rules)
@@ -117,6 +124,14 @@ class Candidate:
             value: plain JSON data of a record.
         """
         return self._finder.reveal(value)
+
+    def reveal_known(self, value: Any) -> Any:
+        """Return plain data with the policy's own words in clear, and other digests marked as such.
+
+        Args:
+            value: plain JSON data of a record.
+        """
+        return self._finder.reveal_known(value)
 
     def _unsure(self, record: JsonObject, document: Any) -> str:
         """Return why the record may not hold what the candidate looks at."""

@@ -43,6 +43,20 @@ def new_rules(bundle: Bundle) -> list[NewRule]:
     return found
 
 
+def names_read(rules: Iterable[NewRule]) -> set[str]:
+    """Return the names by which rules read their input: ``recipient`` of ``input.input.recipient``.
+
+    Args:
+        rules: the rules.
+    """
+    found: set[str] = set()
+    for new in rules:
+        for reference in new.rule.references:
+            if reference.base == "input":
+                found.update(reference.path)
+    return found
+
+
 def reads_arguments(rules: Iterable[NewRule]) -> bool:
     """Return whether rules read values of arguments themselves, beside their facts."""
     for new in rules:

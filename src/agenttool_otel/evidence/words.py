@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib import resources
 from typing import Any, Final
@@ -127,16 +127,21 @@ class Finder:
         Args:
             value: plain JSON data of a record.
         """
-        if isinstance(value, str):
-            return _DIGEST.sub(self._revealed, value) if _MARK in value else value
-        if isinstance(value, list):
-            return [self.reveal(item) for item in value]
-        if isinstance(value, dict):
-            return {self.reveal(name): self.reveal(item) for name, item in value.items()}
-        return value
+        return _mapped(value, self._revealed)
+
+    def reveal_known(self, value: Any) -> Any:
+        """Return plain data with the known words in clear; other digests stay, with their mark.
+
+        Args:
+            value: plain JSON data of a record.
+        """
+        return _mapped(value, self._marked)
 
     def _revealed(self, match: re.Match[str]) -> str:
         return self._found.get(match[0]) or match[0][1:]
+
+    def _marked(self, match: re.Match[str]) -> str:
+        return self._found.get(match[0]) or match[0]
 
     def has_unknown(self, value: Any) -> bool:
         """Return whether data holds a digest that is none of the policy's words."""
@@ -147,3 +152,36 @@ class Finder:
         if isinstance(value, dict):
             return any(map(self.has_unknown, (*value, *value.values())))
         return False
+
+
+def hidden_words(value: Any) -> list[str]:
+    """Return the digests in plain data.
+
+    Args:
+        value: plain JSON data.
+    """
+    if isinstance(value, str):
+        return _DIGEST.findall(value)
+    if isinstance(value, list):
+        return [digest for item in value for digest in hidden_words(item)]
+    return []
+
+
+def unmarked(value: Any) -> Any:
+    """Return plain data with the marks of its digests taken off.
+
+    Args:
+        value: plain JSON data.
+    """
+    return _mapped(value, lambda match: match[0][1:])
+
+
+def _mapped(value: Any, found: Callable[[re.Match[str]], str]) -> Any:
+    """Return plain data with another text in the place of each digest."""
+    if isinstance(value, str):
+        return _DIGEST.sub(found, value) if _MARK in value else value
+    if isinstance(value, list):
+        return [_mapped(item, found) for item in value]
+    if isinstance(value, dict):
+        return {_mapped(name, found): _mapped(item, found) for name, item in value.items()}
+    return value

@@ -35,6 +35,7 @@ from agenttool_otel.cli.policy.common import (
 from agenttool_otel.cli.policy.covering import coverage
 from agenttool_otel.cli.policy.replaying import replay
 from agenttool_otel.cli.policy.running import push, status
+from agenttool_otel.cli.policy.suggesting import suggest
 from agenttool_otel.cli.policy.views import show_checks, show_tests
 from agenttool_otel.errors import ConfigurationError, PolicyError
 from agenttool_otel.names import EngineName
@@ -47,6 +48,7 @@ app.command()(explain)
 app.command()(decide)
 app.command()(replay)
 app.command()(coverage)
+app.command()(suggest)
 app.command()(push)
 app.command()(status)
 
