@@ -33,6 +33,7 @@ from agenttool_otel.cli.policy.common import (
     tool_specs,
 )
 from agenttool_otel.cli.policy.covering import coverage
+from agenttool_otel.cli.policy.exporting import export
 from agenttool_otel.cli.policy.replaying import replay
 from agenttool_otel.cli.policy.running import push, status
 from agenttool_otel.cli.policy.suggesting import suggest
@@ -49,6 +50,7 @@ app.command()(decide)
 app.command()(replay)
 app.command()(coverage)
 app.command()(suggest)
+app.command()(export)
 app.command()(push)
 app.command()(status)
 

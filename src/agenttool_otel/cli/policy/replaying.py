@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,6 +27,8 @@ from agenttool_otel.cli.policy.recorded import (
     open_records,
     show_losses,
 )
+from agenttool_otel.errors import ConfigurationError
+from agenttool_otel.policy.bundles.bundle import Bundle
 
 
 def replay(
@@ -40,6 +43,13 @@ def replay(
             show_default=False,
         ),
     ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", help="File for a page of HTML to write.", show_default=False),
+    ] = None,
+    sarif: Annotated[
+        Path | None, typer.Option("--sarif", help="File for SARIF to write.", show_default=False)
+    ] = None,
     jobs: Jobs = 0,
     data: Data = None,
     standalone: Standalone = None,
@@ -51,7 +61,9 @@ def replay(
     recorded, or the records are not what was written.
     """
     with failures():
-        report = _report(sources, candidate, approve or [], jobs, data, standalone)
+        bundle = open_project(candidate, data, standalone).whole
+        report = _report(sources, bundle, approve or [], jobs)
+        _write_reports(report, bundle, html, sarif)
     if as_json:
         print_json(report)
     else:
@@ -62,18 +74,10 @@ def replay(
         raise typer.Exit(EXIT_CODES["failed"])
 
 
-def _report(
-    sources: list[Path],
-    candidate: Path | None,
-    approved: list[str],
-    jobs: int,
-    data: Path | None,
-    standalone: bool | None,
-) -> dict[str, Any]:
+def _report(sources: list[Path], bundle: Bundle, approved: list[str], jobs: int) -> dict[str, Any]:
     """Replay the records, and return what was found as plain data."""
     from agenttool_otel.evidence.replay import Replay, replay
 
-    bundle = open_project(candidate, data, standalone).whole
     records = open_records(sources)
     found = Replay(approved)
     for replayed in replay(records.lines(), bundle, records.key, jobs):
@@ -88,6 +92,23 @@ def _report(
         **records.losses(),
         "changes": found.changes,
     }
+
+
+def _write_reports(
+    report: dict[str, Any], bundle: Bundle, html: Path | None, sarif: Path | None
+) -> None:
+    from agenttool_otel.evidence import reports
+
+    texts: list[tuple[Path, str]] = []
+    if html is not None:
+        texts.append((html, reports.page(report)))
+    if sarif is not None:
+        texts.append((sarif, json.dumps(reports.sarif(report, bundle), indent=2)))
+    for path, text in texts:
+        try:
+            path.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise ConfigurationError(f"{path} can't be written: {error.strerror}") from None
 
 
 def _show(report: dict[str, Any]) -> None:
