@@ -8,7 +8,8 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from agenttool_otel.evidence.suggest import RECEIVER, Learnt, Unlearnt
+from agenttool_otel.evidence.parts import RECEIVER
+from agenttool_otel.evidence.suggest import Learnt, Unlearnt
 from agenttool_otel.evidence.words import unmarked
 from agenttool_otel.facts.argument_names import identity_words
 

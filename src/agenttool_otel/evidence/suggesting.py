@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
+from agenttool_otel.evidence.answers import Agreed, Answers
 from agenttool_otel.evidence.extension import RULE_PREFIX, extension_files
-from agenttool_otel.evidence.suggest import Agreed, Answers, Learnt, Unlearnt, learn
+from agenttool_otel.evidence.suggest import Learnt, Unlearnt, learn
 from agenttool_otel.evidence.words import unmarked
 from agenttool_otel.names import Behavior
 from agenttool_otel.policy.bundles.bundle import Bundle, bundle_from_files
 from agenttool_otel.policy.bundles.overlay import overlay
 from agenttool_otel.policy.decider import Decider
 from agenttool_otel.policy.engines.embedded import EmbeddedEngine
-from agenttool_otel.policy.types import Verdict
 from agenttool_otel.records.base import JsonObject
 
 _NO_STEP: Final = 1_000_000_000  # so many different values are never seen
@@ -26,13 +26,6 @@ class Suggestion(NamedTuple):
     learnt: list[Learnt]
     unlearnt: list[Unlearnt]
     refused: int  # different calls that were denied or rejected; it allows none of them
-
-
-class _Tried(NamedTuple):
-    """What a suggestion does to the records that it was made of."""
-
-    widened: set[str]  # rules of it by which a refused call would run
-    uncovered: list[Agreed]  # calls that would still be asked about
 
 
 def suggest(
@@ -52,71 +45,88 @@ def suggest(
     answers.read(lines)
     refused = answers.refused()
     learnt, unlearnt = learn(answers.agreed(), least)
-    learnt, unlearnt = _without_refused(base, learnt, unlearnt, refused)
+    trial = _Trial(base, refused)
+    learnt, aside = trial.without_refused(learnt)
+    unlearnt += aside
     files = extension_files(learnt, unlearnt, refused) if learnt else {}
     return Suggestion(files, learnt, unlearnt, len(refused))
 
 
-def _without_refused(
-    base: Bundle, learnt: list[Learnt], unlearnt: list[Unlearnt], refused: list[Any]
-) -> tuple[list[Learnt], list[Unlearnt]]:
-    """Take back each step, and then each rule, by which a refused call would run."""
-    fine, wide = _parted(base, learnt, unlearnt, refused)
-    exact: list[Learnt] = []
-    for one in wide:
-        found, hidden = learn(one.calls, _NO_STEP)
-        for each in found:
-            each.name = one.name
-        exact += found
-        unlearnt += hidden
-    fine, wide = _parted(base, [*fine, *exact], unlearnt, refused)
-    reason = "equal calls were denied or rejected"
-    unlearnt += [Unlearnt(one.tool, reason, len(one.calls), []) for one in wide]
-    return fine, unlearnt
+class _Tried(NamedTuple):
+    """What became of rules that were tried."""
+
+    fine: list[Learnt]
+    wide: list[Learnt]  # those by which a refused call would run
+    unlearnt: list[Unlearnt]  # calls that would still be asked about
 
 
-def _parted(
-    base: Bundle, learnt: list[Learnt], unlearnt: list[Unlearnt], refused: list[Any]
-) -> tuple[list[Learnt], list[Learnt]]:
-    """Return what permits no refused call, and what does."""
-    if not learnt:
-        return [], []
-    tried = _tried(base, learnt, refused)
-    unlearnt += _still_asked(tried.uncovered)
-    for one in learnt:
-        one.calls = [call for call in one.calls if not _is_among(call, tried.uncovered)]
-    left = [one for one in learnt if one.calls]
-    wide = [one for one in left if RULE_PREFIX + one.name in tried.widened]
-    return [one for one in left if one not in wide], wide
+class _Trial:
+    """Tries rules on the calls that they were made of, and on those that were refused."""
+
+    def __init__(self, base: Bundle, refused: list[Any]) -> None:
+        self._base = base
+        self._refused = refused
+
+    def without_refused(self, learnt: list[Learnt]) -> tuple[list[Learnt], list[Unlearnt]]:
+        """Return rules without the steps, and then without the rules, by which a refused call would
+        run; and what is no longer learnt.
+        """
+        first = self._tried(learnt)
+        again = list(first.fine)
+        unlearnt = list(first.unlearnt)
+        for rule in first.wide:
+            exact, aside = learn(rule.calls, _NO_STEP)
+            for each in exact:
+                each.name = rule.name
+            again += exact
+            unlearnt += aside
+        second = self._tried(again)
+        unlearnt += second.unlearnt
+        reason = "equal calls were denied or rejected"
+        unlearnt += [Unlearnt(rule.tool, reason, len(rule.calls), []) for rule in second.wide]
+        return second.fine, unlearnt
+
+    def _tried(self, learnt: list[Learnt]) -> _Tried:
+        if not learnt:
+            return _Tried([], [], [])
+        decider = self._decider(learnt)
+        widening = self._widening(decider)
+        tried = _Tried([], [], [])
+        for rule in learnt:
+            asked = _still_asked(rule, decider)
+            if asked:
+                reason = "its facts are not certain, or sensitive"
+                tried.unlearnt.append(Unlearnt(rule.tool, reason, asked, []))
+            if not rule.calls:
+                continue
+            is_wide = RULE_PREFIX + rule.name in widening
+            (tried.wide if is_wide else tried.fine).append(rule)
+        return tried
+
+    def _decider(self, learnt: list[Learnt]) -> Decider:
+        """Return what decides on the policy with these rules."""
+        files = extension_files(learnt, (), ())
+        content = {path: text.encode() for path, text in files.items()}
+        extension = bundle_from_files(content, origin="the suggestion")
+        whole = overlay(self._base, extension=extension)
+        return Decider((EmbeddedEngine(whole),), timeout=10.0)
+
+    def _widening(self, decider: Decider) -> set[str]:
+        """Return the rules by which a refused call would run."""
+        found: set[str] = set()
+        for document in self._refused:
+            verdict = decider.decide(unmarked(document))
+            if verdict.behavior is Behavior.ALLOW:
+                found.update(verdict.rule_refs)
+        return found
 
 
-def _is_among(call: Agreed, calls: list[Agreed]) -> bool:
-    return any(call is each for each in calls)
+def _still_asked(rule: Learnt, decider: Decider) -> int:
+    """Take the calls out of a rule that it would still ask about, and return how many."""
+    before = len(rule.calls)
+    rule.calls = [call for call in rule.calls if _is_allowed(call, decider)]
+    return before - len(rule.calls)
 
 
-def _still_asked(calls: list[Agreed]) -> list[Unlearnt]:
-    tools = [call.tool for call in calls]
-    reason = "its facts are not certain, or sensitive"
-    return [Unlearnt(tool, reason, tools.count(tool), []) for tool in sorted(set(tools))]
-
-
-def _tried(base: Bundle, learnt: list[Learnt], refused: list[Any]) -> _Tried:
-    files = {path: text.encode() for path, text in extension_files(learnt, (), ()).items()}
-    extension = bundle_from_files(files, origin="the suggestion")
-    decider = Decider((EmbeddedEngine(overlay(base, extension=extension)),), timeout=10.0)
-    widened: set[str] = set()
-    for document in refused:
-        verdict = decider.decide(unmarked(document))
-        if verdict.behavior is Behavior.ALLOW:
-            widened.update(_own_rules(verdict))
-    uncovered = [
-        call
-        for one in learnt
-        for call in one.calls
-        if decider.decide(unmarked(call.document)).behavior is not Behavior.ALLOW
-    ]
-    return _Tried(widened, uncovered)
-
-
-def _own_rules(verdict: Verdict) -> list[str]:
-    return [rule for rule in verdict.rule_refs if rule.startswith(RULE_PREFIX)]
+def _is_allowed(call: Agreed, decider: Decider) -> bool:
+    return decider.decide(unmarked(call.document)).behavior is Behavior.ALLOW

@@ -17,7 +17,9 @@ from agenttool_otel.policy.rego.syntax import Rule, parse_program
 
 _WAIVES: Final = re.compile(r'("waives":\s*)\[[^\]]*\]')
 _NAME: Final = re.compile(r'"rule":\s*"([^"]+)"')
-_SETTINGS: Final = ("agenttool", "settings")
+
+_Place = tuple[str | int, ...]
+"""Where a setting stands: names of members and numbers of entries, from the outermost on."""
 
 
 class Without(NamedTuple):
@@ -33,72 +35,103 @@ def without_each_part(bundle: Bundle) -> Iterator[Without]:
     Args:
         bundle: the policy.
     """
-    yield from _without_settings(bundle)
-    yield from _without_waives(bundle)
+    settings = _settings(bundle.data)
+    for place in _places(settings):
+        yield _without_setting(bundle, place)
+    for rule in _waiving(bundle):
+        found = _without_waives(bundle, rule)
+        if found is not None:
+            yield found
 
 
-def _without_settings(bundle: Bundle) -> Iterator[Without]:
-    settings = bundle.data.get("agenttool", {}).get("settings") or {}
-    for place in _places(settings, ()):
-        data = bundle.data  # a fresh copy each time
-        holder: Any = data
-        for step in (*_SETTINGS, *place[:-1]):
-            holder = holder[step]
-        del holder[place[-1]]
-        text = json.dumps(data, sort_keys=True, separators=(",", ":"))
-        digest = digest_of((bundle.digest, text))
-        yield Without(f"settings{_shown(place)}", replace(bundle, data_json=text, digest=digest))
+def _settings(data: Any) -> Any:
+    """Return the settings of a bundle's data."""
+    return data.get("agenttool", {}).get("settings") or {}
 
 
-def _places(value: Any, above: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
-    """Yield the places of single settings: the members of objects, and the entries of lists."""
-    inner: list[tuple[Any, Any]] = []
-    if isinstance(value, dict):
-        inner = list(value.items())
-    elif isinstance(value, list) and len(above) > 1:
-        inner = list(enumerate(value))
-    if above and (not inner or _is_entry(above)):
-        yield above
-        return
-    for step, item in inner:
-        yield from _places(item, (*above, step))
+def _places(settings: Any) -> Iterator[_Place]:
+    """Yield the places of single settings.
 
-
-def _is_entry(place: tuple[Any, ...]) -> bool:
-    """Return whether a place is an entry of a list: ``["git", "push"]`` of commands is one setting."""
-    return isinstance(place[-1], int)
-
-
-def _shown(place: tuple[Any, ...]) -> str:
-    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)
-
-
-def _without_waives(bundle: Bundle) -> Iterator[Without]:
-    own = {file: text for file, text in bundle.modules.items() if '"waives"' in text}
-    for module in parse_program(own).modules if own else ():
-        if module.package[: len(CUSTOM)] != CUSTOM:
-            continue
-        for rule in module.rules:
-            found = _without_waives_of(bundle, rule)
-            if found is not None:
-                yield found
-
-
-def _without_waives_of(bundle: Bundle, rule: Rule) -> Without | None:
-    """Return a policy in which one rule waives nothing; ``None`` where it does not, or its list is
-    computed.
+    ``{"network": {"allowed_hosts": ["a", "b"]}}`` has two: each entry of a list can be taken out.
     """
-    if rule.path[-1] != "allow" or "Spec" not in rule.node:
-        return None
-    text = bundle.modules[rule.file].encode()
+    for name, value in settings.items():
+        yield from _places_in(value, (name,))
+
+
+def _places_in(value: Any, place: _Place) -> Iterator[_Place]:
+    inner = _inner(value, place)
+    if not inner:
+        yield place
+    for step, item in inner:
+        yield from _places_in(item, (*place, step))
+
+
+def _inner(value: Any, place: _Place) -> list[tuple[str | int, Any]]:
+    """Return what stands inside of a setting, where it is not one setting as a whole."""
+    # ["git", "push"] in a list of commands: one setting, not two
+    if isinstance(place[-1], int):
+        return []
+    if isinstance(value, dict):
+        return list(value.items())
+    # a list right below the settings is of no concern's own: it is one setting
+    if isinstance(value, list) and len(place) > 1:
+        return list(enumerate(value))
+    return []
+
+
+def _without_setting(bundle: Bundle, place: _Place) -> Without:
+    """Return a policy without a setting."""
+    data = bundle.data  # a fresh copy each time
+    holder: Any = _settings(data)
+    for step in place[:-1]:
+        holder = holder[step]
+    del holder[place[-1]]
+    text = json.dumps(data, sort_keys=True, separators=(",", ":"))
+    digest = digest_of((bundle.digest, text))
+    reduced = replace(bundle, data_json=text, digest=digest)
+    return Without(f"settings{_shown(place)}", reduced)
+
+
+def _shown(place: _Place) -> str:
+    """Return a place as it is written: ``.network.allowed_hosts[1]``."""
+    text = ""
+    for step in place:
+        if isinstance(step, int):
+            text += f"[{step}]"
+        else:
+            text += f".{step}"
+    return text
+
+
+def _waiving(bundle: Bundle) -> Iterator[Rule]:
+    """Yield the rules of extensions that may waive something."""
+    own: dict[str, str] = {}
+    for file, text in bundle.modules.items():
+        if '"waives"' in text:
+            own[file] = text
+    if not own:
+        return
+    for rule in parse_program(own).rules:
+        is_custom = rule.path[: len(CUSTOM)] == CUSTOM
+        if is_custom and rule.path[-1] == "allow" and "Spec" in rule.node:
+            yield rule
+
+
+def _without_waives(bundle: Bundle, rule: Rule) -> Without | None:
+    """Return a policy in which one rule waives nothing; ``None`` where its list is computed, or it
+    has none.
+    """
     span = rule.node["Spec"]["span"]
-    body = text[span["start"] : span["end"]].decode()
+    start, end = span["start"], span["end"]
+    text = bundle.modules[rule.file].encode()  # the parser counts bytes
+    body = text[start:end].decode()
     changed, count = _WAIVES.subn(r"\1[]", body, count=1)
     if not count:
         return None
-    whole = text[: span["start"]] + changed.encode() + text[span["end"] :]
+    whole = text[:start] + changed.encode() + text[end:]
     modules = MappingProxyType({**bundle.modules, rule.file: whole.decode()})
     digest = digest_of((bundle.digest, rule.file, str(rule.line)))
+    reduced = replace(bundle, modules=modules, digest=digest)
     name = _NAME.search(body)
-    part = f"waives of {name[1] if name else rule.name} ({rule.file}:{rule.line})"
-    return Without(part, replace(bundle, modules=modules, digest=digest))
+    title = name[1] if name else rule.name
+    return Without(f"waives of {title} ({rule.file}:{rule.line})", reduced)

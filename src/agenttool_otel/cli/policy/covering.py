@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 from rich.console import Console
@@ -19,6 +19,8 @@ from agenttool_otel.cli.policy.recorded import (
     open_records,
     show_losses,
 )
+
+_COUNTS: Final = ("found", "decided", "approved", "rejected")
 
 
 def coverage(
@@ -52,23 +54,40 @@ def coverage(
 
 def _show(out: Console, report: dict[str, Any], every: bool) -> None:
     rules = report["rules"]
-    reached = [rule for rule in rules if rule["found"] or rule["approved"] or rule["rejected"]]
+    reached = [rule for rule in rules if _was_reached(rule)]
     out.print(f"{report['decisions']} decisions reached {len(reached)} of {len(rules)} rules")
     show_losses(out, report)
-    table = Table("rule", "sets", "found", "decided", "approved", "rejected")
-    for rule in sorted(reached, key=lambda rule: (-rule["found"], rule["rule"])):
-        names = ("found", "decided", "approved", "rejected")
-        cells = [str(rule[name] or "") for name in names]
-        table.add_row(escape(rule["rule"]), ", ".join(rule["sets"]), *cells)
-    out.print(table)
+    out.print(_table(reached))
     _list(out, "people always agreed", report["always_approved"])
     _list(out, "people always refused", report["always_rejected"])
     _list(out, "never mattered", report["never_mattered"])
-    never = [rule["rule"] for rule in rules if not rule["found"] and (every or rule["own"])]
-    _list(out, "never reached", never)
-    if not every:
-        stock = len(report["never_reached"]) - len(never)
-        out.print(f"[dim]{stock} stock rules were never reached (--all shows them)[/dim]")
+    never = report["never_reached"]
+    if every:
+        _list(out, "never reached", never)
+        return
+    own = {rule["rule"] for rule in rules if rule["own"]}
+    shown = [name for name in never if name in own]
+    _list(out, "never reached", shown)
+    stock = len(never) - len(shown)
+    out.print(f"[dim]{stock} stock rules were never reached (--all shows them)[/dim]")
+
+
+def _was_reached(rule: dict[str, Any]) -> bool:
+    # a rule that the policy no longer has can still have been answered
+    return bool(rule["found"] or rule["approved"] or rule["rejected"])
+
+
+def _table(rules: list[dict[str, Any]]) -> Table:
+    """Return the rules that were reached, the most frequent first."""
+    table = Table("rule", "sets", *_COUNTS)
+    for rule in sorted(rules, key=_frequency):
+        counts = [str(rule[name] or "") for name in _COUNTS]
+        table.add_row(escape(rule["rule"]), ", ".join(rule["sets"]), *counts)
+    return table
+
+
+def _frequency(rule: dict[str, Any]) -> tuple[int, str]:
+    return -rule["found"], rule["rule"]
 
 
 def _list(out: Console, title: str, names: list[str]) -> None:
