@@ -97,6 +97,16 @@ def test_digests_keep_the_case_so_that_lower_finds_equals(word: str) -> None:
     assert words.hide(word.upper()).lower() == words.hide(word.lower())
 
 
+@given(word=WORD)
+def test_words_in_mixed_letters_differ_but_for_their_case(word: str) -> None:
+    words, first = Words(b"key"), f"q{word}Q"
+    assert words.hide(first).lower() == words.hide(first.lower())
+    assert words.hide(first) not in {words.hide(form(first)) for form in FORMS}
+
+
+FORMS = (str.lower, str.upper, str.capitalize)
+
+
 @given(st.text(), st.binary(min_size=1))
 def test_another_key_makes_other_digests(text: str, key: bytes) -> None:
     hidden = Words(key).hide(text)

@@ -81,10 +81,10 @@ class Covering:
         return found
 
 
-def _differ(one: Verdict, other: Verdict) -> bool:
+def _differ(first: Verdict, second: Verdict) -> bool:
     """Return whether two verdicts are two decisions; what only names more rules is none."""
     aside: dict[str, Any] = {"revision": "", "duration": 0.0, "rule_refs": (), "message": ""}
-    return replace(one, **aside) != replace(other, **aside)
+    return replace(first, **aside) != replace(second, **aside)
 
 
 def _coverer(bundle: PackedBundle, key: bytes) -> Work[Covered]:

@@ -60,12 +60,16 @@ place_known(fact, known) if {
 	certain(fact)
 	some entry in known.folders
 	entry.access == fact.access
-	below(split(fact.resolved, "/"), split(entry.path, "/"))
+	steps := split(fact.resolved, "/")
+	folder := split(entry.path, "/")
+	steps != folder
+	begins(steps, folder)
 }
 
-below(steps, folder) if {
-	count(steps) > count(folder)
-	array.slice(steps, 0, count(folder)) == folder
+begins(steps, folder) if {
+	every number, step in folder {
+		steps[number] == step
+	}
 }
 
 certain(fact) if {
@@ -131,7 +135,7 @@ command_known(command, known) if {
 	some program in known.programs
 	program.category == command.category
 	count(command.plain) > 0
-	array.slice(command.plain, 0, count(program.words)) == program.words
+	begins(command.plain, program.words)
 	operands_known(command.places, known)
 }
 
@@ -167,12 +171,9 @@ one_known(value, known) if value in known.values
 
 one_known(value, known) if {
 	is_string(value)
-	of_domain(split(value, "@"), known.domains)
-}
-
-of_domain(parts, domains) if {
-	count(parts) == 2
-	parts[1] in domains
+	some domain in known.domains
+	parts := split(value, "@")
+	parts == [parts[0], domain]
 }
 
 # METADATA
@@ -226,7 +227,7 @@ def extension_files(
         refused: inputs of what was denied or rejected, for the tests.
     """
     learnt = list(learnt)
-    seen = {one.name: _data_of(one) for one in learnt}
+    seen = {rule.name: _data_of(rule) for rule in learnt}
     manifest = {"revision": "suggested", "rego_version": 1, "roots": ["agenttool/custom"]}
     return {
         ".manifest": _json(manifest),
@@ -241,26 +242,26 @@ def _json(value: Any) -> str:
     return json.dumps(value, indent=2) + "\n"
 
 
-def _data_of(one: Learnt) -> dict[str, Any]:
+def _data_of(rule: Learnt) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    kinds = set(one.kinds)
+    kinds = set(rule.kinds)
     if kinds & {"places", "commands"}:
-        found["files"] = [_place(*each) for each in one.exact.get("places", ())]
-        found["folders"] = [_place(*each) for each in one.wider.get("places", ())]
+        found["files"] = [_place(*each) for each in rule.exact.get("places", ())]
+        found["folders"] = [_place(*each) for each in rule.wider.get("places", ())]
     if "hosts" in kinds:
-        found["hosts"] = one.exact["hosts"]
+        found["hosts"] = rule.exact["hosts"]
     if "commands" in kinds:
-        found["commands"] = one.exact.get("commands", [])
+        found["commands"] = rule.exact.get("commands", [])
         found["programs"] = [
             {"category": category, "words": words}
-            for category, words in one.wider.get("commands", ())
+            for category, words in rule.wider.get("commands", ())
         ]
     receivers = {
         kind.removeprefix(RECEIVER): {
-            "values": one.exact.get(kind, []),
-            "domains": one.wider.get(kind, []),
+            "values": rule.exact.get(kind, []),
+            "domains": rule.wider.get(kind, []),
         }
-        for kind in _receivers(one)
+        for kind in _receivers(rule)
     }
     return {**found, **({"receivers": receivers} if receivers else {})}
 
@@ -269,25 +270,25 @@ def _place(access: str, steps: list[str]) -> dict[str, str]:
     return {"access": access, "path": "/".join(steps)}
 
 
-def _receivers(one: Learnt) -> list[str]:
-    return [kind for kind in one.kinds if kind.startswith(RECEIVER)]
+def _receivers(rule: Learnt) -> list[str]:
+    return [kind for kind in rule.kinds if kind.startswith(RECEIVER)]
 
 
-def _rule(one: Learnt) -> str:
-    people = len({call.person for call in one.calls})
-    waives = "".join(f'\t\t"{rule}",\n' for rule in one.questions)
-    conditions = "".join(f"\t{line}\n" for line in _conditions(one))
-    steps = "; ".join(_steps(one)) or "no steps: the values are those that were seen"
-    tool = json.dumps(one.tool)
+def _rule(rule: Learnt) -> str:
+    people = len({call.person for call in rule.calls})
+    waives = "".join(f'\t\t"{question}",\n' for question in rule.questions)
+    conditions = "".join(f"\t{line}\n" for line in _conditions(rule))
+    steps = "; ".join(_steps(rule)) or "no steps: the values are those that were seen"
+    tool = json.dumps(rule.tool)
     return f"""
 # METADATA
 # title: What people agreed to of {tool[1:-1]}
 # description: |
-#   Made of {len(one.calls)} calls, answered by {people} people. Beyond what was seen go:
+#   Made of {len(rule.calls)} calls, answered by {people} people. Beyond what was seen go:
 #   {steps}.
 #   What is listed may be combined in ways that were not seen, and other arguments are free.
 allow contains {{
-	"rule": "{RULE_PREFIX}{one.name}",
+	"rule": "{RULE_PREFIX}{rule.name}",
 	"message": "people agreed to such calls",
 	"waives": [
 {waives}	],
@@ -298,9 +299,9 @@ allow contains {{
 """
 
 
-def _conditions(one: Learnt) -> Iterator[str]:
-    known, kinds = f"{_SEEN}.{one.name}", set(one.kinds)
-    is_shell = any(call.document["facts"]["shell"] for call in one.calls)
+def _conditions(rule: Learnt) -> Iterator[str]:
+    known, kinds = f"{_SEEN}.{rule.name}", set(rule.kinds)
+    is_shell = any(call.document["facts"]["shell"] for call in rule.calls)
     yield "input.facts.sql == []"
     has_paths = "places" in kinds and not is_shell
     yield f"places_known(input.facts.paths, {known})" if has_paths else "input.facts.paths == []"
@@ -309,7 +310,7 @@ def _conditions(one: Learnt) -> Iterator[str]:
     yield f"commands_known(input.facts.shell, {known})" if is_shell else "input.facts.shell == []"
     if is_shell:
         return
-    names = [kind.removeprefix(RECEIVER) for kind in _receivers(one)]
+    names = [kind.removeprefix(RECEIVER) for kind in _receivers(rule)]
     for name in names:
         text = json.dumps(name)
         yield f"receiver_known(input.input[{text}], {known}.receivers[{text}])"
@@ -317,22 +318,22 @@ def _conditions(one: Learnt) -> Iterator[str]:
     yield f"nobody_else({{{given}}})" if given else "nobody_else(set())"
 
 
-def _steps(one: Learnt) -> Iterator[str]:
-    if "places" in one.wider:
+def _steps(rule: Learnt) -> Iterator[str]:
+    if "places" in rule.wider:
         yield "all that lies below the folders"
-    if "hosts" in one.exact:
+    if "hosts" in rule.exact:
         yield "each page of the hosts"
-    if "commands" in one.wider:
+    if "commands" in rule.wider:
         yield "each operand in these places and each reviewed option of the programs"
-    for kind in _receivers(one):
-        if kind in one.wider:
+    for kind in _receivers(rule):
+        if kind in rule.wider:
             # a name may have a line break, which would end the comment that this stands in
             name = json.dumps(kind.removeprefix(RECEIVER))
             yield f"each address of the mail domains of {name}"
 
 
 def _helpers(learnt: list[Learnt]) -> Iterator[str]:
-    rules = "".join(line for one in learnt for line in _conditions(one))
+    rules = "".join(line for rule in learnt for line in _conditions(rule))
     if "places_known(" in rules:
         yield _PLACES
     if "places_known(" in rules or "commands_known(" in rules:
@@ -353,9 +354,9 @@ def _helpers(learnt: list[Learnt]) -> Iterator[str]:
 
 def _tests(learnt: list[Learnt], refused: Iterable[Any]) -> str:
     agreed = [
-        text for one in learnt for text in _cases(call.document for call in one.calls)[:_EXAMPLES]
+        text for rule in learnt for text in _cases(call.document for call in rule.calls)[:_EXAMPLES]
     ]
-    tools = {one.tool for one in learnt}
+    tools = {rule.tool for rule in learnt}
     ordered = sorted(refused, key=lambda document: document["tool"]["id"] not in tools)
     return "\n".join(
         [_TEST_HEAD, _table("agreed", agreed), _table("refused", _cases(ordered)[:_MAX_REFUSED])]
@@ -385,13 +386,13 @@ def _page(learnt: list[Learnt], unlearnt: Iterable[Unlearnt]) -> str:
         "| rule | tool | calls | questions that it answers | goes beyond what was seen by |",
         "|---|---|---|---|---|",
     ]
-    for one in learnt:
-        steps = "; ".join(_steps(one)) or "nothing"
-        questions = "<br>".join(f"`{rule}`" for rule in one.questions)
+    for rule in learnt:
+        steps = "; ".join(_steps(rule)) or "nothing"
+        questions = "<br>".join(f"`{question}`" for question in rule.questions)
         cells = (
-            f"`{RULE_PREFIX}{one.name}`",
-            f"`{one.tool}`",
-            str(len(one.calls)),
+            f"`{RULE_PREFIX}{rule.name}`",
+            f"`{rule.tool}`",
+            str(len(rule.calls)),
             questions,
             steps,
         )

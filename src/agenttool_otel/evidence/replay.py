@@ -9,15 +9,11 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
+from agenttool_otel.evidence.new_rules import arguments_read, names_read, new_rules, new_texts
 from agenttool_otel.evidence.record import OBJECT
-from agenttool_otel.evidence.spelling import (
-    names_read,
-    new_rules,
-    reads_arguments,
-    spelling_calls,
-)
+from agenttool_otel.evidence.spelling import spelling_calls
 from agenttool_otel.evidence.spread import PackedBundle, Work, packed, spread
-from agenttool_otel.evidence.words import Words
+from agenttool_otel.evidence.words import Words, texts_in
 from agenttool_otel.names import Behavior, EntryPoint
 from agenttool_otel.policy.bundles.bundle import Bundle
 from agenttool_otel.policy.decider import Decider
@@ -71,11 +67,13 @@ class Candidate:
         self._engine = EmbeddedEngine(bundle)
         self._decider = Decider((self._engine,), timeout=_TIMEOUT)
         rules = new_rules(bundle)
-        texts = [*own_texts(bundle), *data_texts(bundle.data), *names_read(rules), *words]
-        self._finder = Words(key).finder(texts)
+        texts = [*own_texts(bundle), *texts_in(bundle.data), *names_read(rules), *words]
+        hider = Words(key)
+        self._finder = hider.finder(texts)
+        self._own = hider.finder(new_texts(bundle))
         self.looks_inside = spelling_calls(rules)
         self._known_reads: dict[tuple[str, bytes], bool] = {}
-        self._reads_arguments = reads_arguments(rules)
+        self._arguments_read = arguments_read(rules)
 
     def replay(self, line: JsonObject) -> Replayed:
         """Decide a recorded decision again.
@@ -138,11 +136,20 @@ class Candidate:
         for name in record["left_out"]:
             if self._reads(name, document):
                 return f"the candidate reads {name}, which was not recorded"
-        if self._reads_arguments and record.get("shortened"):
+        if self._reads_shortened(record.get("shortened", ())):
             return "the candidate reads arguments that were not recorded whole"
         if self.looks_inside and self._finder.has_unknown(record["input"]):
             return f"{self.looks_inside[0]} looks inside of words"
+        if self._own.has_folded(record["input"]):
+            return "a word of the candidate is there in large and small letters mixed"
         return ""
+
+    def _reads_shortened(self, pointers: Iterable[str]) -> bool:
+        """Return whether a rule reads an argument of which a part was not recorded."""
+        if "" in self._arguments_read:
+            return bool(list(pointers))
+        names = {self.reveal(pointer).split("/")[1] for pointer in pointers}
+        return bool(names & self._arguments_read)
 
     def _reads(self, name: str, document: Any) -> bool:
         """Return whether the policy may read a member: known by what its guards may read."""
@@ -159,23 +166,6 @@ class Candidate:
         if proven is None:
             return True
         return any(other[: len(path)] == path[: len(other)] for other in proven[1].paths)
-
-
-def data_texts(value: Any) -> Iterator[str]:
-    """Yield the names and texts of plain data, at all depths.
-
-    Args:
-        value: the data.
-    """
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for name, item in value.items():
-            yield name
-            yield from data_texts(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from data_texts(item)
 
 
 class Replay:

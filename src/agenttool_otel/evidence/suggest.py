@@ -122,7 +122,7 @@ def _fill(rule: Learnt, calls: list[Agreed], least: int, aside: _Aside) -> None:
 
 def _hidden_in(call: Agreed, stepped: set[_Step]) -> list[str]:
     """Return the digests in what a rule would hold of a call."""
-    hidden = []
+    hidden: list[str] = []
     for part in call.parts:
         value = part.wider if _step_of(part) in stepped else part.exact
         hidden += hidden_words(part.kind)

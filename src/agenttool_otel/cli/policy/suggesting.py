@@ -86,14 +86,14 @@ def _report(made: Suggestion, folder: Path) -> dict[str, Any]:
         "folder": str(folder) if made.files else None,
         "rules": [
             {
-                "rule": RULE_PREFIX + one.name,
-                "tool": one.tool,
-                "calls": len(one.calls),
-                "answers": list(one.questions),
-                "as_seen": one.exact,
-                "steps": one.wider,
+                "rule": RULE_PREFIX + rule.name,
+                "tool": rule.tool,
+                "calls": len(rule.calls),
+                "answers": list(rule.questions),
+                "as_seen": rule.exact,
+                "steps": rule.wider,
             }
-            for one in made.learnt
+            for rule in made.learnt
         ],
         "not_learnt": [each._asdict() for each in made.unlearnt],
         "refused": made.refused,
