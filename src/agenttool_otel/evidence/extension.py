@@ -62,14 +62,8 @@ place_known(fact, known) if {
 	entry.access == fact.access
 	steps := split(fact.resolved, "/")
 	folder := split(entry.path, "/")
-	steps != folder
-	begins(steps, folder)
-}
-
-begins(steps, folder) if {
-	every number, step in folder {
-		steps[number] == step
-	}
+	count(steps) > count(folder)
+	array.slice(steps, 0, count(folder)) == folder
 }
 
 certain(fact) if {
@@ -135,7 +129,8 @@ command_known(command, known) if {
 	some program in known.programs
 	program.category == command.category
 	count(command.plain) > 0
-	begins(command.plain, program.words)
+	words := [word | some word in program.words]
+	array.slice(command.plain, 0, count(words)) == words
 	operands_known(command.places, known)
 }
 
