@@ -45,6 +45,8 @@ from agenttool_otel.names.invocations import InvocationStatus as InvocationStatu
 from agenttool_otel.names.invocations import MutationSource as MutationSource
 from agenttool_otel.names.invocations import Phase as Phase
 from agenttool_otel.names.invocations import ProgressStatus as ProgressStatus
+from agenttool_otel.names.mcp import McpMeta as McpMeta
+from agenttool_otel.names.mcp import PinState as PinState
 from agenttool_otel.names.results import ContentType as ContentType
 from agenttool_otel.names.results import ErrorClass as ErrorClass
 from agenttool_otel.names.results import PersistenceStrategy as PersistenceStrategy
@@ -60,6 +62,7 @@ from agenttool_otel.names.telemetry import Event as Event
 from agenttool_otel.names.telemetry import Exc as Exc
 from agenttool_otel.names.telemetry import GenAI as GenAI
 from agenttool_otel.names.telemetry import Label as Label
+from agenttool_otel.names.telemetry import Mcp as Mcp
 from agenttool_otel.names.telemetry import Metric as Metric
 from agenttool_otel.names.tools import AccessKind as AccessKind
 from agenttool_otel.names.tools import ArgumentMode as ArgumentMode

@@ -20,6 +20,15 @@ class GenAI:
     ERROR_TYPE: Final = "error.type"
 
 
+class Mcp:
+    """Attributes of OpenTelemetry's conventions for MCP, set by the MCP doors."""
+
+    METHOD_NAME: Final = "mcp.method.name"
+    PROTOCOL_VERSION: Final = "mcp.protocol.version"
+    SESSION_ID: Final = "mcp.session.id"
+    REQUEST_ID: Final = "jsonrpc.request.id"
+
+
 class Exc:
     """The event of a tool's own exception; its message only where content is captured."""
 
