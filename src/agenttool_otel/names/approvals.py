@@ -41,6 +41,8 @@ class AnswerWay(StrEnum):
     """The own dialog of a coding agent, which then ran the call."""
     GRAPH = "graph"
     """``Command(resume=...)`` of a LangGraph graph."""
+    ELICITATION = "elicitation"
+    """The client of an MCP server asked the person."""
 
 
 class ApprovalConflictReason(StrEnum):

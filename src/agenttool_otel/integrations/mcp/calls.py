@@ -14,6 +14,7 @@ from mcp_types import CallToolResult
 from pydantic import BaseModel, ValidationError
 
 from agenttool_otel.call.tool import GovernedTool
+from agenttool_otel.errors import AgentToolError
 from agenttool_otel.integrations.foreign import ForeignCall
 from agenttool_otel.names import Outcome, ResultStatus
 from agenttool_otel.names.mcp import McpMeta
@@ -24,6 +25,13 @@ _WAITS: Final = (
     " the same call again."
 )
 _MAY_HAVE_RUN: Final = "It may have run: do not simply repeat it."
+
+
+class McpServerFailed(AgentToolError, ConnectionError):
+    """A server ended in the middle of a call, can't be started, or gave no result that can be read.
+
+    The call is not repeated: it may have run.
+    """
 
 
 def wire_form(value: Any) -> dict[str, Any]:
