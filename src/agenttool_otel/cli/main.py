@@ -20,6 +20,7 @@ COMMANDS: Final = {
     "conformance": "Run the 17 acceptance scenarios of the standard and validate every record.",
     "doctor": "What is in force here, from where it is, and what does not work.",
     "hooks": "Put hooks into a coding agent's settings, take them out, and try them.",
+    "mcp": "A governed proxy in front of an MCP server, and the pins of its tools.",
     "permissions": "Ask the policy what it would decide, without running anything.",
     "policy": "Start, check, test, explain, build and ask a policy.",
     "records": "Show the calls in a file of records: decision, end, result, what was lost.",

@@ -55,7 +55,7 @@ def serve(
     from agenttool_otel.serve.server import DecisionServer
     from agenttool_otel.serve.tools import declare_tools
 
-    with _telemetry():
+    with exported(_SERVICE):
         try:
             settings = Settings.load()
             governor = Governor(settings=settings)
@@ -90,9 +90,12 @@ def _end(*_: object) -> None:
 
 
 @contextlib.contextmanager
-def _telemetry() -> Iterator[None]:
+def exported(service: str) -> Iterator[None]:
     """Export spans and metrics to ``OTEL_EXPORTER_OTLP_ENDPOINT``, where it is set and no other
     program, such as ``opentelemetry-instrument``, has set up providers.
+
+    Args:
+        service: the name of the service, where the environment has none.
     """
     if not any(os.environ.get(name) for name in _ENDPOINTS) or _has_provider():
         yield
@@ -107,7 +110,7 @@ def _telemetry() -> Iterator[None]:
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
     # OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES win
-    resource = Resource({SERVICE_NAME: _SERVICE}).merge(OTELResourceDetector().detect())
+    resource = Resource({SERVICE_NAME: service}).merge(OTELResourceDetector().detect())
     spans = TracerProvider(resource=resource)
     spans.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     reader = PeriodicExportingMetricReader(OTLPMetricExporter())

@@ -75,7 +75,7 @@ class ServerTools:
             found = definition(tool)
             # a server that lists "read" twice could have the first read, and the second run
             if seen.setdefault(tool.name, found) != found:
-                self._listed[tool.name] = _Listed(found, self._refused(tool.name, "listed twice"))
+                self._listed[tool.name] = _Listed(found, self.refused(tool.name, "listed twice"))
                 continue
             known = self._listed.get(tool.name)
             if known is None or known.definition != found:
@@ -106,6 +106,22 @@ class ServerTools:
         """
         return unknown_tool(name, self._governor, self._namespace)
 
+    def refused(self, name: str, why: str) -> ForeignTool:
+        """Return what stands for a tool whose calls are all denied, with a span and the reason.
+
+        Args:
+            name: Its name.
+            why: The reason.
+        """
+        stand_in = refused_tool(name, self._governor, why, self._namespace)
+        return ForeignTool(
+            stand_in.spec,
+            stand_in.function,
+            governor=self._governor,
+            is_async=True,
+            streams=False,
+        )
+
     @property
     def governor(self) -> Runtime:
         """The Governor in charge: the given one, or the default one as it is now."""
@@ -125,12 +141,12 @@ class ServerTools:
     def _govern(self, tool: Tool) -> ForeignTool:
         why = None if self._pins is None else self._pins.refusal(self.server, tool)
         if why is not None:
-            return self._refused(tool.name, why)
+            return self.refused(tool.name, why)
         try:
             stated = options_for(self._facts, tool.name)
             facts = {**self._common, **stated_facts(tool, stated), **stated}
         except ConfigurationError as error:
-            return self._refused(tool.name, str(error))
+            return self.refused(tool.name, str(error))
         handle = foreign_tool(
             tool.name,
             tool.input_schema,
@@ -144,16 +160,6 @@ class ServerTools:
         )
         handle.register()
         return handle
-
-    def _refused(self, name: str, why: str) -> ForeignTool:
-        stand_in = refused_tool(name, self._governor, why, self._namespace)
-        return ForeignTool(
-            stand_in.spec,
-            stand_in.function,
-            governor=self._governor,
-            is_async=True,
-            streams=False,
-        )
 
 
 def _body(send: Send, name: str) -> Callable[[dict[str, Any]], Awaitable[Any]]:

@@ -103,7 +103,10 @@ class GovernedCalls:
             call_next: Runs the handler.
         """
         if ctx.method == _LIST:
-            return await self._list(ctx, call_next)
+            try:
+                return await self._list(ctx, call_next)
+            except McpServerFailed as error:
+                raise MCPError(code=INTERNAL_ERROR, message=str(error)) from None
         if ctx.method == _CALL:
             return _complete(ctx, await self._call(ctx, call_next))
         return await call_next(ctx)
@@ -152,7 +155,10 @@ class GovernedCalls:
         name = params.get("name")
         if not isinstance(name, str):
             raise MCPError(code=INVALID_PARAMS, message="Invalid request parameters")
-        tool = await self._find(name, ctx, call_next)
+        try:
+            tool = await self._find(name, ctx, call_next)
+        except McpServerFailed as error:
+            tool = self._tools.refused(name, str(error))
         arguments = params.get("arguments")
         if arguments is None:
             arguments = {}
