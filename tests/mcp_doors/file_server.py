@@ -1,6 +1,6 @@
 """An MCP server that the tests start as a process, written with the SDK alone.
 
-``python file_server.py [DESCRIPTION]``; its tool ``fail`` ends the process in the middle of a call.
+``python file_server.py [DESCRIPTION [PORT]]``; its tool ``fail`` ends the process in the middle of a call.
 """
 
 from __future__ import annotations
@@ -36,4 +36,7 @@ def variables() -> list[str]:
     return sorted(os.environ)
 
 
-server.run()
+if len(sys.argv) > 2:
+    server.run("streamable-http", port=int(sys.argv[2]))
+else:
+    server.run()

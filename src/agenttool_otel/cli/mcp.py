@@ -12,9 +12,11 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final
+from urllib.parse import urlsplit
 
 import anyio
 import typer
+from mcp import StdioServerParameters
 from mcp_types import Tool
 
 from agenttool_otel.approvals.display import visible
@@ -25,7 +27,7 @@ from agenttool_otel.integrations.facts import read_facts, server_facts
 from agenttool_otel.integrations.mcp.client import list_all
 from agenttool_otel.integrations.mcp.pins import PinChange, Pins
 from agenttool_otel.integrations.mcp.proxy import DEFAULT_TIMEOUT, run_proxy
-from agenttool_otel.integrations.mcp.upstream import Upstream
+from agenttool_otel.integrations.mcp.upstream import Upstream, server_process
 from agenttool_otel.names import PinState
 
 EXIT_CODES: Final = {"stopped": 0, "changed": 1, "failed": 1, "usage": 2}
@@ -36,7 +38,8 @@ app = group("mcp", "A governed proxy in front of an MCP server, and the pins of 
 pins_app = group("pins", "What was accepted of a server's tools: descriptions and schemas.")
 app.add_typer(pins_app)
 
-Command = Annotated[list[str], typer.Argument(help="The server's command, after --.")]
+Command = Annotated[list[str] | None, typer.Argument(help="The server's command, after --.")]
+Url = Annotated[str, typer.Option("--http", help="The server's URL, in place of a command.")]
 ServerName = Annotated[
     str, typer.Option("--server", help="Your name for the server; its program's where not given.")
 ]
@@ -46,7 +49,8 @@ Timeout = Annotated[float, typer.Option("--timeout", help="Seconds that one requ
 
 @app.command()
 def proxy(
-    command: Command,
+    command: Command = None,
+    http: Url = "",
     server: ServerName = "",
     facts: Annotated[
         Path | None, typer.Option("--facts", help="JSON file of facts by tool name or glob.")
@@ -67,25 +71,26 @@ def proxy(
         try:
             stated = _facts(facts, reviewed)
             pinned = None if pins is None else _existing(pins)
+            upstream = _upstream(command, http)
             governor = Governor()
         except AgentToolError as error:
             raise failure(EXIT_CODES, str(error), "failed") from None
-        name = server or _name(command)
+        name = server or _name(command, http)
         try:
-            anyio.run(_serve, command, governor, name, stated, pinned, timeout)
+            anyio.run(_serve, upstream, governor, name, stated, pinned, timeout)
         finally:
             governor.close()
 
 
 async def _serve(
-    command: list[str],
+    upstream: StdioServerParameters | str,
     governor: Any,
     server: str,
     facts: Mapping[str, GovernOptions],
     pins: Pins | None,
     timeout: float,
 ) -> None:
-    await run_proxy(command, governor, server=server, facts=facts, pins=pins, timeout=timeout)
+    await run_proxy(upstream, governor, server=server, facts=facts, pins=pins, timeout=timeout)
 
 
 def _facts(path: Path | None, reviewed: str) -> Mapping[str, GovernOptions]:
@@ -106,8 +111,23 @@ def _existing(path: Path) -> Pins:
     return Pins.read(path)
 
 
-def _name(command: list[str]) -> str:
-    return Path(command[0]).stem
+def _upstream(command: list[str] | None, http: str) -> StdioServerParameters | str:
+    """Return where the server is.
+
+    Raises:
+        ConfigurationError: There is no command and no URL, or both.
+    """
+    if http and not command and urlsplit(http).scheme in {"http", "https"}:
+        return http
+    if command and not http:
+        return server_process(command)
+    raise ConfigurationError("give the server's command after --, or its URL with --http")
+
+
+def _name(command: list[str] | None, http: str) -> str:
+    if command:
+        return Path(command[0]).stem
+    return urlsplit(http).hostname or "server"
 
 
 # --- pins -----------------------------------------------------------------------------------------
@@ -115,16 +135,17 @@ def _name(command: list[str]) -> str:
 
 @pins_app.command()
 def diff(
-    command: Command,
+    command: Command = None,
+    http: Url = "",
     server: ServerName = "",
     pins: Lock = _LOCK,
     timeout: Timeout = DEFAULT_TIMEOUT,
     as_json: AsJson = False,
 ) -> None:
     """Show what of a server's tools is not as it was accepted; exit with 1 where anything is."""
-    name = server or _name(command)
+    name = server or _name(command, http)
     try:
-        changes = Pins.read(pins).compare(name, _listed(command, timeout))
+        changes = Pins.read(pins).compare(name, _listed(_upstream(command, http), timeout))
     except AgentToolError as error:
         raise failure(EXIT_CODES, str(error), "failed") from None
     differing = [change for change in changes if change.state is not PinState.SAME]
@@ -139,16 +160,17 @@ def diff(
 
 @pins_app.command()
 def accept(
-    command: Command,
+    command: Command = None,
+    http: Url = "",
     server: ServerName = "",
     pins: Lock = _LOCK,
     timeout: Timeout = DEFAULT_TIMEOUT,
 ) -> None:
     """Accept a server's tools as they are now; look at the diff before."""
-    name = server or _name(command)
+    name = server or _name(command, http)
     try:
         pinned = Pins.read(pins)
-        tools = _listed(command, timeout)
+        tools = _listed(_upstream(command, http), timeout)
         changes = pinned.compare(name, tools)
         pinned.accept(name, tools)
         pinned.write(pins)
@@ -160,9 +182,9 @@ def accept(
     typer.echo(f"{len(tools)} tools of {name} accepted in {pins}")
 
 
-def _listed(command: list[str], timeout: float) -> list[Tool]:
+def _listed(server: StdioServerParameters | str, timeout: float) -> list[Tool]:
     async def listed() -> list[Tool]:
-        async with Upstream(command, timeout=timeout) as upstream:
+        async with Upstream(server, timeout=timeout) as upstream:
             return await upstream.request(list_all)
 
     try:

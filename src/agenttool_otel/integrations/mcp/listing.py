@@ -122,6 +122,17 @@ class ServerTools:
             streams=False,
         )
 
+    def unlisted(self, name: str, why: str) -> GovernedTool:
+        """Return what stands for a tool of a server whose list can't be read.
+
+        Its id is another than the tool's own, of which nothing is known yet.
+
+        Args:
+            name: Its name.
+            why: The reason.
+        """
+        return refused_tool(name, self._governor, why, f"{self._namespace}.unlisted")
+
     @property
     def governor(self) -> Runtime:
         """The Governor in charge: the given one, or the default one as it is now."""

@@ -6,12 +6,12 @@ denies as ``read_file`` would be had as a resource.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from importlib.metadata import version
 from typing import Any, Final
 
-from mcp import Client
+from mcp import Client, StdioServerParameters
 from mcp.server import Server
 from mcp.server.context import ServerRequestContext
 from mcp.server.stdio import stdio_server
@@ -40,7 +40,7 @@ _Context = ServerRequestContext[Any, Any]
 
 
 async def run_proxy(
-    command: Sequence[str],
+    upstream: StdioServerParameters | str,
     governor: Runtime | None = None,
     *,
     server: str,
@@ -51,15 +51,15 @@ async def run_proxy(
     """Serve one client over standard input and output, until it closes them.
 
     Args:
-        command: The server's program and its arguments.
+        upstream: How the server's process is run (``server_process``), or the URL at which it serves.
         governor: The Governor; ``None`` for the default one.
         server: Your name for the server: a part of its tools' namespace.
         facts: Facts of its tools, by name or glob.
         pins: What was accepted of its tools; without it any description is taken.
         timeout: Seconds that one request to it may take.
     """
-    async with Upstream(command, timeout=timeout) as upstream:
-        proxy = proxy_of(upstream, server)
+    async with Upstream(upstream, timeout=timeout) as behind:
+        proxy = proxy_of(behind, server)
         govern_server(proxy, governor, facts=facts, pins=pins, one_client=True)
         options = proxy.create_initialization_options()
         with agent_context(session_id=new_id("mcp")):

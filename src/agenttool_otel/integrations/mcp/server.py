@@ -158,7 +158,7 @@ class GovernedCalls:
         try:
             tool = await self._find(name, ctx, call_next)
         except McpServerFailed as error:
-            tool = self._tools.refused(name, str(error))
+            tool = self._tools.unlisted(name, str(error))
         arguments = params.get("arguments")
         if arguments is None:
             arguments = {}
