@@ -7,4 +7,10 @@ from agenttool_otel.integrations.mcp.client import GovernedSession, govern_sessi
 from agenttool_otel.integrations.mcp.pins import Pins
 from agenttool_otel.integrations.mcp.server import govern_server
 
-__all__ = ["GovernedSession", "McpServerFailed", "Pins", "govern_server", "govern_session"]
+__all__ = [
+    "GovernedSession",
+    "McpServerFailed",
+    "Pins",
+    "govern_server",
+    "govern_session",
+]
