@@ -608,6 +608,7 @@ test_every_concern_adds_its_denials_and_questions if {
 			"sources": ["tool:x"],
 			"untrusted": true,
 			"certain": true,
+			"sourced": "unstated",
 		}}}}),
 		{},
 	) == {"agenttool.rules.dataflow.untrusted_target", "agenttool.rules.paths.write_inside"}

@@ -177,6 +177,9 @@ class InputOptions(TypedDict, total=False):
         inert_args: arguments whose texts change nothing about what a command does, or whom a call
             reaches, such as a label; a classifier answers that a call only reads only where every text
             is a command, path, URL or SQL, or is named here.
+        sources: where the value of an argument may come from, by its name or JSON pointer: ``user``,
+            ``counterparties``, and globs of the tools that may have given it (``contacts.*``; without a
+            dot, of its own namespace). Any other value is asked about, whoever gave it.
         sensitive_fields: arguments whose values are never shown (names or JSON pointers).
         internal_only_fields: arguments that a model must never produce.
         by_reference: arguments that the function changes in place for its caller; it gets the
@@ -195,6 +198,7 @@ class InputOptions(TypedDict, total=False):
     command_args: Sequence[str]
     sql_args: Sequence[str]
     inert_args: Sequence[str]
+    sources: Mapping[str, Sequence[str]]
     sensitive_fields: Sequence[str]
     internal_only_fields: Sequence[str]
     by_reference: Sequence[str]

@@ -70,6 +70,7 @@ class ToolSpec:
     unknown: bool = False  # stands for a name that no tool has
     refusal: str = ""  # why the tool can't be governed, so that each call is refused
     verbs: tuple[str, ...] = ()  # words for what it does, as stated
+    is_source: bool = False  # whether the ``sources`` of some tool of its Governor name it
     # arguments that are the caller's own objects when it runs
     by_reference: frozenset[str] = frozenset()
     watched_calls: int = 0  # calls that were watched for arguments changed in place

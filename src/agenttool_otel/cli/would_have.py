@@ -45,6 +45,7 @@ ADVICE: Final = {
     "dataflow.unvouched": (
         "result_trust for the source, settings.counterparties, inert_args; or an approver"
     ),
+    "dataflow.other_source": "sources, which states where the value may come from; or an approver",
     "dataflow.not_called_for": "verbs; or an approver",
     "dataflow.no_target": "inert_args; or an approver",
     "dataflow.untraced": "session_id and user_text in agent_context",

@@ -8,7 +8,7 @@ rather than stated in the declaration.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple, Protocol, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol, TypeAlias, TypedDict
 
 from agenttool_otel.names import (
     ArgumentRole,
@@ -16,12 +16,17 @@ from agenttool_otel.names import (
     ChangeOperation,
     EffectKind,
     EffectOperation,
+    Sourced,
     Trust,
 )
 from agenttool_otel.readers.types import PathFact, ShellFact, SqlFact, Surroundings, UrlFact
 from agenttool_otel.values.words import OneOf
 
+if TYPE_CHECKING:
+    from agenttool_otel.facts.sources import ArgumentSources
+
 _Trust: TypeAlias = Annotated[str, OneOf(Trust)]
+_Sourced: TypeAlias = Annotated[str, OneOf(Sourced)]
 _Role: TypeAlias = Annotated[str, OneOf(ArgumentRole)]
 _Effect: TypeAlias = Annotated[str, OneOf(EffectOperation)]
 _Kind: TypeAlias = Annotated[str, OneOf(EffectKind)]
@@ -45,6 +50,8 @@ class ProvenanceFact(TypedDict):
     made_up_id: bool  # a short id of which nothing is known
     private: list[str]  # confidential sources of what it holds
     broken: bool  # has a line break or control character where a single line is meant
+    sourced: _Sourced  # unstated, listed or other, by the declaration's sources of the argument
+    allowed: list[str]  # these sources: user, counterparties, globs of tool ids
 
 
 class IntentFact(TypedDict):
@@ -179,6 +186,17 @@ class Ledger(Protocol):
         role: ArgumentRole = ArgumentRole.TARGET,
     ) -> ProvenanceFact:
         """Return where a value was seen before; never raises."""
+
+    def is_from(
+        self,
+        value: Any,
+        stated: ArgumentSources,
+        *,
+        name: str = "",
+        family: str = "",
+        tool: str = "",
+    ) -> bool:
+        """Return whether all of a value stands in the stated sources; never raises."""
 
 
 @dataclass(frozen=True, slots=True)

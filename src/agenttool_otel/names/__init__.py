@@ -36,6 +36,8 @@ from agenttool_otel.names.decisions import ReasonType as ReasonType
 from agenttool_otel.names.decisions import SandboxNetwork as SandboxNetwork
 from agenttool_otel.names.decisions import SandboxProfile as SandboxProfile
 from agenttool_otel.names.decisions import SandboxScope as SandboxScope
+from agenttool_otel.names.decisions import Sourced as Sourced
+from agenttool_otel.names.decisions import StatedWord as StatedWord
 from agenttool_otel.names.decisions import Trust as Trust
 from agenttool_otel.names.invocations import AbortReason as AbortReason
 from agenttool_otel.names.invocations import CancelOutcome as CancelOutcome

@@ -264,6 +264,28 @@ class Trust(StrEnum):
     """It was not seen before."""
 
 
+class StatedWord(StrEnum):
+    """A word of ``sources`` that is no glob of tools; ``input.facts.provenance[_].allowed``."""
+
+    USER = "user"
+    """The user wrote it."""
+    COUNTERPARTIES = "counterparties"
+    """It is a known counterparty."""
+
+
+class Sourced(StrEnum):
+    """Whether a value came from where its argument's author lets it come from;
+    ``input.facts.provenance[_].sourced``.
+    """
+
+    UNSTATED = "unstated"
+    """The tool's author stated no sources of the argument."""
+    LISTED = "listed"
+    """All of it stands in a stated source."""
+    OTHER = "other"
+    """Some of it stands in no stated source, as far as is known."""
+
+
 class ArgumentRole(StrEnum):
     """What a value does in a call; ``input.facts.provenance[_].role``."""
 

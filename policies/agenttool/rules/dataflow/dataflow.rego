@@ -34,6 +34,7 @@ harmless_values(c) if {
 	is_object(input.facts.provenance)
 	every pointer, fact in input.facts.provenance {
 		harmless(c, pointer, fact)
+		data.agenttool.provenance.from_stated_source(c, pointer, fact)
 	}
 }
 
@@ -93,6 +94,26 @@ only_reads(pointer) if {
 }
 
 readable if is_object(input.facts.provenance)
+
+# METADATA
+# title: A value from elsewhere than the tool's author states
+# custom:
+#   severity: critical
+ask contains {
+	"rule": "agenttool.rules.dataflow.other_source",
+	"message": concat("", [
+		data.agenttool.provenance.argument(pointer),
+		" may come from ",
+		data.agenttool.provenance.allowed(fact),
+		" alone, as sources states, and what is known of it does not show that it does",
+	]),
+	"type": "safety_check",
+} if {
+	c := data.agenttool.config.effective
+	is_object(input.facts.provenance)
+	some pointer, fact in input.facts.provenance
+	not data.agenttool.provenance.from_stated_source(c, pointer, fact)
+}
 
 # METADATA
 # title: An untrusted value steers a call that writes or sends

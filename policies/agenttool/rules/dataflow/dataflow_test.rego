@@ -263,3 +263,54 @@ test_a_line_break_where_one_line_is_meant_is_asked[pointer] if {
 	name("broken_line") in asked with input as document
 	not no_findings with input as document
 }
+
+stated(changes) := object.union(
+	sending("/to", true),
+	{"facts": {"provenance": {"/to": object.union({"allowed": ["user", "contacts.*"]}, changes)}}},
+)
+
+test_a_value_of_a_stated_source_may_stand_in_untrusted_output_too if {
+	no_findings with input as stated({"sourced": "listed"})
+	no_findings with input as stated({"sourced": "listed", "link": true})
+	asked == set() with input as stated({"sourced": "listed"})
+}
+
+test_any_other_value_is_asked_about_whoever_gave_it[level] if {
+	some level in ["user", "trusted", "record", "inferred", "unknown"]
+	document := stated({"sourced": "other", "untrusted": false, "trust": level})
+	not no_findings with input as document
+	name("other_source") in asked with input as document
+}
+
+test_the_question_names_argument_and_sources if {
+	some finding in data.agenttool.rules.dataflow.ask with input as stated({"sourced": "other"})
+	startswith(finding.message, "/to may come from user, contacts.* alone")
+}
+
+test_a_tool_that_only_reads_is_asked_where_its_sources_are_stated if {
+	document := f.changed({"facts": {"provenance": {"/path": object.union(f.value_fact, {"sourced": "other"})}}})
+	asked == {name("other_source")} with input as document
+}
+
+test_a_fact_without_the_comparison_is_no_proof[value] if {
+	some value in [null, true, "", "Listed", ["listed"]]
+	not no_findings with input as stated({"sourced": value})
+	name("other_source") in asked with input as stated({"sourced": value})
+}
+
+test_a_listed_value_is_asked_about_where_something_is_added[member] if {
+	some member in ["broken", "extended"]
+	not no_findings with input as stated({"sourced": "listed", member: true, "link": true})
+}
+
+test_a_counterparty_may_be_a_stated_source if {
+	document := object.union(
+		stated({"sourced": "other", "allowed": ["user", "counterparties"]}),
+		{"input": {"to": "ann@example.org"}},
+	)
+	listing := {"counterparties": {"known": ["ann@example.org"]}}
+	no_findings with input as document with data.agenttool.settings as listing
+	not no_findings with input as document
+	not no_findings with input as object.union(document, {"facts": {"provenance": {"/to": {"allowed": ["user"]}}}})
+		with data.agenttool.settings as listing
+}

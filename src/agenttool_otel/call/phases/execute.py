@@ -206,7 +206,8 @@ class Body:
         # trusted output matters only beside untrusted one, which it may confirm: in a session
         # without any, nothing has to be remembered
         untrusted = not call.spec.output_trust.is_trusted or attempt.exception is not None
-        if untrusted or (session.ledger is not None and session.ledger.has_evidence):
+        matters = untrusted or call.spec.is_source
+        if matters or (session.ledger is not None and session.ledger.has_evidence):
             _record_origin(call, session, attempt)
         if self._hooks is not None:
             yield from self._hooks.after(call)
