@@ -77,7 +77,7 @@ def test_without_a_session_nothing_is_shown_to_come_from_it() -> None:
         assert book.tool.check(hotel="x").decision.reason.rule_ref.endswith("other_source")
 
 
-def test_a_tool_that_was_governed_later_makes_no_source_of_the_past() -> None:
+def test_what_was_read_before_is_no_source_of_a_later_tool() -> None:
     desk = Desk()
     listing = desk.tool("list_hotels", {"city": "str"}, lambda city: HOTELS, **LISTS)
     with agent_context(

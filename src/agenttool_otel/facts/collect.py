@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from agenttool_otel.facts.accounting import TextAccounting
 from agenttool_otel.facts.argument_names import FactKind, is_single_line
-from agenttool_otel.facts.sources import StatedSources
+from agenttool_otel.facts.sources import ArgumentSources, StatedSources
 from agenttool_otel.facts.types import EMPTY_FACTS, FactEnvironment, Facts, Ledger, ProvenanceFact
 from agenttool_otel.names import ArgumentRole, PathAccess, Sourced, Trust
 from agenttool_otel.readers.types import ShellFact, SqlFact, unread
@@ -107,6 +107,29 @@ def _chosen_keys(
         if texts.is_chosen_key(member.pointer, place.name, member.name):
             # a key has no pointer of its own: the empty key below its value stands for it
             yield _Value(f"{member.pointer}/", place.name, member.name)
+
+
+def _compared(
+    value: _Value,
+    stated: Sequence[ArgumentSources],
+    ledger: Ledger | None,
+    *,
+    family: str,
+    tool: str,
+) -> ProvenanceFact:
+    """Return where a value came from, with whether its stated sources have all of it."""
+    sourced = Sourced.OTHER
+    fact = _UNTRACED
+    if ledger is not None and ledger.has_evidence:
+        fact = ledger.lookup(value.text, name=value.name, family=family, tool=tool)
+    if ledger is not None and all(
+        ledger.is_from(value.text, source, name=value.name, family=family, tool=tool)
+        for source in stated
+    ):
+        sourced = Sourced.LISTED
+    words = [word for source in stated for word in source.words]
+    allowed = list(dict.fromkeys(words))
+    return {**fact, "sourced": sourced.value, "allowed": allowed}
 
 
 _UNTRACED: Final[ProvenanceFact] = {
@@ -282,21 +305,9 @@ class Collector:
             stated = sources.of(value.pointer)
             if not stated or not value.is_text:
                 continue
-            about = {"name": value.name, "family": family, "tool": tool}
-            fact = _UNTRACED
-            sourced = Sourced.OTHER
-            if ledger is not None:
-                if ledger.has_evidence:
-                    fact = ledger.lookup(value.text, **about)
-                if all(ledger.is_from(value.text, one, **about) for one in stated):
-                    sourced = Sourced.LISTED
-            words = [word for one in stated for word in one.words]
-            self.facts["provenance"][value.pointer] = {
-                **fact,
-                "broken": self._is_broken(value),
-                "sourced": sourced.value,
-                "allowed": list(dict.fromkeys(words)),
-            }
+            fact = _compared(value, stated, ledger, family=family, tool=tool)
+            fact["broken"] = self._is_broken(value)
+            self.facts["provenance"][value.pointer] = fact
 
     def _values(
         self,
