@@ -1,7 +1,7 @@
 """Servers of other people, unmodified, behind the proxy.
 
 They are searched on ``PATH``: ``npm install -g @modelcontextprotocol/server-filesystem
-@modelcontextprotocol/server-everything``.
+@modelcontextprotocol/server-everything`` and ``pipx install mcp-server-git``.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,28 @@ def test_filesystem_reads_and_a_secret_file_is_denied(tmp_path: Path) -> None:
     assert text(notes) == "buy milk"
     assert meta(secret)["status"] in {"denied", "pending"}
     assert "TOKEN" not in text(secret)
+
+
+def test_filesystem_writes_after_an_approval_by_command(tmp_path: Path) -> None:
+    command = [program("mcp-server-filesystem"), str(tmp_path)]
+    proxy = Proxy(tmp_path, {})
+    proxy.env["AGENTTOOL_APPROVALS_URL"] = f"sqlite:///{tmp_path / 'approvals.db'}"
+    written = tmp_path / "written.txt"
+    arguments = {"path": str(written), "content": "done"}
+
+    async def use(client: Client) -> tuple[bool, Any]:
+        waits = meta(await client.call_tool("write_file", arguments))
+        assert waits["status"] == "pending"
+        before = written.exists()
+        words = ("approvals", "approve", waits["request_id"], "--yes")
+        answered = await anyio.to_thread.run_sync(proxy.agenttool, *words)
+        assert answered.returncode == 0, answered.stderr
+        return before, await client.call_tool("write_file", arguments)
+
+    before, passed = proxy.run(use, "--reviewed", "filesystem", command=command)
+    assert not before
+    assert not passed.is_error
+    assert written.read_text() == "done"
 
 
 # --- everything -----------------------------------------------------------------------------------
@@ -117,3 +140,20 @@ def processes(folder: str) -> list[int]:
         if here and name in {"node", "MainThread"}:
             found.append(int(entry.name))
     return found
+
+
+# --- git ------------------------------------------------------------------------------------------
+
+
+def test_git_shows_its_status_and_a_commit_waits(tmp_path: Path) -> None:
+    command = [program("mcp-server-git"), "--repository", str(tmp_path)]
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+
+    async def use(client: Client) -> tuple[Any, Any]:
+        repo = {"repo_path": str(tmp_path)}
+        status = await client.call_tool("git_status", repo)
+        return status, await client.call_tool("git_commit", {**repo, "message": "x"})
+
+    status, commit = Proxy(tmp_path, {}).run(use, "--reviewed", "git", command=command)
+    assert "No commits yet" in text(status)
+    assert meta(commit)["status"] == "pending"
