@@ -30,8 +30,8 @@ from agenttool_otel import ApprovalAnswer, GovernedOutcome, Governor, agent_cont
 from agenttool_otel.approvals.types import ApprovalRequest
 from benchmarks.agent_commands import DEFAULT
 
-_RECORDED_AT = "/testbed"
-_SECONDS = 60
+RECORDED_AT = "/testbed"
+SECONDS = 60
 _IDENTITY = ["-c", "user.name=bench", "-c", "user.email=bench@localhost"]
 _NO_UPKEEP = ["-c", "gc.auto=0", "-c", "maintenance.auto=false"]
 
@@ -98,7 +98,7 @@ def replay(commands: list[str], place: Path, tool: Any, session: str, tally: Tal
         for command in commands:
             ending = "ran"
             try:
-                tool(command.replace(_RECORDED_AT, str(place)))
+                tool(command.replace(RECORDED_AT, str(place)))
             except GovernedOutcome as outcome:
                 ending = outcome.result.status.value
                 if "-v" in sys.argv:
@@ -125,7 +125,7 @@ def shell_tool(governor: Governor, place: Path) -> Any:
 
     def run(command: str) -> str:
         """Run a shell command."""
-        return run_command(command, cwd=place, timeout=_SECONDS).text
+        return run_command(command, cwd=place, timeout=SECONDS).text
 
     return governor.govern(
         run,
