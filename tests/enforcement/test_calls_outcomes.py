@@ -219,7 +219,7 @@ def test_a_policy_sees_what_can_hold_this_very_body(way: Any, scope: str, tmp_pa
         run_by(way, captured, tmp_path / "out")
     proven = [name for name, proof in enforcement.available().items() if proof.proven]
     expected = proven if scope != "none" else []
-    assert shown == [{"sandboxes": expected, "scope": scope}]
+    assert shown == [{"sandboxes": expected, "scope": scope, "refused": []}]
 
 
 @pytest.mark.parametrize("policy", [{}, {"policy": StaticEngine("allow")}], ids=["stock", "static"])
