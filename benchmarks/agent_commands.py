@@ -1,9 +1,9 @@
 """How often a policy asks about, and denies, the honest commands of a coding agent.
 
 Reads a corpus of commands (JSON lines, plain or gzip, with ``command`` and ``cwd``) and prints for
-each preset how many are allowed, asked about and denied, by rule: ``python -m
+each preset how many are allowed, asked about and denied before they run, by rule: ``python -m
 benchmarks.agent_commands [file] [-v] [--grants]``. The file may be named by
-AGENTTOOL_AGENT_COMMANDS, too; else it is looked for beside the repository, and nothing is measured
+AGENT_COMMANDS, too; else it is looked for beside the repository, and nothing is measured
 where it is absent.
 """
 
@@ -15,6 +15,7 @@ import json
 import os
 import sys
 from collections import Counter
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,8 @@ from agenttool_otel import ApprovalAnswer, Governor, ToolDenied, agent_context
 from agenttool_otel.approvals.types import ApprovalRequest
 
 _REPOSITORY = Path(__file__).resolve().parents[1]
-_DEFAULT = _REPOSITORY.parent / "shared" / "corpora" / "agent_commands.jsonl.gz"
+_BESIDE = _REPOSITORY.parent / "shared" / "corpora" / "agent_commands.jsonl.gz"
+DEFAULT = Path(os.environ.get("AGENT_COMMANDS") or _BESIDE)
 _EXAMPLES = 3
 
 
@@ -33,11 +35,9 @@ def corpus(path: Path) -> Counter[tuple[str, str]]:
     return Counter((row["cwd"], row["command"]) for row in map(json.loads, text.splitlines()))
 
 
-def decide(
-    commands: Counter[tuple[str, str]], preset: str, sandbox: str | None
-) -> dict[str, Counter[str]]:
+def decide(commands: Counter[tuple[str, str]], preset: str, held: bool) -> dict[str, Counter[str]]:
     """The answers: behaviour -> rule -> number of commands."""
-    tool = governed(preset, sandbox)
+    tool = governed(preset, held)
     answers: dict[str, Counter[str]] = {"allow": Counter(), "ask": Counter(), "deny": Counter()}
     shown: Counter[str] = Counter()
     for (cwd, command), count in commands.items():
@@ -55,7 +55,7 @@ def decide(
     return answers
 
 
-def asked_with_grants(path: Path, preset: str, sandbox: str | None) -> tuple[int, int]:
+def asked_with_grants(path: Path, preset: str, held: bool) -> tuple[int, int]:
     """How often people are asked who accept for the session what is offered by facts, and of how
     many commands.
     """
@@ -72,7 +72,7 @@ def asked_with_grants(path: Path, preset: str, sandbox: str | None) -> tuple[int
                 approved=True, answered_by="user:bench", remember=offers[-1] if offers else None
             )
 
-    tool = governed(preset, sandbox, Accepts())
+    tool = governed(preset, held, Accepts())
     content = path.read_bytes()
     rows = [
         json.loads(row)
@@ -88,8 +88,8 @@ def asked_with_grants(path: Path, preset: str, sandbox: str | None) -> tuple[int
     return Accepts.asked, len(rows)
 
 
-def governed(preset: str, sandbox: str | None, approver: Any = None) -> Any:
-    """A shell tool that runs nothing."""
+def governed(preset: str, held: bool, approver: Any = None) -> Any:
+    """A shell tool that runs nothing; its commands can be held, or not."""
     governor = Governor(
         policy_data={"agenttool": {"settings": {"preset": preset}}}, approver=approver
     )
@@ -106,32 +106,31 @@ def governed(preset: str, sandbox: str | None, approver: Any = None) -> Any:
         access_kinds=["file_read", "file_write", "code_execution"],
         read_only="classifier:command_read_only",
         destructive="classifier:command_destructive",
-        sandbox_profile=sandbox,
+        runs_commands=held,
     )
 
 
 def main() -> int:
     """Print the figures."""
     named = [word for word in sys.argv[1:] if not word.startswith("-")]
-    path = Path(named[0] if named else os.environ.get("AGENTTOOL_AGENT_COMMANDS") or _DEFAULT)
+    path = Path(named[0]) if named else DEFAULT
     if not path.exists():
         sys.stdout.write("the corpus of agent commands is not here\n")
         return 0
     commands = corpus(path)
     total = sum(commands.values())
-    for preset, sandbox in (("balanced", None), ("coding", None), ("coding", "checkout")):
-        answers = decide(commands, preset, sandbox)
+    for preset, held in product(("balanced", "coding"), (False, True)):
+        answers = decide(commands, preset, held)
         shares = "  ".join(
             f"{name} {sum(rules.values()) / total:6.1%}" for name, rules in answers.items()
         )
-        sys.stdout.write(
-            f"{preset}, sandbox {sandbox or 'not stated'}: {total} commands: {shares}\n"
-        )
+        how = "rehearsed where that answers all questions" if held else "not held"
+        sys.stdout.write(f"{preset}, {how}: {total} commands: {shares}\n")
         for name, rules in answers.items():
             for rule, count in rules.most_common():
                 sys.stdout.write(f"  {name:6}{rule:48}{count:6}  {count / total:6.2%}\n")
         if "--grants" in sys.argv:  # some minutes: every command is a whole call
-            asked, given = asked_with_grants(path, preset, sandbox)
+            asked, given = asked_with_grants(path, preset, held)
             sys.stdout.write(
                 f"  asked with session grants by facts: {asked} of {given}, {asked / given:.2%}\n"
             )

@@ -25,6 +25,7 @@ STEPS: tuple[tuple[str, ...], ...] = (
     ("tools/make_boards.py",),
     ("tools/configuration.py",),
     ("tools/coverage_page.py",),
+    ("tools/openapi.py",),
 )
 
 

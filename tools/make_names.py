@@ -23,6 +23,7 @@ from typing import Final
 '''
 CLASSES: Final = {
     "GenAI": "Attributes of OpenTelemetry's GenAI conventions that a tool span uses.",
+    "Mcp": "Attributes of OpenTelemetry's conventions for MCP, set by the MCP doors.",
     "Exc": "The event of a tool's own exception; its message only where content is captured.",
     "Attr": "Attributes of spans and events: flat primitives, by which backends search and group.",
     "Label": "Metric labels that are no span attributes; never an id, a digest or a message.",

@@ -26,14 +26,17 @@ from opentelemetry.sdk.metrics.export import MetricReader
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 from rich.console import Console
+from rich.markup import escape
 from rich.padding import Padding
 from rich.text import Text
 
 from agenttool_otel.approvals.console import ConsoleApprover
+from agenttool_otel.approvals.display import describe_effects, effects_text
 from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest
 from agenttool_otel.cli.rendering import render_span, render_summary
 from agenttool_otel.cli.spans import SpanView
 from agenttool_otel.context.context import agent_context
+from agenttool_otel.enforcement.rehearsal import rehearsal_failure
 from agenttool_otel.govern.governor import Governor
 from agenttool_otel.names import Attr, GenAI
 from agenttool_otel.telemetry import TelemetrySettings
@@ -74,6 +77,9 @@ class _ScriptedApprover:
         self._console.print(
             f"  [yellow]?[/] {request.tool_name}: {request.message} [dim]-- the scripted approver {word}[/]"
         )
+        if request.effects is not None:
+            self._console.print(f"    [dim]It was tried: {describe_effects(request)}.[/]")
+            self._console.print(Padding(Text(effects_text(request), style="dim"), (0, 0, 0, 4)))
         return ApprovalAnswer(
             approved, answered_by="user:demo", reason="" if approved else "not part of the job"
         )
@@ -88,7 +94,9 @@ def run_demo(console: Console, *, interactive: bool, save: Path | None = None) -
         root = folder / "workspace"
         root.mkdir()
         world = stack.enter_context(open_world(root))
-        steps = steps_for(world)
+        layers = folder / "layers"  # what a command would change, until that is decided
+        failure = rehearsal_failure(layers)
+        steps = steps_for(world, rehearses=not failure)
         live = _Live(console, steps)
         tracer, meter = _providers(live)
         stack.callback(tracer.shutdown)
@@ -102,6 +110,7 @@ def run_demo(console: Console, *, interactive: bool, save: Path | None = None) -
                 tracer_provider=tracer, meter_provider=meter, capture="SPAN_ONLY"
             ),
             results_dir=str(folder / "results"),
+            rehearsals_dir=str(layers),
         )
         stack.callback(governor.close)
         console.rule(
@@ -110,6 +119,10 @@ def run_demo(console: Console, *, interactive: bool, save: Path | None = None) -
         console.print(
             f"[dim]workspace {root.name}, policy {governor.decider.revision}, no key, no network[/]"
         )
+        if failure:
+            console.print(
+                f"[dim]No command can be tried before it runs on this host: {escape(failure)}[/]"
+            )
         tools = [governor.govern(tool, **FACTS[tool.name]) for tool in make_tools(root)]
         agent = create_agent(ScriptedModel(steps=steps), tools)
         with (

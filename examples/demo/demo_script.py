@@ -33,11 +33,17 @@ class Step:
     why: str  # what the step shows
     persisted: bool = False  # the result has to be kept outside and previewed
     redacted: bool = False  # something has to be redacted
+    where_nothing_rehearses: dict[str, str] | None = None  # what differs on such a host
 
 
-def steps_for(world: World) -> list[Step]:
-    """Return the script."""
+def steps_for(world: World, *, rehearses: bool) -> list[Step]:
+    """Return the script for a host that can try a command on a layer, or can't."""
     steps = [Step(**row) for row in _SCRIPT["steps"]]
+    if not rehearses:
+        steps = [
+            replace(step, **(step.where_nothing_rehearses or {}))  # type: ignore[arg-type]
+            for step in steps
+        ]
     page = {"url": world.page_url}
     return [
         replace(step, arguments=page) if "$page_url" in step.arguments.values() else step

@@ -7,7 +7,6 @@ from __future__ import annotations
 import http.server
 import re
 import secrets
-import subprocess
 import tempfile
 import threading
 import urllib.request
@@ -18,6 +17,8 @@ from functools import partial
 from pathlib import Path
 
 from langchain_core.tools import BaseTool, tool
+
+from agenttool_otel import run_command
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,11 @@ def open_world(root: Path) -> Iterator[World]:
         f"item-{number:05d},{number % 97},{number * 3 % 1009}\n" for number in range(12_000)
     )
     (root / "inventory.csv").write_text("sku,count,price\n" + rows, encoding="utf-8")
+    (root / "tally.py").write_text(
+        "import csv\nimport sys\n\nwith open(sys.argv[1]) as file:\n"
+        "    print(sum(int(row['count']) for row in csv.DictReader(file)), 'pieces')\n",
+        encoding="utf-8",
+    )
     (root / ".env").write_text(f"SUPPLIER_TOKEN={secret}\n", encoding="utf-8")
     with tempfile.TemporaryDirectory(prefix="agenttool-demo-page-") as folder:
         (Path(folder) / "prices").write_text(
@@ -93,10 +99,8 @@ def make_tools(root: Path) -> list[BaseTool]:
     @tool
     def run_shell(command: str) -> str:
         """Run a shell command in the workspace."""
-        done = subprocess.run(
-            command, shell=True, cwd=root, capture_output=True, text=True, timeout=20, check=False
-        )
-        return done.stdout + done.stderr
+        # in place of subprocess.run, so that a policy can have it tried before it changes anything
+        return run_command(command, cwd=root, timeout=20).text
 
     @tool
     def fetch_page(url: str) -> str:

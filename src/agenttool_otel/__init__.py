@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest
     from agenttool_otel.call.batch import BatchCall
     from agenttool_otel.call.preflight import Preflight
+    from agenttool_otel.call.report import EffectChange, areport_effects, report_effects
     from agenttool_otel.call.running.handle import (
         CallHandle,
         CancelState,
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
         ApprovalRejected,
         ApprovalRequired,
         ConfigurationError,
+        EffectsDenied,
+        EffectsError,
+        EffectsPending,
         GovernedOutcome,
         InstanceMissing,
         PolicyError,
@@ -82,6 +86,7 @@ _MODULES = {
         "approvals.types": "ApprovalAnswer ApprovalRequest",
         "call.running.handle": "CallHandle CancelState RunningCall current_call",
         "call.running.progress": "mcp_progress progress_to report_progress",
+        "call.report": "EffectChange areport_effects report_effects",
         "call.batch": "BatchCall",
         "call.scheduling.modifiers": "ContextModifier",
         "call.tool": "GovernedTool",
@@ -91,6 +96,7 @@ _MODULES = {
         "enforcement.limits": "CommandResult Limits",
         "errors": (
             "AgentToolError ApprovalConflict ApprovalRejected ApprovalRequired ConfigurationError "
+            "EffectsDenied EffectsError EffectsPending "
             "GovernedOutcome InstanceMissing PolicyError PolicyLoadError ResultRequired "
             "SandboxUnavailable ToolBlocked ToolCanceled ToolDenied ToolInputInvalid ToolTimeout "
             "ToolUnavailable UnknownTool"
@@ -131,6 +137,10 @@ __all__ = [
     "ConfigurationError",
     "ConsoleApprover",
     "ContextModifier",
+    "EffectChange",
+    "EffectsDenied",
+    "EffectsError",
+    "EffectsPending",
     "ErrorClass",
     "GovernedOutcome",
     "GovernedTool",
@@ -159,6 +169,7 @@ __all__ = [
     "ToolUnavailable",
     "UnknownTool",
     "agent_context",
+    "areport_effects",
     "aresume",
     "arun_command",
     "carry_context",
@@ -171,6 +182,7 @@ __all__ = [
     "mcp_progress",
     "native_call",
     "progress_to",
+    "report_effects",
     "report_progress",
     "resume",
     "run_command",

@@ -166,6 +166,21 @@ def _rebuild_unavailable(reason: str, profile: str) -> SandboxUnavailable:
     return SandboxUnavailable(reason, profile=profile)
 
 
+class EffectsError(AgentToolError):
+    """What a body reports of its effects can't be decided, so that it must not go on.
+
+    A tool lets it through: its transaction rolls back, and the call ends with a typed outcome.
+    """
+
+
+class EffectsDenied(EffectsError):
+    """The policy, or a person, denies what the body is about to do; let it through."""
+
+
+class EffectsPending(EffectsError):
+    """A person is asked about what the body is about to do, and it runs again later; let it through."""
+
+
 class UnknownTool(GovernedOutcome, LookupError):
     """No tool of that name or alias is on the surface."""
 
@@ -185,6 +200,10 @@ class ToolFailed(AgentToolError):
 
 class InvocationNotFound(AgentToolError, LookupError):
     """No call of that id waits, in this process or in its approval store."""
+
+
+class PayloadInvalid(AgentToolError, ValueError):
+    """What a coding agent sent to its hook is not what its dialect describes."""
 
 
 class InvocationConflict(AgentToolError):

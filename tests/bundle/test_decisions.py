@@ -306,7 +306,12 @@ CASES = [
             facts={
                 "paths": [],
                 "provenance": {
-                    "/to": {"sources": ["tool:web"], "untrusted": True, "certain": True}
+                    "/to": {
+                        "sources": ["tool:web"],
+                        "untrusted": True,
+                        "certain": True,
+                        "sourced": "unstated",
+                    }
                 },
             },
         ),

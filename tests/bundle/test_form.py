@@ -125,10 +125,11 @@ def test_every_finding_has_a_title_and_a_severity(file: str) -> None:
 
 
 def test_messages_are_fixed_words() -> None:
-    """Messages go to telemetry, so nothing of an argument may get into one: its place and the names
-    of tools may.
+    """Messages go to telemetry, so nothing of an argument may get into one: its place, the names
+    of tools and its author's sources may.
     """
-    place_or_tools = r"data\.agenttool\.provenance\.(?:argument\(pointer\)|tools\(fact\))"
+    known = r"argument\(pointer\)|tools\(fact\)|allowed\(fact\)"
+    place_or_tools = rf"data\.agenttool\.provenance\.(?:{known})"
     fixed = re.compile(rf'concat\("", \[(?:\s*(?:"[^"]*"|{place_or_tools}),)+\s*\]\)')
     for file, text in ((file, fixed.sub('"fixed"', text)) for file, text in modules()):
         for match in re.finditer(r'"message":\s*([^,}\n]+)', text):

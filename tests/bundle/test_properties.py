@@ -36,6 +36,7 @@ VALID = jsonschema_rs.validator_for(validating_schema())
 UNTRUSTED = {
     "sources": ["tool:web"], "untrusted": True, "certain": True, "trust": "free_text", "role": "target", "seen_in": [],
     "link": False, "broken": False, "extended": False, "made_up_id": False, "private": [],
+    "sourced": "unstated", "allowed": [],
 }  # fmt: skip
 
 BLOCKED: list[dict[str, Any]] = [

@@ -42,7 +42,7 @@ def test_the_command_finds_each_case_of_each_rego_test() -> None:
 
 @pytest.mark.opa
 def test_rego_tests_pass_on_opa_and_cover_the_rules() -> None:
-    done = run_opa("test", "--coverage", "--format=json", str(POLICIES))
+    done = run_opa("test", "--coverage", "--format=json", "--timeout=60s", str(POLICIES))
     assert done.returncode == 0, done.stdout + done.stderr
     report = json.loads(done.stdout)
     missed = {

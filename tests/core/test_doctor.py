@@ -14,6 +14,8 @@ from agenttool_otel.approvals.store.store import ApprovalStore
 from agenttool_otel.cli.doctor import EXIT_CODES, app
 from agenttool_otel.cli.main import app as agenttool
 from agenttool_otel.context.settings import Settings
+from agenttool_otel.enforcement import available
+from agenttool_otel.enforcement.rehearsal import rehearsal_failure
 
 
 @pytest.fixture(autouse=True)
@@ -47,6 +49,27 @@ def test_each_setting_has_its_source(monkeypatch: pytest.MonkeyPatch) -> None:
     assert rows["AGENTTOOL_POLICY_PRESET"]["value"] == "coding"
     stated = [name for name, row in rows.items() if row["source"] == "environment"]
     assert stated == ["AGENTTOOL_POLICY_PRESET"]
+
+
+def test_each_sandbox_is_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    layers = tmp_path / "layers"
+    monkeypatch.setenv("AGENTTOOL_REHEARSALS_DIR", str(layers))
+    report = examined()
+    for name, failure in (
+        ("sandbox read", available()["read"].reason),
+        ("sandbox rehearse", rehearsal_failure(layers)),
+    ):
+        state, detail = part(report, name)
+        assert state == ("absent" if failure else "works")
+        assert detail == failure if failure else "held by" in detail
+
+
+def test_layers_that_have_no_place_are_absent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("AGENTTOOL_REHEARSALS_DIR", str(tmp_path / "file" / "layers"))
+    assert part(examined(), "sandbox rehearse")[0] == "absent"
 
 
 def test_a_preset_that_there_is_not_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:

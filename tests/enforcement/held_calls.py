@@ -168,6 +168,10 @@ REFUSES: dict[str, Callable[[Run], Any]] = {
         InPlace, lambda pool: asyncio.run(run.abatch(pool))
     ),
     "custom tool": lambda run: run.call(ownership="custom"),
+    "runs elsewhere": lambda run: run.call(runs_elsewhere=True),
+    "runs elsewhere, coroutine": lambda run: asyncio.run(
+        run.call(awrite, runs_elsewhere=True, runs_commands=True)
+    ),
 }
 """Ways that can't hold a body, and so run none."""
 

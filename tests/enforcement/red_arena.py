@@ -17,6 +17,8 @@ from red_lines import FUNCTIONS, LINES
 
 from agenttool_otel.enforcement import Limits, available, hold, oblige_commands, run_command
 from agenttool_otel.enforcement.proofs import require
+from agenttool_otel.enforcement.rehearsal import Rehearsals
+from agenttool_otel.enforcement.rehearsing import Rehearsal, commands_on
 from agenttool_otel.enforcement.thread import hold_by
 
 ORDINARY = 65534
@@ -28,11 +30,14 @@ class Arena:
 
     Args:
         user: whose they are.
+        parent: where the directory is made.
     """
 
-    def __init__(self, user: int) -> None:
+    def __init__(self, user: int, parent: str = "/tmp") -> None:
         self.user = user
-        self.place = Path(tempfile.mkdtemp(prefix="red-", dir="/tmp"))
+        self.place = Path(tempfile.mkdtemp(prefix="red-", dir=parent))
+        self.layers = Path(tempfile.mkdtemp(prefix="red-layers-", dir=parent))
+        self.root = self.place / "root"
         self.out, self.keys = self.place / "out", self.place / "keys"
         self.secret = self.keys / "secret"
         self.word = "secret-" + uuid.uuid4().hex
@@ -52,7 +57,7 @@ class Arena:
         self._own()
 
     def _make(self) -> None:
-        for folder in (self.out / "tree", self.out / "empty", self.keys):
+        for folder in (self.out / "tree", self.out / "empty", self.keys, self.root):
             folder.mkdir(parents=True)
         (self.out / "file").write_text("aaaa")
         (self.out / "tree" / "leaf").write_text("leaf")
@@ -69,8 +74,8 @@ class Arena:
 
     def _own(self) -> None:
         if os.getuid() == 0:
-            for path in [self.place, *self.place.rglob("*")]:
-                os.chown(path, self.user, -1)
+            for path in [self.layers, self.place, *self.place.rglob("*")]:
+                os.chown(path, self.user, self.user)
 
     def environment(self, agent: int) -> dict[str, str]:
         tcp, udp = (str(one.getsockname()[1]) for one in self.listeners[:2])
@@ -119,7 +124,8 @@ class Arena:
     def close(self) -> None:
         for listener in self.listeners:
             listener.close()
-        shutil.rmtree(self.place, ignore_errors=True)
+        for path in (self.place, self.layers):
+            shutil.rmtree(path, ignore_errors=True)
 
 
 class Agent:
@@ -136,7 +142,7 @@ class Agent:
         self.process = context.Process(target=_serve, args=(there, arena), daemon=True)
         self.process.start()
         there.close()
-        self.ready = self.ask("proof", "")
+        self.ready: Any = self.ask("proof", "")
 
     def ask(self, kind: str, name: str) -> Any:
         """Return what a line or function gave, as text."""
@@ -172,6 +178,12 @@ def _serve(asked: Connection, arena: Arena) -> None:
 def _try(kind: str, name: str, arena: Arena, environment: dict[str, str]) -> Any:
     if kind == "proof":
         return available()["read"]
+    if kind == "proof of a layer":
+        # the package's own canary is Python, whose folder may be closed to an ordinary user
+        ended = _on_a_layer("exit 7", arena, environment)
+        return "" if ended.status == 7 else repr(ended)
+    if kind == "layer":
+        return repr(_on_a_layer(LINES[name], arena, environment))
     if kind == "function":
         held = hold("read", FUNCTIONS[name], (str(arena.out),), masked=[arena.secret])
         return repr(held.value) + repr(held.exception)
@@ -188,3 +200,15 @@ def _try(kind: str, name: str, arena: Arena, environment: dict[str, str]) -> Any
             [arena.secret],
         )
     return repr(held)
+
+
+def _on_a_layer(line: str, arena: Arena, environment: dict[str, str]) -> Any:
+    """Run a line as a call does whose decision obliges ``rehearse`` or ``write``."""
+    layer = Rehearsals(arena.layers / "state").open([arena.root], masked=[arena.secret])
+    rehearsal = Rehearsal(layer)
+    try:
+        with commands_on(rehearsal):
+            # a fork bomb goes on until its time is over: processes of a layer are not counted
+            return run_command(line, cwd=arena.root, env=environment, timeout=5)
+    finally:
+        rehearsal.discard()

@@ -87,7 +87,11 @@ class Place:
 
     def context(self) -> Any:
         return agent_context(
-            actor="agent:a", session_id="s-1", roots=[str(self.root)], interactive=True
+            actor="agent:a",
+            session_id="s-1",
+            roots=[str(self.root)],
+            cwd=str(self.root),
+            interactive=True,
         )
 
     @property

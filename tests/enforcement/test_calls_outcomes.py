@@ -17,7 +17,7 @@ from agenttool_otel.cli.spans import SpanView
 from agenttool_otel.cli.story import why
 from agenttool_otel.enforcement import HeldResult, Violation, arun_command, run_command
 from agenttool_otel.errors import SandboxUnavailable
-from agenttool_otel.names import Attr, ErrorClass, Event, GenAI
+from agenttool_otel.names import Attr, ErrorClass, Event, GenAI, Metric
 from agenttool_otel.testing import Capture, StaticEngine, capture, decision
 from function_engine import FunctionEngine
 
@@ -69,6 +69,18 @@ def test_the_caller_gets_the_bodys_own_exception(captured: Capture, tmp_path: Pa
     error = run_by(HOLDS["call"], captured, tmp_path / "out")
     assert type(error) is PermissionError
     assert error.filename == str(tmp_path / "out")
+
+
+@pytest.mark.usefixtures("readable")
+def test_a_held_call_is_counted_by_its_profile(captured: Capture, tmp_path: Path) -> None:
+    refused(captured, tmp_path / "out")
+    [point] = captured.points(Metric.SANDBOX_INVOCATIONS)
+    assert dict(point.attributes) == {
+        GenAI.TOOL_NAME: "write",
+        Attr.SANDBOX_PROFILE: "read",
+        Attr.SANDBOX_ENFORCED: True,
+        GenAI.ERROR_TYPE: "sandbox_violation",
+    }
 
 
 @pytest.mark.usefixtures("readable")
@@ -207,7 +219,7 @@ def test_a_policy_sees_what_can_hold_this_very_body(way: Any, scope: str, tmp_pa
         run_by(way, captured, tmp_path / "out")
     proven = [name for name, proof in enforcement.available().items() if proof.proven]
     expected = proven if scope != "none" else []
-    assert shown == [{"sandboxes": expected, "scope": scope}]
+    assert shown == [{"sandboxes": expected, "scope": scope, "refused": []}]
 
 
 @pytest.mark.parametrize("policy", [{}, {"policy": StaticEngine("allow")}], ids=["stock", "static"])

@@ -6,6 +6,7 @@ import os
 import subprocess
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from red_arena import ORDINARY, Agent, Arena
@@ -28,12 +29,12 @@ def agent(request: pytest.FixtureRequest) -> Iterator[tuple[Agent, Arena]]:
     arena.close()
 
 
-def check(agent: Agent, arena: Arena, kind: str, name: str) -> None:
+def check(agent: Agent, arena: Arena, kind: str, name: str, marker: str = "secret-") -> None:
     before = arena.state()
     shown = agent.ask(kind, name)
     assert arena.state() == before, shown
     assert arena.connections() == 0, shown
-    assert "secret-" not in shown.replace("'secret-'", ""), shown
+    assert marker not in shown.replace("'secret-'", ""), shown
     assert agent.process.is_alive()
     until = time.monotonic() + 5
     while arena.left() and time.monotonic() < until:
@@ -49,6 +50,27 @@ def test_a_line_has_no_effect(agent: tuple[Agent, Arena], name: str) -> None:
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_function_has_no_effect(agent: tuple[Agent, Arena], name: str) -> None:
     check(*agent, "function", name)
+
+
+@pytest.fixture(scope="module", params=USERS, ids=["root", "ordinary"][: len(USERS)])
+def layered(request: pytest.FixtureRequest) -> Iterator[tuple[Agent, Arena]]:
+    # a layer has a /tmp of its own, where nothing would be left to protect
+    arena = Arena(request.param, "/srv" if os.access("/srv", os.W_OK) else str(Path.home()))
+    made = Agent(arena)
+    try:
+        if reason := made.ask("proof of a layer", ""):
+            pytest.skip(f"no rehearsal here: {reason}")
+        yield made, arena
+    finally:
+        made.close()
+        arena.close()
+
+
+@pytest.mark.slow  # bombs go on until their time is over
+@pytest.mark.parametrize("name", LINES)
+def test_a_line_on_a_layer_has_no_effect(layered: tuple[Agent, Arena], name: str) -> None:
+    # a layer has memory, processes and a network of its own: a line may have them, but not the secret
+    check(*layered, "layer", name, layered[1].word)
 
 
 EFFECTIVE = (

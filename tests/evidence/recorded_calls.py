@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
+
+from hypothesis import strategies as st
 
 from agenttool_otel import Governor, agent_context
 from agenttool_otel.evidence.chain import Reading, read_lines
 from agenttool_otel.evidence.files import key_of
 from agenttool_otel.evidence.replay import Replayed, replay
+from agenttool_otel.evidence.words import Words, vocabulary
 from agenttool_otel.policy.bundles.bundle import Bundle, default_bundle_path
 from agenttool_otel.policy.bundles.load import load_bundle
 
@@ -42,6 +48,27 @@ STATEMENTS = (
     "UPDATE t SET a = 1 WHERE b = 2",
     "not a statement",
 )
+
+
+WORD = st.text("abcdefghijklmnopqrstuvwxyzABCDEXYZ0123456789", min_size=8, max_size=24).filter(
+    lambda word: not set(Words(b"k").hide(word)) <= set(word) and word not in vocabulary()
+)
+
+
+def forms(word: str) -> set[str]:
+    """A word in the forms in which it could leave."""
+    plain = word.encode()
+    digests = [hashlib.new(name, plain) for name in ("md5", "sha1", "sha256", "blake2b")]
+    return {
+        word,
+        plain.hex(),
+        quote(word),
+        base64.b64encode(plain).decode().rstrip("="),
+        base64.urlsafe_b64encode(plain).decode().rstrip("="),
+        base64.b32encode(plain).decode().rstrip("="),
+        *(digest.hexdigest() for digest in digests),
+        *(digest.hexdigest()[:16] for digest in digests),
+    }
 
 
 def record_calls(path: Path, commands: Iterable[str] = COMMANDS, **options: Any) -> Governor:

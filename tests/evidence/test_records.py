@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 import subprocess
 import sys
 from pathlib import Path
-from urllib.parse import quote
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from recorded_calls import lines_of, record_calls
+from recorded_calls import WORD, forms, lines_of, record_calls
 
-from agenttool_otel.evidence.words import Words, vocabulary
+from agenttool_otel.evidence.words import Words
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -62,27 +60,6 @@ def test_the_vocabulary_is_that_of_names_and_stock_rules() -> None:
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT / "tools").returncode == 0
 
 
-WORD = st.text("abcdefghijklmnopqrstuvwxyzABCDEXYZ0123456789", min_size=8, max_size=24).filter(
-    lambda word: not set(Words(b"k").hide(word)) <= set(word) and word not in vocabulary()
-)
-
-
-def forms(word: str) -> set[str]:
-    """A word in the forms in which it could leave."""
-    plain = word.encode()
-    digests = [hashlib.new(name, plain) for name in ("md5", "sha1", "sha256", "blake2b")]
-    return {
-        word,
-        plain.hex(),
-        quote(word),
-        base64.b64encode(plain).decode().rstrip("="),
-        base64.urlsafe_b64encode(plain).decode().rstrip("="),
-        base64.b32encode(plain).decode().rstrip("="),
-        *(digest.hexdigest() for digest in digests),
-        *(digest.hexdigest()[:16] for digest in digests),
-    }
-
-
 @pytest.fixture(scope="module")
 def recorder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("canaries")
@@ -118,6 +95,16 @@ def test_numbers_of_arguments_are_left_out(tmp_path: Path) -> None:
 def test_digests_keep_the_case_so_that_lower_finds_equals(word: str) -> None:
     words = Words(b"key")
     assert words.hide(word.upper()).lower() == words.hide(word.lower())
+
+
+@given(word=WORD)
+def test_words_in_mixed_letters_differ_but_for_their_case(word: str) -> None:
+    words, first = Words(b"key"), f"q{word}Q"
+    assert words.hide(first).lower() == words.hide(first.lower())
+    assert words.hide(first) not in {words.hide(form(first)) for form in FORMS}
+
+
+FORMS = (str.lower, str.upper, str.capitalize)
 
 
 @given(st.text(), st.binary(min_size=1))

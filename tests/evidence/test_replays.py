@@ -105,8 +105,8 @@ def test_processes_find_what_one_finds(tmp_path: Path) -> None:
 def test_a_host_of_the_candidates_own_list_is_found(tmp_path: Path) -> None:
     record_calls(tmp_path / "d.jsonl")
     data = {"agenttool": {"settings": {"network": {"allowed_hosts": ["files.example.net"]}}}}
-    changed = overlay(stock(), data=data)
-    (ftp,) = [each for each in replayed(tmp_path / "d.jsonl", changed) if not each.same]
+    policy = overlay(stock(), data=data)
+    (ftp,) = [each for each in replayed(tmp_path / "d.jsonl", policy) if not each.same]
     assert ftp.tool.endswith("fetch")
 
 
@@ -145,17 +145,49 @@ UNSURE = {
     'input.resources.ticket.state == "open"': "resources, which was not recorded",
     "count(input.session.history) > 3": "session.history, which was not recorded",
     "input.input.limit > 1000": "arguments that were not recorded whole",
-    'some fact in input.facts.paths; contains(fact.lexical, "prod")': "looks inside of words",
+    'some fact in input.facts.paths; contains(fact.lexical, "prod")': "(contains) looks inside",
+    'input.input.recipient < "m"': "(order of texts) looks inside",
+    "count(input.input.body) > 40": "(count) looks inside",
+    'concat("", [input.input.body, "x"]) == "hellox"': "(concat) looks inside",
+    'sprintf("%sx", [input.input.body]) == "hellox"': "(sprintf) looks inside",
+    'upper(input.input.body) == "HELLO THERE"': "(upper) looks inside",
 }
+SURE = (
+    "count(input.facts.paths) > 1",
+    "input.session.counters.calls > 10",
+    'startswith(input.tool.name, "se")',
+    'some fact in input.facts.paths; startswith(fact.lexical, "/srv/acme/")',
+    'lower(input.input.recipient) == "eve@example.org"',
+    'sprintf("%s/x", [input.session.cwd]) == "/srv/acme/x"',
+    'input.input.recipient == "eve@example.org"',
+    'text := sprintf("(%s)", [input.input.body]); x := {"message": text}; x.text == 1',
+)
+
+
+def tried(folder: Path, condition: str, calls: tuple[str, ...] = ()) -> Result:
+    """A replay on a candidate with one rule, which denies under a condition."""
+    record_calls(folder / "d.jsonl", calls)
+    rule = f'deny contains {{"rule": "custom.x", "message": "no"}} if {{ {condition} }}'
+    return run("--from", folder / "d.jsonl", "-c", candidate(folder / "try", "x", rule))
 
 
 @pytest.mark.parametrize("condition", UNSURE)
 def test_what_was_not_recorded_is_named(tmp_path: Path, condition: str) -> None:
-    record_calls(tmp_path / "d.jsonl")
-    rule = f'deny contains {{"rule": "custom.x", "message": "no"}} if {{ {condition} }}'
-    done = run("--from", tmp_path / "d.jsonl", "-c", candidate(tmp_path / "try", "x", rule))
+    done = tried(tmp_path, condition)
     assert done.exit_code == 2, done.output
-    assert UNSURE[condition] in done.output
+    assert UNSURE[condition] in " ".join(done.output.split())
+
+
+@pytest.mark.parametrize("condition", SURE)
+def test_what_is_the_same_for_digests_is_sure(tmp_path: Path, condition: str) -> None:
+    done = tried(tmp_path, condition)
+    assert done.exit_code == 0, done.output
+
+
+def test_a_candidates_word_in_mixed_letters_is_unsure(tmp_path: Path) -> None:
+    done = tried(tmp_path, 'lower(input.input.command) == "echo bigcorp"', ("echo bigCorp",))
+    assert done.exit_code == 2
+    assert "large and small letters mixed" in done.output
 
 
 def test_changed_records_are_refused(tmp_path: Path) -> None:
@@ -172,6 +204,6 @@ def test_a_decision_on_another_bundle_names_both_rules(tmp_path: Path) -> None:
     modules: Any = {
         file: text for file, text in stock().modules.items() if "/rules/network/" not in file
     }
-    changed = replace(stock(), modules=modules, digest="other")
-    found = [each for each in replayed(tmp_path / "d.jsonl", changed) if not each.same]
+    policy = replace(stock(), modules=modules, digest="other")
+    found = [each for each in replayed(tmp_path / "d.jsonl", policy) if not each.same]
     assert "agenttool.rules.network.address" in {each.rule_before for each in found}

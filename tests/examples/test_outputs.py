@@ -20,6 +20,11 @@ _SHOWN = {
         "denied: agenttool.rules.paths.sensitive",
         "a write would be: ask",
     ],
+    "function_calling.py": [
+        "call_1 tree: a plant",
+        "call_2 look_up: schema_validation_failed: the arguments are no JSON",
+        "call_3 delete_all: unknown_tool",
+    ],
     "langchain_tools.py": [
         "'notes.txt'}: success: two points are open",
         "'/etc/shadow'}: error: read_file: permission_denied",
@@ -33,12 +38,24 @@ _SHOWN = {
         "weather_old_tower: success: weather of the old tower tomorrow: fine",
         "delete_everything: error: delete_everything: unknown_tool",
     ],
+    "coding_agent.py": [
+        "success: exit status 1\n$ python3 -c",
+        "success: exit status 0\n$ git push origin main\nerror: shell waits for an approval",
+        "error: shell: permission_denied: the path is a sensitive place",
+        "return a + b  # a sum",
+        "a hook was written: False",
+    ],
     "langgraph_ask.py": ["asked: write_file", "written: as a person wants it"],
     "custom_policy/run.py": [
         "20 ask agenttool.rules",
         "5000 ask",
         "custom.payments.large",
         "50000 deny custom.payments.limit",
+    ],
+    "sql_effects.py": [
+        "maps: succeeded, the sum of all prices is 1533",
+        "changed 150  sql products",
+        "books: rejected, the sum of all prices is 1533",
     ],
     "standard_consumer.py": ["SCHEMAS is the folder with the standard's JSON Schemas"],
     "approvals_across_processes.py": [
@@ -67,6 +84,8 @@ def _run(example: str, folder: Path) -> str:
 @pytest.mark.parametrize("example", _SHOWN)
 def test_an_example_shows_what_it_says(example: str, tmp_path: Path) -> None:
     printed = _run(example, tmp_path)
+    if printed.startswith("nothing can be rehearsed"):
+        pytest.skip(printed)
     for text in _SHOWN[example]:
         assert text in printed
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agenttool_otel.context.sessions import Session
 from agenttool_otel.facts.intent import UserWords
 from agenttool_otel.facts.types import IntentFact, ToolWords
 
@@ -35,6 +36,17 @@ def intent(text: str, name: str, *verbs: str, hints: str = "") -> IntentFact:
         ("Add Bob to the meeting", "add_calendar_event_participants"),
         ("what is on my calendar?", "get_day_calendar_events"),
         ("ＰＡＹ it", "send_money"),
+        ("Please return my order.", "return_delivered_order_items"),
+        ("I want to return the skateboards.", "return_delivered_order_items"),
+        ("Please exchange my lamp", "exchange_delivered_order_items"),
+        ("Frobnicate the shoes", "frobnicate_shoes_of_a_kind"),
+        ("Send the report", "find_and_send_report"),
+        ("Comment on the post", "post_comment"),
+        ("Please call the meeting with Bob off", "cancel_event"),
+        ("Set a new meeting with Bob up", "create_event"),
+        ("Get rid of it", "delete_file"),
+        ("I need the bill paid", "send_money"),
+        ("Cancelling both events would help", "cancel_event"),
     ],
 )
 def test_what_was_asked_for_is_called_for(text: str, name: str) -> None:
@@ -52,6 +64,14 @@ def test_what_was_asked_for_is_called_for(text: str, name: str) -> None:
         ("You can't transfer money", "send_money"),
         ("Which of my transfers was the highest?", "send_money"),
         ("Please email me my reservation", "reserve_hotel"),
+        ("I want to order a lamp", "return_delivered_order_items"),
+        ("Where is the delivery that I want delivered?", "return_delivered_order_items"),
+        ("the mail that Bob sent", "send_email"),
+        ("Tell me of the messages on slack", "slack_delete_channel"),
+        ("Don't call the meeting off", "cancel_event"),
+        ("Call Bob. The lights are off", "cancel_event"),
+        ("I stop unauthorized access attempts", "AccessEscalation"),
+        ("What do the tickets cost?", "tickets_api"),
         ("", "send_email"),
     ],
 )
@@ -95,13 +115,65 @@ def test_an_author_can_state_the_verbs_in_any_language() -> None:
     assert intent("Bitte die Rechnung begleichen", "pay_invoice", "begleichen")["matched"] == [
         "begleichen"
     ]
-    # no known verb: any word
+    # no known verb: most of its words
     assert intent("Frobnicate the thing", "frobnicate")["matched"] == ["frobnicate"]
 
 
 def test_a_hint_tells_what_a_name_does_not() -> None:
     assert intent("Buy two tickets", "tickets_api")["matched"] == ["tickets"]
     assert intent("Buy two tickets", "tickets_api", hints="purchase tickets")["matched"] == ["buy"]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_asked"),
+    [
+        ("Quarterly, please", False),
+        ("Quarterly numbers", True),
+        ("Quarterly numbers digest", True),
+        ("digest", False),
+        ("no digest of quarterly numbers", False),
+    ],
+)
+def test_a_tool_without_a_verb_needs_most_of_its_words(text: str, is_asked: bool) -> None:
+    assert intent(text, "quarterly_numbers_digest")["called_for"] is is_asked
+
+
+def test_stated_verbs_stand_for_a_name_without_one() -> None:
+    assert intent("Give me the quarterly", "quarterly_digest", "give")["called_for"]
+
+
+def test_all_turns_of_a_conversation_count() -> None:
+    session = Session()
+    session.record_user_text(("What is in my basket?",))
+    tool = ToolWords("return_delivered_order_items")
+    assert not session.intent(tool, ())["called_for"]  # type: ignore[index]
+    assert session.intent(tool, ("Then return the lamp, please.",))["called_for"]  # type: ignore[index]
+    session.record_user_text(("Then return the lamp, please.",))
+    session.record_user_text(("Thanks!",))
+    assert session.intent(tool, ())["called_for"]  # type: ignore[index]
+
+
+@given(
+    st.lists(st.sampled_from(["order", "delivered", "item", "pending", "send"]), max_size=4),
+    st.sampled_from(["return", "cancel", "delete", "update"]),
+)
+def test_the_first_word_of_a_name_asks_for_it(others: list[str], verb: str) -> None:
+    name = "_".join([verb, *others])
+    assert intent(f"Please {verb} my things", name)["called_for"]
+    assert not intent("What is the weather like?", name)["called_for"]
+
+
+@given(
+    st.lists(st.sampled_from(["alpha", "beta", "gamma", "delta", "eta"]), unique=True, min_size=2)
+)
+def test_fewer_words_of_a_tool_never_ask_more(words: list[str]) -> None:
+    name = "_".join(words)
+    said = [
+        intent(" and ".join(words[:count]), name)["called_for"] for count in range(len(words) + 1)
+    ]
+    assert said == sorted(said)
+    assert said[-1]
+    assert not said[0]
 
 
 @given(st.text(), st.text(max_size=20))

@@ -45,7 +45,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> type[BaseTool]:
     monkeypatch.setitem(sys.modules, _PATH, module)
     monkeypatch.setattr(ReadFileTool, "__module__", _PATH)
     monkeypatch.setattr(
-        known_tools, "_is_reviewed", lambda package: package == "langchain_community"
+        known_tools, "is_reviewed", lambda package: package == "langchain_community"
     )
     return ReadFileTool
 
@@ -95,18 +95,18 @@ def test_a_subclass_or_a_namesake_is_not_reviewed(installed: Any) -> None:
 
 
 def test_another_version_is_not_reviewed(monkeypatch: pytest.MonkeyPatch) -> None:
-    known_tools._is_reviewed.cache_clear()
+    known_tools.is_reviewed.cache_clear()
     for version, reviewed in (("0.4.2", True), ("0.5.0", False), ("0.40.1", False)):
         monkeypatch.setattr(metadata, "version", lambda name, version=version: version)
-        assert known_tools._is_reviewed("langchain_community") is reviewed
-        known_tools._is_reviewed.cache_clear()
+        assert known_tools.is_reviewed("langchain_community") is reviewed
+        known_tools.is_reviewed.cache_clear()
 
 
 @pytest.mark.parametrize("name", _TABLE["tools"])
 def test_every_entry_names_a_class_that_there_is(name: str) -> None:
     package = name.partition(".")[0]
     pytest.importorskip(package)
-    if not known_tools._is_reviewed(package):
+    if not known_tools.is_reviewed(package):
         pytest.skip("another version than the reviewed one")
     module, _, cls = name.rpartition(".")
     assert issubclass(getattr(import_module(module), cls), BaseTool)

@@ -68,7 +68,7 @@ def checkout(folder: Path) -> Iterator[None]:
         yield
 
 
-def coding_calls(governor: Governor, sandbox: str | None) -> dict[str, str]:
+def coding_calls(governor: Governor) -> dict[str, str]:
     """What is decided about each of the forty calls."""
 
     def run(command: str) -> str:
@@ -100,7 +100,7 @@ def coding_calls(governor: Governor, sandbox: str | None) -> dict[str, str]:
         "open_world": True,
     }
     code = {"tool_kind": "code_execution", "access_kinds": ["code_execution"], "read_only": False}
-    shell = governor.govern(run, **SHELL, sandbox_profile=sandbox)
+    shell = governor.govern(run, **SHELL)
     others = [
         (governor.govern(file, name="read_file", **FILES), {"path": "src/app.py"}),
         (governor.govern(file, name="write_file", **both), {"path": "src/new.py", "text": "x"}),
@@ -121,37 +121,35 @@ def coding_calls(governor: Governor, sandbox: str | None) -> dict[str, str]:
     return decided
 
 
-BELIEVED: dict[str, Any] = {"shell": {"sandboxes": {"checkout": True}}}
+BELIEVED: dict[str, Any] = {"shell": {"sandbox_modes": {"default": True}}}
 ALWAYS = {*lines(REACHES_OUT), "python"}
 WRITTEN = {*lines(WRITES), "write_file"}
 RUN = {*lines(RUNS_THE_CHECKOUT), RUNS_CODE}
 
 
 @pytest.mark.parametrize(
-    ("settings", "sandbox", "asked", "number"),
+    ("settings", "asked", "number"),
     [
         # nothing is stated: whatever writes, reaches out or runs what lies in the checkout
-        ({}, None, ALWAYS | WRITTEN | RUN, 25),
-        ({}, "checkout", ALWAYS | WRITTEN | RUN, 25),
-        ({"preset": "coding"}, "checkout", ALWAYS | RUN, 17),
-        (BELIEVED, "checkout", ALWAYS | WRITTEN, 14),
-        (COMMANDS, None, ALWAYS | WRITTEN | {RUNS_CODE}, 15),
-        ({"preset": "coding", **BELIEVED}, "checkout", ALWAYS, 6),
-        ({"preset": "coding", **COMMANDS}, None, ALWAYS | {RUNS_CODE}, 7),
-        ({"preset": "strict"}, "checkout", None, 0),
+        ({}, ALWAYS | WRITTEN | RUN, 25),
+        ({"preset": "coding"}, ALWAYS | RUN, 17),
+        (BELIEVED, ALWAYS | WRITTEN, 14),
+        (COMMANDS, ALWAYS | WRITTEN | {RUNS_CODE}, 15),
+        ({"preset": "coding", **BELIEVED}, ALWAYS, 6),
+        ({"preset": "coding", **COMMANDS}, ALWAYS | {RUNS_CODE}, 7),
+        ({"preset": "strict", **BELIEVED}, None, 0),
     ],
 )
 def test_a_coding_agent_is_asked_about_these_of_forty_calls(
     settings: dict[str, Any],
-    sandbox: str | None,
     asked: set[str] | None,
     number: int,
     tmp_path: Path,
 ) -> None:
     governor = Governor(policy_data={"agenttool": {"settings": settings}})
     with checkout(tmp_path):
-        decided = coding_calls(governor, sandbox)
-    if asked is None:  # a stated sandbox loosens nothing in a strict preset
+        decided = coding_calls(governor)
+    if asked is None:  # a believed sandbox loosens nothing in a strict preset
         assert not [name for name in ALWAYS | WRITTEN | RUN if decided[name] == "allow"]
         return
     assert {name for name, behavior in decided.items() if behavior == "ask"} == asked
@@ -164,9 +162,7 @@ def test_a_sandbox_agrees_to_no_program_out_of_nowhere(
     settings: dict[str, Any], tmp_path: Path
 ) -> None:
     governor = Governor(policy_data={"agenttool": {"settings": settings}})
-    run = governor.govern(
-        lambda command: "", name="run", description="x", sandbox_profile="checkout", **SHELL
-    )
+    run = governor.govern(lambda command: "", name="run", description="x", **SHELL)
     rows = [json.loads(line) for line in CORPUS.read_text("utf-8").splitlines()]
     commands = [row["input"] for row in rows if row.get("class") == "variable"]
     commands += [
@@ -184,14 +180,14 @@ def test_a_sandbox_agrees_to_no_program_out_of_nowhere(
 
 
 def test_a_believed_sandbox_lifts_no_denial_and_no_secret(tmp_path: Path) -> None:
-    governor = Governor(policy_data={"agenttool": {"settings": BELIEVED}})
+    believing = Governor(policy_data={"agenttool": {"settings": BELIEVED}})
 
     def run(command: str) -> str:
         """Run a shell command."""
         raise AssertionError("ran")
 
-    plain = governor.govern(run, name="plain", **SHELL)
-    boxed = governor.govern(run, name="boxed", sandbox_profile="checkout", **SHELL)
+    plain = Governor().govern(run, **SHELL)
+    boxed = believing.govern(run, **SHELL)
     rows = [json.loads(line) for line in CORPUS.read_text("utf-8").splitlines()]
     with checkout(tmp_path):
         for row in rows:

@@ -179,8 +179,10 @@ def test_what_can_be_had_is_in_the_cache_key() -> None:
 
 def test_only_a_rule_that_reads_it_wants_it_proven() -> None:
     stock = EmbeddedEngine(load_bundle(default_bundle_path()))
-    assert not Decider([stock]).wants(("execution",), "default")
-    assert Decider([engine()]).wants(("execution",), "default")
+    for kind in ("function", "file_operation", "code_execution"):
+        assert not Decider([stock]).wants(("execution",), "default", kind)
+        assert Decider([engine()]).wants(("execution",), "default", kind)
+    assert Decider([stock]).wants(("execution",), "default", "shell_command")
 
 
 def test_shadow_mode_obliges_nothing_and_keeps_it() -> None:

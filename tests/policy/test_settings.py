@@ -74,6 +74,8 @@ def problems(settings: Any) -> list[str]:
             "there is no rule",
         ),
         ({"presets": {"strict": {"roles": {"enforced": False}}}}, "did you mean 'enforce'?"),
+        ({"shell": {"sandboxes": {"checkout": True}}}, "counts for nothing"),
+        ({"presets": {"mine": {"shell": {"sandboxes": {}}}}}, "counts for nothing"),
     ],
 )
 def test_what_is_misspelt_or_of_another_type_is_told(settings: Any, told: str) -> None:

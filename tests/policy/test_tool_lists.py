@@ -4,7 +4,6 @@ is silent else.
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
 import pytest
@@ -77,19 +76,3 @@ def test_tools_that_come_later_are_looked_at(caplog: pytest.LogCaptureFixture) -
     called(tool)
     assert late.tool.check().behavior == "ask"
     assert warnings(caplog, "late.tool") == []
-
-
-def test_a_sandbox_that_settings_believe_is_named_once(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.WARNING)
-    settings = {"shell": {"sandboxes": {"checkout": True}}}
-    _, tool = governed(settings)
-    governor = Governor(policy_data={"agenttool": {"settings": settings}})
-
-    def run(command: str) -> str:
-        return command
-
-    tool = governor.govern(run, command_args=["command"], sandbox_profile="checkout")
-    with agent_context(actor="agent:x", session_id="s"):
-        tool.tool.check(command="ls")
-        tool.tool.invoke(command="ls")
-    assert len(warnings(caplog, "states the sandbox")) == 1

@@ -336,7 +336,7 @@ def test_what_is_said_to_fire_is_what_the_rules_say(project: Path) -> None:
     loaded = load_project(project)
     engine = EmbeddedEngine(loaded.whole, fast=False)
     deciding = 0
-    for document in sample_documents(loaded.program, 8):
+    for document in sample_documents(loaded.program, 16):
         told = explain(loaded, document)
         assert told.verdict.behavior == Decider([engine]).decide(document).behavior
         by_rule: dict[str, set[str]] = {}

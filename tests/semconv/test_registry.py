@@ -22,7 +22,7 @@ from opentelemetry.trace import SpanKind
 
 import semconv
 from agenttool_otel import names
-from agenttool_otel.names import INSTRUMENTATION_NAME, Attr, Event, Exc, GenAI, Label, Metric
+from agenttool_otel.names import INSTRUMENTATION_NAME, Attr, Event, Exc, GenAI, Label, Mcp, Metric
 from agenttool_otel.telemetry.stores import StoreLevels
 
 
@@ -70,6 +70,7 @@ def test_names_has_a_constant_for_each_registered_name(registry: semconv.Registr
         *words(Attr),
         *words(Label),
         *words(GenAI),
+        *words(Mcp),
         Exc.TYPE,
         Exc.MESSAGE,
     }

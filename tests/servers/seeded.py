@@ -36,7 +36,7 @@ from servers_run import free_ports
 
 from agenttool_otel import ApprovalRequest, Governor, TelemetrySettings, ToolResult, agent_context
 from agenttool_otel.approvals.types import ApprovalAnswer
-from agenttool_otel.names import Attr, Event, Label
+from agenttool_otel.names import Attr, ErrorClass, Event, GenAI, Label
 from agenttool_otel.redaction import RedactionSettings, Redactor
 
 SERVICE = "agenttool-tests"
@@ -306,11 +306,32 @@ class Run:
                 telemetry.instruments.policy_reloads, count, {Label.RELOAD_RESULT: result}
             )
         telemetry.count(telemetry.instruments.approvals_unstored, 1, {})
+        self._sandboxes()
         telemetry.losses.note("span", RuntimeError("a provider that raises"))
         if self.unheard is not None:
             for _ in range(30):
                 self.unheard.get_tracer("t").start_span("s").end()
             self.unheard.force_flush()
+
+    def _sandboxes(self) -> None:
+        """Record what calls record that a sandbox holds, which not every kernel can hold."""
+        telemetry = self.governors["plain"].telemetry
+        held = {GenAI.TOOL_NAME: "read_file", Attr.SANDBOX_PROFILE: "read"}
+        for labels in (
+            {**held, Attr.SANDBOX_ENFORCED: True},
+            {
+                **held,
+                Attr.SANDBOX_ENFORCED: True,
+                GenAI.ERROR_TYPE: ErrorClass.SANDBOX_VIOLATION.value,
+            },
+        ):
+            telemetry.count(telemetry.instruments.sandbox_invocations, 1, labels)
+        effects = {
+            GenAI.TOOL_NAME: "read_file",
+            Label.EFFECTS_KIND: "created",
+            Label.EFFECTS_OUTCOME: "committed",
+        }
+        telemetry.count(telemetry.instruments.effects_settled, 3, effects)
 
     def flush(self) -> None:
         """Export all."""

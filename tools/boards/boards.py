@@ -28,6 +28,8 @@ BEHAVIOR: Final = f"{{{{{q.label(Attr.PERMISSION_BEHAVIOR)}}}}}"
 RULE: Final = f"{{{{{q.label(Attr.PERMISSION_RULE)}}}}}"
 CAUSE: Final = f"{{{{{q.label(Attr.PERMISSION_FAIL_CLOSED)}}}}}"
 ENGINE: Final = f"{{{{{q.label(Attr.POLICY_ENGINE)}}}}}"
+PROFILE: Final = f"{{{{{q.label(Attr.SANDBOX_PROFILE)}}}}}"
+VIOLATED: Final = {q.label(GenAI.ERROR_TYPE): '="sandbox_violation"'}
 DENY: Final = {q.label(Attr.PERMISSION_BEHAVIOR): '="deny"'}
 ASK: Final = {q.label(Attr.PERMISSION_BEHAVIOR): '="ask"'}
 FAILED: Final = {
@@ -261,6 +263,56 @@ def permissions() -> Any:
                         "Calls that wait",
                         "Calls whose span ended while their approval was pending.",
                         q.calls(q.where(Attr.PERMISSION_OUTCOME, "=", "pending"), _TOOL),
+                    ),
+                ],
+            ),
+            (
+                "Sandboxes and effects",
+                [
+                    number(
+                        "Held calls",
+                        "Share of decided calls whose decision obliges a sandbox.",
+                        "percentunit",
+                        f"{q.total(Metric.SANDBOX_INVOCATIONS)} / {q.total(Metric.DECISIONS)}",
+                    ),
+                    lines(
+                        "Calls in a sandbox",
+                        "Calls per second whose decision obliges a sandbox, by its profile.",
+                        "ops",
+                        (q.rate(Metric.SANDBOX_INVOCATIONS, Attr.SANDBOX_PROFILE), PROFILE),
+                        width=6,
+                    ),
+                    lines(
+                        "Refused by a sandbox",
+                        "Calls per second that ended because a sandbox refused something.",
+                        "ops",
+                        (
+                            q.rate(
+                                Metric.SANDBOX_INVOCATIONS,
+                                GenAI.TOOL_NAME,
+                                Attr.SANDBOX_PROFILE,
+                                **VIOLATED,
+                            ),
+                            f"{TOOL}, {PROFILE}",
+                        ),
+                        width=6,
+                    ),
+                    grid(
+                        "Effects by tool",
+                        "What calls have changed, and what was thrown away, in the time range.",
+                        "short",
+                        q.total(
+                            Metric.EFFECTS_SETTLED,
+                            GenAI.TOOL_NAME,
+                            Label.EFFECTS_KIND,
+                            Label.EFFECTS_OUTCOME,
+                        ),
+                        width=8,
+                    ),
+                    traces(
+                        "Calls that a sandbox refused something",
+                        "Calls whose body tried what its profile does not allow.",
+                        q.calls(q.where(Attr.SANDBOX_VIOLATIONS, ">", 0), _TOOL),
                     ),
                 ],
             ),

@@ -13,17 +13,29 @@ package agenttool.counterparties
 # title: The value at a pointer, with its provenance, is a known counterparty
 known(c, pointer, fact) if {
 	unbroken(fact)
+	may_be_one(fact)
 	approved(c, pointer)
 }
 
 known(c, pointer, fact) if {
 	unbroken(fact)
+	may_be_one(fact)
 	listed(c, pointer)
 }
 
 known(c, _, fact) if {
 	unbroken(fact)
+	may_be_one(fact)
 	told(c, fact)
+}
+
+# METADATA
+# title: The tool's author lets the value be a counterparty
+# description: Where sources are stated of the argument, these have to say so.
+may_be_one(fact) if {
+	fact.sourced == "unstated"
+} else if {
+	"counterparties" in fact.allowed
 }
 
 # METADATA

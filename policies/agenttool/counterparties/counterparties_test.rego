@@ -9,7 +9,13 @@ paying := f.changed({
 
 c(changes) := {"counterparties": object.union(data.agenttool.defaults.counterparties, changes)}
 
-fact(sources, untrusted) := {"sources": sources, "untrusted": untrusted, "certain": true}
+fact(sources, untrusted) := {
+	"sources": sources,
+	"untrusted": untrusted,
+	"certain": true,
+	"sourced": "unstated",
+	"allowed": [],
+}
 
 known(settings, pointer, given) if {
 	data.agenttool.counterparties.known(c(settings), pointer, given) with input as paying
@@ -63,4 +69,11 @@ test_own_accounts_are_told_from_contacts if {
 		with data.agenttool.settings as {"counterparties": settings}
 	not data.agenttool.counterparties.own(c(settings), "/cc/0") with input as paying
 		with data.agenttool.settings as {"counterparties": settings}
+}
+
+test_stated_sources_have_to_let_it_be_a_counterparty if {
+	stated := {"sourced": "other", "allowed": ["user", "counterparties"]}
+	known({"known": ["de89370400440532013000"]}, "/iban", object.union(outside, stated))
+	not known({"known": ["de89370400440532013000"]}, "/iban", object.union(outside, {"sourced": "other", "allowed": ["user"]}))
+	not known({"known": ["de89370400440532013000"]}, "/iban", object.remove(outside, ["sourced"]))
 }

@@ -225,6 +225,8 @@ value_fact := {
 	"made_up_id": false,
 	"private": [],
 	"broken": false,
+	"sourced": "unstated",
+	"allowed": [],
 }
 
 # METADATA

@@ -73,6 +73,8 @@ contributors contains finding if some finding in questions
 
 contributors contains finding if some finding in data.agenttool.extension.allow
 
+contributors contains finding if some finding in holding
+
 contributing_rules(findings) := {finding.rule | some finding in findings} | {finding.rule |
 	some finding in contributors
 }

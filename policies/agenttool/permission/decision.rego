@@ -23,6 +23,9 @@ decision := plain_answer("deny", unusable) if {
 	count(denials) > 0
 } else := answer("deny", hardened_questions) if {
 	count(hardened_questions) > 0
+} else := answer("allow", holding) if {
+	all_held
+	one_update
 } else := answer("deny", {nobody_to_ask}) if {
 	count(open_questions) > 0
 	not askable(data.agenttool.config.effective)

@@ -608,6 +608,7 @@ test_every_concern_adds_its_denials_and_questions if {
 			"sources": ["tool:x"],
 			"untrusted": true,
 			"certain": true,
+			"sourced": "unstated",
 		}}}}),
 		{},
 	) == {"agenttool.rules.dataflow.untrusted_target", "agenttool.rules.paths.write_inside"}
@@ -627,4 +628,42 @@ test_a_package_without_a_proof_is_asked[found] if {
 test_a_package_without_a_proof_and_findings_objects_to_nothing if {
 	not "unproven" in data.agenttool.permission.objecting with input as f.base
 	data.agenttool.permission.no_concern_has_findings with input as f.base
+}
+
+# METADATA
+# title: A command of which nobody knows what it writes, on a host that can rehearse
+rehearsable := object.union(
+	f.with_shell({
+		"read_only": false,
+		"complete": false,
+		"commands": [object.union(f.shell_fact.commands[0], {
+			"read_only": false,
+			"complete": false,
+			"category": "unknown",
+			"places": [],
+		})],
+	}),
+	{"execution": {"sandboxes": ["read", "rehearse"], "scope": "thread"}},
+)
+
+test_a_command_that_can_be_rehearsed_is_not_asked_about if {
+	answer := decision with input as rehearsable
+	answer.behavior == "allow"
+	answer.reason.rule_ref == "agenttool.sandbox.rehearse"
+	answer.obligations.sandbox == {"profile": "rehearse", "network": "none"}
+}
+
+test_a_rehearsal_answers_what_was_asked_about_words if {
+	effects := {
+		"counts": {"deleted": 0, "owner": 0, "connections": 0, "reported": 0},
+		"paths": [],
+		"connections": [],
+		"changes": [],
+		"complete": true,
+	}
+	document := object.union(rehearsable, {"facts": {"shell": [], "effects": effects}})
+	answer := decision with input as document
+	answer.behavior == "allow"
+	answer.reason.rule_ref == "agenttool.permission.answered"
+	not answer.obligations.sandbox
 }

@@ -20,6 +20,28 @@ hardened_questions contains question if {
 hardened(rule) if data.agenttool.config.effective.effects[rule] == "deny"
 
 # METADATA
+# title: Every open question is answered by what holds the body
+all_held if {
+	data.agenttool.sandbox.can_be_held
+	count(open_questions) > 0
+	every question in open_questions {
+		waivable(question.rule)
+		data.agenttool.sandbox.profile_for(data.agenttool.config.effective, question.rule)
+	}
+}
+
+# METADATA
+# title: What holds the body, for all open questions
+holding contains finding if {
+	all_held
+	some question in open_questions
+	finding := data.agenttool.sandbox.finding(data.agenttool.sandbox.profile_for(
+		data.agenttool.config.effective,
+		question.rule,
+	))
+}
+
+# METADATA
 # title: The question is answered without a person
 answered(rule) if {
 	waived(rule)
@@ -40,6 +62,8 @@ waived(rule) if rule in data.agenttool.rules.roles.waived
 waived(rule) if rule in data.agenttool.extension.waived
 
 waived(rule) if rule in data.agenttool.vouching.waived
+
+waived(rule) if rule in data.agenttool.sandbox.waived
 
 # METADATA
 # title: The question may be answered without a person

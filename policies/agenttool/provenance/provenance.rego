@@ -24,6 +24,12 @@ argument(pointer) := name if {
 } else := "an argument"
 
 # METADATA
+# title: The stated sources of a value, as a text
+allowed(fact) := concat(", ", [word | some word in fact.allowed; is_string(word)]) if {
+	is_array(fact.allowed)
+} else := "its stated sources"
+
+# METADATA
 # title: The tools whose output has a value
 tools(fact) := concat(", ", sort(found)) if {
 	is_object(fact)
@@ -38,12 +44,32 @@ tools(fact) := concat(", ", sort(found)) if {
 } else := "untrusted output"
 
 # METADATA
-# title: It is certain that the value was not seen only in untrusted output
+# title: The value stands in a source that the tool's author stated for its argument, as it was seen there
+listed(fact) if {
+	fact.sourced == "listed"
+	fact.extended == false
+	fact.broken == false
+}
+
+# METADATA
+# title: The value comes from where the tool's author lets it come from
+# description: Where nothing is stated, any source may have it.
+from_stated_source(c, pointer, fact) if {
+	fact.sourced in {"unstated", "listed"}
+} else if {
+	data.agenttool.counterparties.known(c, pointer, fact)
+}
+
+# METADATA
+# title: It is certain that the value was not seen only in untrusted output, or its source is a stated one
 trusted(c, fact) if {
+	fact.sourced == "unstated"
 	fact.untrusted == false
 	fact.certain == true
 	fact.broken == false
 	not_guessed(c, fact)
+} else if {
+	listed(fact)
 }
 
 not_guessed(_, fact) if {
@@ -61,6 +87,10 @@ not_guessed(c, _) if c.dataflow.trust_inferred == true
 #   named, or to whom the same source names.
 kept(c, fact) if {
 	fact.link == false
+	fact.private == []
+} else if {
+	# a link of a stated source is where the call is meant to go
+	listed(fact)
 	fact.private == []
 } else if {
 	stays(c)

@@ -32,3 +32,8 @@ test_a_message_names_the_tools_that_gave_a_value if {
 	provenance.tools({"sources": ["tool:web", "user", "tool:mail"]}) == "mail, web"
 	provenance.tools({"sources": ["user"]}) == "untrusted output"
 }
+
+test_a_message_names_the_stated_sources if {
+	provenance.allowed({"allowed": ["user", "contacts.*"]}) == "user, contacts.*"
+	provenance.allowed({"allowed": null}) == "its stated sources"
+}

@@ -80,6 +80,8 @@ bounded(c, fact) if {
 stated(c, fact) if {
 	data.agenttool.provenance.trusted(c, fact)
 	fact.trust in {"user", "trusted", "record", "inferred"}
+} else if {
+	data.agenttool.provenance.listed(fact)
 }
 
 # METADATA

@@ -159,3 +159,10 @@ test_effects_that_nobody_stated_are_not_mild[index] if {
 	document := object.union(sending({"/to": value({"trust": "record"})}), changes)
 	asked(document) == {name("not_named")}
 }
+
+test_a_stated_source_vouches_for_a_value_of_free_text if {
+	listed := {"sourced": "listed", "allowed": ["mail.*"], "untrusted": true, "trust": "free_text"}
+	decided(sending({"/to": value(listed)})) == "allow"
+	decided(sending({"/to": value(object.union(listed, {"sourced": "other"}))})) == "ask"
+	decided(sending({"/to": value({"sourced": "other", "allowed": ["mail.*"]})})) == "ask"
+}

@@ -48,6 +48,7 @@ class Questions:
         mask = mask_of(call, self._redactor)
         places, surroundings = bound_places(context, call.decision.facts)
         reason = self._description(spec.permission.approval_reason or "")
+        effects = call.effects or call.reported_effects
 
         def shown(offers: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
             if not offers:
@@ -90,8 +91,8 @@ class Questions:
             places=shown(
                 _places(call.decision.facts, [found.pointer for found in preview.redactions])
             ),
-            effects=effects_shown(call.effects.fact) if call.effects is not None else None,
-            diff=call.effects.diff if call.effects is not None else "",
+            effects=effects_shown(effects.fact) if effects is not None else None,
+            diff=effects.diff if effects is not None else "",
             input_schema=spec.check.schema,
             alternatives=shown(verdict.alternatives),
             suggested_updates=shown(

@@ -176,9 +176,14 @@ def bind_again(call: Invocation) -> None:
     """
     parameters = call.spec.parameters
     ticket = call.ticket
-    if parameters is None or ticket is None:
+    if ticket is None:
         raise ValueError("nothing was paused")
     asked = ticket.original_arguments
+    if parameters is None:
+        # a tool that is declared by a schema: its arguments were read as they are
+        call.inputs.model_input = asked
+        call.inputs.bound = snapshot(asked)
+        return
     bound = parameters.bind(call.call_args, call.call_kwargs)
     call.inputs.model_input = asked
     call.inputs.bound = bound

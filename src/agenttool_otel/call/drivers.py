@@ -23,7 +23,7 @@ from agenttool_otel.call.envelope import outcome_of, to_result
 from agenttool_otel.call.executors import submit, takes
 from agenttool_otel.call.invocation import NOT_RUN, Invocation
 from agenttool_otel.call.running.handle import running_body
-from agenttool_otel.call.steps import Attempt, Execute, Step
+from agenttool_otel.call.steps import Attempt, Call, Execute, Step
 from agenttool_otel.errors import UnsupportedEventLoop
 from agenttool_otel.records import ToolResult
 
@@ -96,7 +96,7 @@ def advance(
 async def aadvance(
     call: Invocation, steps: Steps, result: Any = None, *, through: bool = False
 ) -> Execute | None:
-    """The same, awaiting the steps: what differs from ``advance`` stands in ``_aperform``."""
+    """The same, awaiting the steps: what differs from ``advance`` stands in ``aperform``."""
     token = None
     error: BaseException | None = None
     try:
@@ -109,7 +109,10 @@ async def aadvance(
             step = steps.throw(unsupported)
         while through or not isinstance(step, Execute):
             try:
-                result = await _aperform(call, step)
+                if isinstance(step, Execute):
+                    result = await arun_body(call, step)
+                else:
+                    result = await aperform(step)
             except BaseException as raised:
                 error = raised
             step = steps.send(result) if error is None else steps.throw(error)
@@ -123,10 +126,12 @@ async def aadvance(
             otel_context.detach(token)
 
 
-async def _aperform(call: Invocation, step: Step) -> Any:
-    """Await one step; without an asynchronous form it runs in a worker thread."""
-    if isinstance(step, Execute):
-        return await arun_body(call, step)
+async def aperform(step: Call) -> Any:
+    """Await one step; without an asynchronous form it runs in a worker thread.
+
+    Args:
+        step: what may block.
+    """
     if step.afunction is not None:
         return await step.afunction(*step.args, **step.kwargs)
     return await asyncio.to_thread(step.function, *step.args, **step.kwargs)

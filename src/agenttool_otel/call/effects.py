@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import stat
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from agenttool_otel.facts.types import EffectCounts, EffectPath, EffectsFact, Facts
-from agenttool_otel.names import EffectOperation
+from agenttool_otel.names import EffectKind, EffectOperation
 from agenttool_otel.readers.types import PathFact, Surroundings
-from agenttool_otel.readers.vocabulary import PathAccess
+from agenttool_otel.readers.vocabulary import PathAccess, PathClass
 
 if TYPE_CHECKING:
     from agenttool_otel.call.steps import Attempt
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 MOST_PATHS: Final = 2_000
 """How many paths are facts; with more, the effects are incomplete."""
 _MOST_CONNECTIONS: Final = 200
+_WRITABLE: Final = frozenset({None, PathClass.DOTFILE, PathClass.CONTENT})
+"""Classes of places that the profile ``write`` lets a command change."""
 
 
 @dataclass(slots=True, eq=False)
@@ -67,11 +70,36 @@ def effects_fact(
             }
             for attempt in effects.connections[:_MOST_CONNECTIONS]
         ],
+        "changes": [],
         "complete": effects.complete and not reasons,
         "reasons": reasons,
         "commands": [{"exit_code": run.exit_code, "timed_out": run.timed_out} for run in runs],
         "digest": layer.digest,
     }
+
+
+def protected_changes(layer: SealedLayer, surroundings: Surroundings) -> Iterator[str]:
+    """Yield the paths of a layer that the profile ``write`` does not let a command change.
+
+    Args:
+        layer: the sealed layer.
+        surroundings: the call's roots and protected places.
+    """
+    from agenttool_otel.readers.paths import path_fact  # most calls have no effects
+
+    for change in layer.effects.changes:
+        fact = path_fact(change.path, "", surroundings, access=PathAccess.WRITE.value)
+        is_protected = not fact["inside"] or fact["sensitive"] not in _WRITABLE
+        if is_protected or _gives_rights(change):
+            yield change.path
+
+
+def _gives_rights(change: Change) -> bool:
+    """Return whether a file would run as its owner, or belong to another user."""
+    if change.operation is EffectOperation.DELETED:
+        return False
+    is_set = change.kind is EffectKind.FILE and bool(change.mode & (stat.S_ISUID | stat.S_ISGID))
+    return is_set or change.operation is EffectOperation.OWNER
 
 
 def rehearsed_facts(facts: Facts, effects: EffectsFact) -> Facts:
@@ -126,4 +154,5 @@ def _counts(effects: Effects) -> EffectCounts:
     found = Counter(change.operation for change in effects.changes if not change.noise)
     counts: dict[str, Any] = {operation.value: found[operation] for operation in EffectOperation}
     counts["connections"] = sum(attempt.attempts for attempt in effects.connections)
+    counts["reported"] = 0
     return counts  # type: ignore[return-value]

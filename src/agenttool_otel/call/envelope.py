@@ -110,6 +110,8 @@ def _required_action(call: CallRecord) -> dict[str, Any] | None:
     if call.outcome.execution is not Outcome.PENDING:
         return None
     about = {"invocation_id": call.id, "tool_id": call.spec.tool_id, "tool_name": call.spec.name}
+    if call.decision.host_duty is not None:
+        about["sandbox"] = call.decision.host_duty.profile.value
     if call.outcome.status is InvocationStatus.NEEDS_INPUT:
         return {"type": "tool_result", **about, "arguments": call_input(call)}
     if call.decision.request is not None:

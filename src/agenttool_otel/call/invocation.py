@@ -14,6 +14,7 @@ from opentelemetry.trace import INVALID_SPAN, Span
 from agenttool_otel.approvals.types import ApprovalRequest, Claim, StoredCall
 from agenttool_otel.call.argument_mask import ArgumentMask
 from agenttool_otel.call.effects import CallEffects
+from agenttool_otel.call.reported_effects import ReportedEffects
 from agenttool_otel.call.running.handle import CallHandle, CancelState
 from agenttool_otel.call.sandbox import Sandbox
 from agenttool_otel.call.scheduling.gate import Place
@@ -34,7 +35,7 @@ from agenttool_otel.names import (
     RedactionState,
     ResultStatus,
 )
-from agenttool_otel.policy.types import ApprovalInput, HookHint, Verdict
+from agenttool_otel.policy.types import ApprovalInput, HookHint, SandboxDuty, Verdict
 from agenttool_otel.records import (
     ExternalMapping,
     HookRecord,
@@ -128,6 +129,8 @@ class Decision:
     hook_context: list[dict[str, Any]] = field(default_factory=list)
     hook_records: list[HookRecord] = field(default_factory=list)  # what hooks did
     hook_state: HookState | None = None  # the hook runner's own notes on this call
+    # what the host of a custom tool has to hold its body by
+    host_duty: SandboxDuty | None = None
 
     @property
     def decision_id(self) -> str:
@@ -283,6 +286,9 @@ class Invocation(CallRecord):
     handle: CallHandle | None = None  # while it goes on
     executor: Executor | None = None  # where its body runs, where that is not here
     effects: CallEffects | None = None  # what its body would change, where it was rehearsed
+    reported_effects: ReportedEffects | None = None  # what its body is about to do, as it reports
+    # what a sandbox refused to the same call earlier, as the policy was given it
+    refused_earlier: tuple[str, ...] = ()
     sandbox: Sandbox | None = None  # what holds its body, where its decision obliges that
     claim: Claim | None = None  # the right to run an approved call, once it was taken
     ticket: StoredCall | None = None  # the stored call that this one continues
@@ -291,6 +297,8 @@ class Invocation(CallRecord):
     resources: dict[str, Mapping[str, Any]] = field(default_factory=dict)
 
     # --- telemetry ---
+    # span attributes of what brought the call, redacted; the same whatever becomes of it
+    native_attributes: dict[str, Any] | None = None
     t0: float = field(default_factory=time.perf_counter)
     earlier_s: float = 0.0  # seconds from its beginning to that of this part of it
     owned: bool = False  # the span is this call's own, not the framework's

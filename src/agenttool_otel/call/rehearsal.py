@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agenttool_otel.call.services import LayerPlace
-from agenttool_otel.context.context import AgentContext
 from agenttool_otel.enforcement.rehearsal import RehearsalError, Rehearsals, default_directory
 from agenttool_otel.enforcement.rehearsing import Rehearsal, current_rehearsal
 from agenttool_otel.enforcement.thread import confined
@@ -45,17 +44,13 @@ def rehearsals_at(place: LayerPlace, pid: int) -> Rehearsals:
     return rehearsals
 
 
-def roots_of(context: AgentContext) -> tuple[Path, ...]:
-    """Return the directories that a layer is over: the session's roots.
-
-    Args:
-        context: who calls.
-    """
-    return tuple(Path(context.cwd or os.getcwd(), root) for root in context.roots)
-
-
 class RehearsedBody:
     """The layers of one call's attempts.
+
+    Args:
+        place: where layers are.
+        roots: what they are over.
+        profile: the profile that their commands run under.
 
     Attributes:
         current: the layer of the attempt that runs.
@@ -63,24 +58,29 @@ class RehearsedBody:
         runs: how the commands on it ended.
     """
 
-    def __init__(self, place: LayerPlace, roots: tuple[Path, ...]) -> None:
+    def __init__(
+        self,
+        place: LayerPlace,
+        roots: tuple[Path, ...],
+        profile: SandboxProfile = SandboxProfile.REHEARSE,
+    ) -> None:
         self.current: Rehearsal | None = None
         self.sealed: SealedLayer | None = None
         self.runs: list[RehearsedRun] = []
         self._place = place
         self._roots = roots
+        self._profile = profile
         self._over = False
         self._lock = new_lock()
 
-    @staticmethod
-    def check_free() -> None:
+    def check_free(self) -> None:
         """Refuse a body that is started by a body that is held: its effects would not be decided.
 
         Raises:
             SandboxUnavailable: it is.
         """
         if confined() is not None or current_rehearsal() is not None:
-            raise _unavailable("the call was made inside of another sandbox")
+            raise self._unavailable("the call was made inside of another sandbox")
 
     def open(self) -> None:
         """Open the layer of an attempt.
@@ -90,15 +90,15 @@ class RehearsedBody:
         """
         try:
             layer = rehearsals_at(self._place, os.getpid()).open(self._roots)
-            rehearsal = Rehearsal(layer)
+            rehearsal = Rehearsal(layer, self._profile)
         except (RehearsalError, OSError, RuntimeError) as error:
-            raise _unavailable(str(error)) from error
+            raise self._unavailable(str(error)) from error
         with self._lock:
             self.current = rehearsal
             over = self._over
         if over:
             self.discard()
-            raise _unavailable("the call has ended")
+            raise self._unavailable("the call has ended")
 
     def seal(self) -> None:
         """Find the effects of an attempt whose body returned.
@@ -110,11 +110,13 @@ class RehearsedBody:
         try:
             if rehearsal is None:
                 raise RehearsalError("there is no layer")
+            if rehearsal.failure is not None:
+                raise RehearsalError(f"a command did not run: {rehearsal.failure}")
             sealed = rehearsal.seal()
         except BaseException as error:
             self.discard()
             if isinstance(error, Exception):
-                raise _unavailable(f"the effects can't be found: {error}") from error
+                raise self._unavailable(f"the effects can't be found: {error}") from error
             raise
         with self._lock:
             self.current, self.runs = None, list(rehearsal.runs)
@@ -140,6 +142,5 @@ class RehearsedBody:
             sealed.discard()
         self.discard()
 
-
-def _unavailable(reason: str) -> SandboxUnavailable:
-    return SandboxUnavailable(reason, profile=SandboxProfile.REHEARSE)
+    def _unavailable(self, reason: str) -> SandboxUnavailable:
+        return SandboxUnavailable(reason, profile=self._profile)

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
+from agenttool_otel.context.context import AgentContext
 from agenttool_otel.names import SandboxProfile, SandboxScope
 from agenttool_otel.policy.types import SandboxDuty
 
@@ -15,6 +21,43 @@ if TYPE_CHECKING:  # most calls oblige nothing, and pay nothing for what holds
     from agenttool_otel.errors import SandboxUnavailable
 
 
+ON_LAYERS: Final = frozenset({SandboxProfile.REHEARSE, SandboxProfile.WRITE})
+"""Profiles whose commands write on a layer; the thread of the body is held by ``read``."""
+
+
+_held_by_host: Final[ContextVar[frozenset[SandboxProfile]]] = ContextVar(
+    "agenttool_held_by_host", default=frozenset()
+)
+
+
+@contextmanager
+def host_holds(profiles: Iterable[SandboxProfile]) -> Iterator[None]:
+    """Let calls of custom tools be permitted that their host has to hold by a profile.
+
+    Args:
+        profiles: those by which the host, which runs the body, can hold it.
+    """
+    token = _held_by_host.set(frozenset(profiles))
+    try:
+        yield
+    finally:
+        _held_by_host.reset(token)
+
+
+def held_by_host() -> frozenset[SandboxProfile]:
+    """Return the profiles by which the host of the current code holds bodies of custom tools."""
+    return _held_by_host.get()
+
+
+def roots_of(context: AgentContext) -> tuple[Path, ...]:
+    """Return the session's roots: what a layer is over, and where keys and credentials are masked.
+
+    Args:
+        context: who calls.
+    """
+    return tuple(Path(context.cwd or os.getcwd(), root) for root in context.roots)
+
+
 @dataclass(slots=True, eq=False)
 class Sandbox:
     """What holds the body of one call."""
@@ -22,20 +65,23 @@ class Sandbox:
     duty: SandboxDuty  # what its decisions oblige
     scope: SandboxScope  # how much of the body is held
     mechanism: str  # what holds it, in the words of whoever does
+    roots: tuple[Path, ...]  # of the session: keys and credentials below them can't be read
     entered: bool = False  # whether the body ran inside
     violations: list[Violation] = field(default_factory=list)  # what was refused, unredacted
+    # kinds of what commands were refused, or of what the words of their output point to
+    suspected: set[str] = field(default_factory=set)
     # what it returned can't be given: part of it would run outside
     unfinished: bool = False
     # why the body could not be held after all, so that it did not run
     unavailable: SandboxUnavailable | None = None
 
-    # where its commands run, if the profile is rehearse
+    # where its commands run, if the profile is one of ON_LAYERS
     rehearsal: RehearsedBody | None = None
 
     @property
     def held_by(self) -> str:
         """The profile that holds the thread of the body; only commands have a layer."""
-        if self.duty.profile is SandboxProfile.REHEARSE:
+        if self.duty.profile in ON_LAYERS:
             return SandboxProfile.READ.value
         return self.duty.profile.value
 
@@ -48,3 +94,13 @@ class Sandbox:
     def refuses(self) -> bool:
         """Whether something was refused, so that the body can't end otherwise if it runs again."""
         return bool(self.violations) or self.unfinished or self.unavailable is not None
+
+    def masked(self) -> tuple[Path, ...]:
+        """Return the keys and credentials below the roots.
+
+        Raises:
+            SandboxUnavailable: they can't all be found.
+        """
+        from agenttool_otel.enforcement.secrets import secrets_below
+
+        return secrets_below(self.roots, self.held_by)

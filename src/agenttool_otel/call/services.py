@@ -28,7 +28,7 @@ class Decides(Protocol):
     def visible(self, document: PolicyInput) -> bool:
         """Return whether a tool may be shown."""
 
-    def wants(self, path: tuple[str, ...], mode: str) -> bool:
+    def wants(self, path: tuple[str, ...], mode: str, kind: str) -> bool:
         """Return whether a decision may depend on a part of the input."""
 
 

@@ -177,6 +177,9 @@ class InputOptions(TypedDict, total=False):
         inert_args: arguments whose texts change nothing about what a command does, or whom a call
             reaches, such as a label; a classifier answers that a call only reads only where every text
             is a command, path, URL or SQL, or is named here.
+        sources: where the value of an argument may come from, by its name or JSON pointer: ``user``,
+            ``counterparties``, and globs of the tools that may have given it (``contacts.*``; without a
+            dot, of its own namespace). Any other value is asked about, whoever gave it.
         sensitive_fields: arguments whose values are never shown (names or JSON pointers).
         internal_only_fields: arguments that a model must never produce.
         by_reference: arguments that the function changes in place for its caller; it gets the
@@ -195,6 +198,7 @@ class InputOptions(TypedDict, total=False):
     command_args: Sequence[str]
     sql_args: Sequence[str]
     inert_args: Sequence[str]
+    sources: Mapping[str, Sequence[str]]
     sensitive_fields: Sequence[str]
     internal_only_fields: Sequence[str]
     by_reference: Sequence[str]
@@ -248,8 +252,13 @@ class ExecutionOptions(TypedDict, total=False):
         resource_locks: names of exclusive resources that a call holds while it runs, for the whole
           Governor.
         requires_exclusive_context: has its session's context for itself while it runs.
+        reports_effects: calls ``report_effects`` before it commits anything, so that what it is about to
+          do is decided; until then the call has not run.
         runs_commands: does all that it does by ``run_command`` and ``arun_command``. So a
             coroutine function can be held where a policy obliges a sandbox: its commands are.
+        runs_elsewhere: hands its work to a process or a host that was there before, as a shell that
+            stays open does. No sandbox holds that, so a call that a policy obliges to be held is
+            denied.
         execution_facts: further fields of the execution profile, for example
             ``supports_background``, ``supports_artifacts``, ``supports_offline``, and of a command
             tool ``cwd_policy``, ``env_policy``.
@@ -262,7 +271,9 @@ class ExecutionOptions(TypedDict, total=False):
     supports_cancel: bool
     resource_locks: Sequence[str]
     requires_exclusive_context: bool
+    reports_effects: bool
     runs_commands: bool
+    runs_elsewhere: bool
     execution_facts: Mapping[str, Any]
 
 

@@ -37,6 +37,7 @@ class Registry(Generic[T]):
     def __init__(self) -> None:
         self._tools: weakref.WeakValueDictionary[str, T] = weakref.WeakValueDictionary()
         self._names: dict[str, set[str]] = {}
+        self._sources: set[str] = set()  # globs of tools that some argument may come from
         self._lock = new_lock()
         self.added = 0
 
@@ -44,6 +45,7 @@ class Registry(Generic[T]):
         """Register a tool under its id, name, qualified name and aliases."""
         declaration = tool.spec.declaration
         with self._lock:
+            self._mark_sources(tool.spec)
             self.added += 1
             self._tools[declaration.tool_id] = tool
             for name in (
@@ -52,6 +54,18 @@ class Registry(Generic[T]):
                 *declaration.aliases,
             ):
                 self._names.setdefault(name, set()).add(declaration.tool_id)
+
+    def _mark_sources(self, spec: ToolSpec) -> None:
+        """Mark the tools whose output the arguments of others may come from."""
+        globs = spec.facts.source_tools if spec.facts is not None else []
+        if not globs and not self._sources:
+            return
+        from agenttool_otel.facts.sources import names_tool
+
+        self._sources.update(globs)
+        others = [tool.spec for tool in self._tools.values()] if globs else []
+        for known in (spec, *others):
+            known.is_source = names_tool(self._sources, known.tool_id)
 
     def resolve(self, name: str) -> T | None:
         """Return the tool of that id, name or alias; ``None`` where there is none, or several are."""

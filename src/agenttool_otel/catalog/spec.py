@@ -70,6 +70,7 @@ class ToolSpec:
     unknown: bool = False  # stands for a name that no tool has
     refusal: str = ""  # why the tool can't be governed, so that each call is refused
     verbs: tuple[str, ...] = ()  # words for what it does, as stated
+    is_source: bool = False  # whether the ``sources`` of some tool of its Governor name it
     # arguments that are the caller's own objects when it runs
     by_reference: frozenset[str] = frozenset()
     watched_calls: int = 0  # calls that were watched for arguments changed in place
@@ -81,6 +82,10 @@ class ToolSpec:
     exclusive: bool = field(init=False)  # whether a call has the context of its session for itself
     # whether all that it does is done by the programs that it starts by arun_command
     runs_commands: bool = field(init=False)
+    # whether a process or a host that was there before does what it does
+    runs_elsewhere: bool = field(init=False)
+    # whether its body reports what it is about to do, by report_effects
+    reports_effects: bool = field(init=False)
     # what it is called, as the fact of the user's intent reads it
     words: ToolWords = field(init=False)
     # whether the contract may change or keep a result of whatever size
@@ -91,7 +96,9 @@ class ToolSpec:
         self.name = self.declaration.name
         self.locks = frozenset(getattr(self.execution, "resource_locks", ()))
         self.exclusive = bool(getattr(self.execution, "requires_exclusive_context", False))
+        self.reports_effects = bool(getattr(self.execution, "reports_effects", False))
         self.runs_commands = bool(getattr(self.execution, "runs_commands", False))
+        self.runs_elsewhere = bool(getattr(self.execution, "runs_elsewhere", False))
         hints = (self.declaration.title, self.declaration.search_hint)
         self.words = ToolWords(self.name, " ".join(filter(None, hints)), self.verbs)
         self.shapes_result = bool(

@@ -23,6 +23,7 @@ from agenttool_otel.names import (
     ContentType,
     ErrorClass,
     ExecutionKind,
+    StatedWord,
     ToolKind,
     WriteEffect,
 )
@@ -67,6 +68,7 @@ def check_options(options: Mapping[str, Any]) -> None:
             _check_safety(name, value)
         elif value is not None and name != "result_trust":  # checked where it is read
             _check_type(name, value, hints[name])
+    _check_sources(options.get("sources") or {})
     for name in _OPEN:
         _warn_of_unknown_words(name, options.get(name))
     sensitivity = options.get("data_sensitivity")
@@ -159,6 +161,18 @@ def _check_type(name: str, value: Any, hint: Any) -> None:
             raise ConfigurationError(f"{name} has to be a dict, not {kind}")
     elif origin is Sequence:
         _check_dicts(name, value)
+
+
+def _check_sources(stated: Mapping[str, Any]) -> None:
+    """Check that no source is a misspelt word, which would be taken for a tool that nobody has."""
+    for name, words in stated.items():
+        for word in texts(f"sources: {name}", words):
+            near = did_you_mean(word, StatedWord, cutoff=0.8)
+            if near and word not in set(StatedWord) and "." not in word:
+                raise ConfigurationError(
+                    f"sources: {name!r}: {word!r} is no source{near}; a tool of that name is"
+                    f" written with its namespace"
+                )
 
 
 def _check_count(name: str, value: Any) -> None:

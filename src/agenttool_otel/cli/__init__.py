@@ -12,6 +12,8 @@ _EXTRAS: Final = {
     "rich": "cli",
     "opentelemetry": "cli",
     "langchain": "langchain",
+    "mcp": "mcp",
+    "mcp_types": "mcp",
     "langchain_core": "langchain",
     "langgraph": "langchain",
     "starlette": "web",

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -128,6 +129,7 @@ def _parts(settings: Settings) -> Iterator[Part]:
     yield _tried("OPA program", _check_opa_program)
     yield _tried("approvals", lambda: _check_approvals(settings))
     yield from _sandboxes()
+    yield _tried("sandbox rehearse", lambda: _check_rehearsals(settings))
     yield _tried("exporters", _check_exporters)
 
 
@@ -201,6 +203,16 @@ def _sandboxes() -> Iterator[Part]:
             yield Part(f"sandbox {profile}", State.WORKS, f"held by {proof.mechanism}")
         else:
             yield Part(f"sandbox {profile}", State.ABSENT, proof.reason)
+
+
+def _check_rehearsals(settings: Settings) -> tuple[State, str]:
+    from agenttool_otel.enforcement.rehearsal import default_directory, rehearsal_failure
+
+    place = Path(settings.rehearsals_dir or default_directory())
+    failure = rehearsal_failure(place)
+    if failure:
+        return State.ABSENT, failure
+    return State.WORKS, f"held by bubblewrap, layers in {place}"
 
 
 def _check_exporters() -> tuple[State, str]:

@@ -288,6 +288,7 @@ def _times(span: SpanView) -> Iterator[str]:
 
 
 def _sandbox(span: SpanView) -> Iterator[str]:
+    yield from _reported(span)
     profile = _text(span, Attr.SANDBOX_PROFILE)
     if not profile:
         return
@@ -330,6 +331,23 @@ def _effects(span: SpanView) -> Iterator[str]:
         yield "That was not allowed, or could not be committed; it was thrown away."
     else:
         yield "That waits on the layer for an answer."
+
+
+def _reported(span: SpanView) -> Iterator[str]:
+    """Yield what a body reported of itself, and whether it went on."""
+    count = span.get(Attr.EFFECTS_REPORTED)
+    if count is None:
+        return
+    yield f"It reported to change {count}, before it committed; that was decided a second time."
+    names = {event.name for event in span.events}
+    if Event.EFFECTS_UNHEEDED in names:
+        yield "It was refused, and went on nevertheless: what it reported may have happened."
+    elif Event.EFFECTS_COMMITTED in names:
+        yield "It was allowed, and the tool ended."
+    elif Event.EFFECTS_DISCARDED in names:
+        yield "The tool ended with an error, which rolls its own transaction back."
+    else:
+        yield "Nothing is known of what became of it."
 
 
 def _result(span: SpanView) -> Iterator[str]:

@@ -33,8 +33,8 @@ ADVICE: Final = {
     "network.undeclared": "url_args",
     "network.": "settings.network.allowed_hosts, .ports or .schemes",
     "shell.": (
-        "sandbox_profile where the tool runs in a sandbox; settings.shell.commands or .categories,"
-        " the preset coding, or an approver"
+        "runs_commands=True for a tool that starts commands by run_command, so that they can be"
+        " held; settings.shell.commands or .categories, the preset coding, or an approver"
     ),
     "sql.": "settings.sql.statements, or an approver",
     "destructive.": "an approver",
@@ -45,6 +45,7 @@ ADVICE: Final = {
     "dataflow.unvouched": (
         "result_trust for the source, settings.counterparties, inert_args; or an approver"
     ),
+    "dataflow.other_source": "sources, which states where the value may come from; or an approver",
     "dataflow.not_called_for": "verbs; or an approver",
     "dataflow.no_target": "inert_args; or an approver",
     "dataflow.untraced": "session_id and user_text in agent_context",

@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from cachetools import LRUCache
+from opentelemetry.trace import SpanContext
 
 from agenttool_otel.context.context import AgentContext
 from agenttool_otel.facts.provenance import ProvenanceLedger
 from agenttool_otel.facts.targets import target_digests
 from agenttool_otel.facts.types import IntentFact, ToolWords
+from agenttool_otel.values.canonical import digest as digest_of
 from agenttool_otel.values.forks import new_lock
 
 if TYPE_CHECKING:
@@ -26,9 +28,18 @@ SessionKey: TypeAlias = tuple[str, str, str]
 
 _MAX_TEXT_HASHES: Final = 256
 _MAX_APPROVED: Final = 1_024
+_MAX_REFUSED: Final = 64
 _MAX_HISTORY: Final = 200
 _TOKEN_BYTES: Final = 64
 """What a remembered digest costs, its place in a table included: 45 to 70, as measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxRefusal:
+    """What a sandbox refused to a call, which a person may let run outside of it."""
+
+    kinds: tuple[str, ...]  # read, write, connect ..., each once
+    span: SpanContext  # of the call
 
 
 @dataclass(slots=True, eq=False)
@@ -69,6 +80,8 @@ class Session:
         self._text_hashes: set[int] = set()
         self._user_words: UserWords | None = None
         self._approved: LRUCache[bytes, None] = LRUCache(maxsize=_MAX_APPROVED)
+        self.refused_something = False  # whether a sandbox has ever refused something to a call
+        self._refused: LRUCache[str, SandboxRefusal] = LRUCache(maxsize=_MAX_REFUSED)
         self.history: deque[HistoryEntry] = deque(maxlen=_MAX_HISTORY)
         self._past = 0  # what the history weighs
         self._forgot = False
@@ -225,6 +238,21 @@ class Session:
         targets = target_digests(tool_id, arguments, self.key)
         return sorted(pointer for pointer, digest in targets if digest in self._approved)
 
+    def remember_refusal(
+        self, tool_id: str, arguments: Mapping[str, Any], refusal: SandboxRefusal
+    ) -> None:
+        """Remember that a sandbox refused something to a call, in this process alone."""
+        with self._lock:
+            self.refused_something = True
+            self._refused[digest_of([tool_id, dict(arguments)])] = refusal
+
+    def refusal_of(self, tool_id: str, arguments: Mapping[str, Any]) -> SandboxRefusal | None:
+        """Return what a sandbox refused to the same call earlier; ``None`` where nothing was."""
+        if not self.refused_something:
+            return None
+        with self._lock:
+            return self._refused.get(digest_of([tool_id, dict(arguments)]))
+
     @property
     def memory(self) -> int:
         """Bytes that it remembers, about."""
@@ -242,6 +270,7 @@ class Session:
             self._user_words = None
             self._text_hashes.clear()
             self._approved.clear()
+            self._refused.clear()
             self.history.clear()
             self._past = 0
         self.mark_incomplete()

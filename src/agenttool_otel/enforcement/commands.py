@@ -20,13 +20,13 @@ from typing import IO, Any, Final
 from agenttool_otel.enforcement import processes, scratch
 from agenttool_otel.enforcement.holding import mechanism_of
 from agenttool_otel.enforcement.limits import CommandResult, Limits
+from agenttool_otel.enforcement.noted import note
 from agenttool_otel.enforcement.output import Output
 from agenttool_otel.enforcement.refusals import suspected_in
 from agenttool_otel.enforcement.rehearsing import Rehearsal, current_rehearsal
-from agenttool_otel.enforcement.thread import confined, held_profile, hold_by
+from agenttool_otel.enforcement.thread import confined, held_duty, hold_by
 from agenttool_otel.enforcement.types import Violation, ViolationKind
 from agenttool_otel.errors import SandboxUnavailable
-from agenttool_otel.names import SandboxProfile
 
 KEPT_VARIABLES: Final = frozenset(
     {"HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "SHELL", "SYSTEMROOT", "TERM", "TZ", "USER"}
@@ -122,16 +122,24 @@ class _Command:
 
     def run(self) -> CommandResult:
         """Run it, under the profile that holds here."""
+        result = self._run_held()
+        note(result.violations)
+        return result
+
+    def _run_held(self) -> CommandResult:
         rehearsal = current_rehearsal()
         if rehearsal is not None:
             return self._rehearse(rehearsal)
-        profile = held_profile()
-        if profile is None:
+        duty = held_duty()
+        if duty is None:
             return self._run(None, None)
+        profile, masked = duty
         if confined() is not None:
             return self._run(profile, None)
         mechanism = mechanism_of(profile)
-        held = hold_by(mechanism, profile, lambda: self._alone(profile), abandoned=self.stop)
+        held = hold_by(
+            mechanism, profile, lambda: self._alone(profile), tuple(masked), abandoned=self.stop
+        )
         if held.exception is not None:
             raise held.exception
         result: CommandResult = held.value
@@ -158,7 +166,7 @@ class _Command:
             stderr_omitted=run.stderr_omitted,
             seconds=run.seconds,
             timed_out=run.timed_out,
-            profile=SandboxProfile.REHEARSE.value,
+            profile=rehearsal.profile.value,
             left=0,
             violations=(*found, *suspected_in(run.stderr + run.stdout)),
         )

@@ -29,10 +29,13 @@ class Rehearsal:
 
     Args:
         layer: the layer, which this object seals or discards.
+        profile: the profile that they run under.
     """
 
-    def __init__(self, layer: OpenLayer) -> None:
+    def __init__(self, layer: OpenLayer, profile: SandboxProfile = SandboxProfile.REHEARSE) -> None:
+        self.profile = profile
         self.runs: list[RehearsedRun] = []
+        self.failure: Exception | None = None  # why a command did not run; a body may catch it
         self._layer = layer
         self._starter = ThreadPoolExecutor(1, thread_name_prefix="agenttool rehearse")
         try:
@@ -78,7 +81,8 @@ class Rehearsal:
             ended = self._starter.submit(run).result()
         except (RehearsalError, RuntimeError) as error:
             # a pool that is shut down raises RuntimeError: the body has ended
-            raise SandboxUnavailable(str(error), profile=SandboxProfile.REHEARSE) from error
+            self.failure = error
+            raise SandboxUnavailable(str(error), profile=self.profile) from error
         self.runs.append(ended)
         return ended
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from agenttool_otel.enforcement import privileges, processes, scratch
 from agenttool_otel.enforcement.mechanism import Mechanism
@@ -16,32 +16,53 @@ from agenttool_otel.enforcement.refusals import refusals_of
 from agenttool_otel.enforcement.types import HeldResult
 from agenttool_otel.errors import SandboxUnavailable
 
-_profile: Final[contextvars.ContextVar[str | None]] = contextvars.ContextVar(
-    "agenttool_held_profile", default=None
+
+class Duty(NamedTuple):
+    """What holds the current code, or has to hold its commands.
+
+    Attributes:
+        profile: the profile's name.
+        masked: secrets beside those of the host.
+    """
+
+    profile: str
+    masked: frozenset[Path] = frozenset()
+
+
+_duty: Final[contextvars.ContextVar[Duty | None]] = contextvars.ContextVar(
+    "agenttool_held_by", default=None
 )
+
+
+def held_duty() -> Duty | None:
+    """Return what the current code is held by, or its commands must run under; ``None`` for nothing."""
+    return _duty.get()
 
 
 def held_profile() -> str | None:
     """Return the profile that the current code is held by, or that its commands must run under;
     ``None`` for none.
     """
-    return _profile.get()
+    duty = _duty.get()
+    return None if duty is None else duty.profile
 
 
 @contextmanager
-def oblige_commands(profile: str) -> Iterator[None]:
+def oblige_commands(profile: str, masked: Sequence[Path] = ()) -> Iterator[None]:
     """Let each ``run_command`` of a coroutine run under a profile.
 
     A coroutine shares its thread with others, so it can't be confined itself.
 
     Args:
         profile: one of SandboxProfile.
+        masked: files and directories that they must not read, beside the host's keys and
+          credentials.
     """
-    token = _profile.set(profile)
+    token = _duty.set(Duty(profile, frozenset(masked)))
     try:
         yield
     finally:
-        _profile.reset(token)
+        _duty.reset(token)
 
 
 @dataclass
@@ -106,14 +127,14 @@ class _Run:
 
 
 def _outcome(held: Held, function: Callable[[], Any]) -> HeldResult:
-    token = _profile.set(held.profile)
+    token = _duty.set(Duty(held.profile, held.masked))
     try:
         return HeldResult(value=function())
     except BaseException as error:
         # SystemExit and KeyboardInterrupt, too: the caller raises them where it stands
         return HeldResult(exception=error)
     finally:
-        _profile.reset(token)
+        _duty.reset(token)
 
 
 def hold_by(

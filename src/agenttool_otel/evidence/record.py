@@ -10,8 +10,9 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from opentelemetry.trace import Span
 
+from agenttool_otel.approvals.types import ApprovalAnswer
 from agenttool_otel.evidence.words import Words
-from agenttool_otel.names import PolicyMode
+from agenttool_otel.names import ApprovalStatus, PolicyMode
 from agenttool_otel.policy.bundles.bundle import Bundle
 from agenttool_otel.policy.rego.syntax import Path
 from agenttool_otel.policy.rule_words import own_texts
@@ -22,6 +23,9 @@ from agenttool_otel.values.pointers import escape_token
 
 OBJECT: Final = "agenttool.decision"
 """The name of the record's kind."""
+
+ANSWER: Final = "agenttool.answer"
+"""The name of the kind of record that holds a person's answer."""
 
 MADE_ON_DEMAND: Final[tuple[Path, ...]] = (("session", "history"), ("execution",))
 """Members of the input that are made only where a rule reads them."""
@@ -36,7 +40,7 @@ _MAX_NODES: Final = 2_000
 class Decides(Protocol):
     """The part of a Decider that a record asks."""
 
-    def wants(self, path: Path, mode: str) -> bool:
+    def wants(self, path: Path, mode: str, kind: str) -> bool:
         """Return whether a decision may depend on a part of the input."""
 
 
@@ -79,9 +83,44 @@ class DecisionRecorder:
         except Exception:
             self.sink.lost += 1
 
+    def answer(
+        self, invocation: str, request: str, answer: ApprovalAnswer, waited: float, span: Span
+    ) -> None:
+        """Record a person's answer, without its reason and its arguments; never raises.
+
+        Args:
+            invocation: id of the call.
+            request: id of the approval request.
+            answer: the answer, as the call takes it.
+            waited: seconds since the question.
+            span: the call's span.
+        """
+        try:
+            given = {
+                "invocation_id": invocation,
+                "request_id": request,
+                "answer": _status(answer),
+                "way": answer.way.value,
+                "waited_s": round(waited, 3),
+                "edited": answer.edited_input is not None,
+                **_ids(span),
+            }
+            self.sink.put(partial(self._built_answer, given, answer.answered_by, answer.roles))
+        except Exception:
+            self.sink.lost += 1
+
     def close(self) -> None:
         """Write what waits."""
         self.sink.close()
+
+    def _built_answer(
+        self, given: JsonObject, person: str, roles: tuple[str, ...]
+    ) -> Iterator[tuple[str, JsonObject]]:
+        hide = self._words.hide
+        yield (
+            ANSWER,
+            {**given, "answered_by": hide(person), "roles": [hide(each) for each in roles]},
+        )
 
     def _built(self, made: _Made, decider: Decides) -> Iterator[tuple[str, JsonObject]]:
         yield OBJECT, decision_record(made, decider, self._words)
@@ -100,17 +139,25 @@ def decision_record(made: _Made, decider: Decides, words: Words) -> JsonObject:
     invocation = document["invocation"]
     kept["invocation"] = {**hider.hide(invocation), "id": invocation["id"]}
     kept["input"] = hider.arguments(document["input"], "")
-    mode = document["session"]["mode"]
-    left_out = [".".join(path) for path in MADE_ON_DEMAND if not decider.wants(path, mode)]
+    mode, kind = document["session"]["mode"], document["tool"]["kind"]
+    left_out = [".".join(path) for path in MADE_ON_DEMAND if not decider.wants(path, mode, kind)]
     record: JsonObject = {"input": kept, "decision": _decision(made, hider)}
     record["left_out"] = ["resources", *left_out]
     if hider.shortened:
         record["shortened"] = hider.shortened
-    context = made.span.get_span_context()
-    if context.is_valid:
-        record["trace_id"] = f"{context.trace_id:032x}"
-        record["span_id"] = f"{context.span_id:016x}"
-    return record
+    return {**record, **_ids(made.span)}
+
+
+def _ids(span: Span) -> JsonObject:
+    context = span.get_span_context()
+    if not context.is_valid:
+        return {}
+    return {"trace_id": f"{context.trace_id:032x}", "span_id": f"{context.span_id:016x}"}
+
+
+def _status(answer: ApprovalAnswer) -> str:
+    status = ApprovalStatus.APPROVED if answer.approved else ApprovalStatus.REJECTED
+    return status.value
 
 
 def _decision(made: _Made, hider: _Hider) -> JsonObject:

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from fnmatch import fnmatchcase
-from itertools import islice
 from typing import Any, Final, NamedTuple
 
 import orjson
 
-from agenttool_otel.evidence.spelling import new_rules, reads_arguments, spelling_calls
-from agenttool_otel.evidence.words import Words
+from agenttool_otel.evidence.new_rules import arguments_read, names_read, new_rules, new_texts
+from agenttool_otel.evidence.record import OBJECT
+from agenttool_otel.evidence.spelling import spelling_calls
+from agenttool_otel.evidence.spread import PackedBundle, Work, packed, spread
+from agenttool_otel.evidence.words import Words, texts_in
 from agenttool_otel.names import Behavior, EntryPoint
 from agenttool_otel.policy.bundles.bundle import Bundle
 from agenttool_otel.policy.decider import Decider
 from agenttool_otel.policy.engines.embedded import EmbeddedEngine
 from agenttool_otel.policy.rule_words import own_texts
+from agenttool_otel.policy.types import Verdict
 from agenttool_otel.records.base import JsonObject
 
 STRICTEST_FIRST: Final = (Behavior.DENY.value, Behavior.ASK.value, Behavior.ALLOW.value)
 _TIMEOUT: Final = 10.0
-_CHUNK: Final = 500
 _EXAMPLES: Final = 3
 _MAX_KNOWN: Final = 4_096
 
@@ -58,19 +57,23 @@ class Candidate:
     Args:
         bundle: the policy.
         key: of the records' words.
+        words: further texts whose words are looked up in the records.
 
     Raises:
         PolicyLoadError: the policy can't be used.
     """
 
-    def __init__(self, bundle: Bundle, key: bytes) -> None:
+    def __init__(self, bundle: Bundle, key: bytes, words: Iterable[str] = ()) -> None:
         self._engine = EmbeddedEngine(bundle)
         self._decider = Decider((self._engine,), timeout=_TIMEOUT)
-        self._finder = Words(key).finder([*own_texts(bundle), *data_texts(bundle.data)])
         rules = new_rules(bundle)
+        texts = [*own_texts(bundle), *texts_in(bundle.data), *names_read(rules), *words]
+        hider = Words(key)
+        self._finder = hider.finder(texts)
+        self._own = hider.finder(new_texts(bundle))
         self.looks_inside = spelling_calls(rules)
         self._known_reads: dict[tuple[str, bytes], bool] = {}
-        self._reads_arguments = reads_arguments(rules)
+        self._arguments_read = arguments_read(rules)
 
     def replay(self, line: JsonObject) -> Replayed:
         """Decide a recorded decision again.
@@ -79,9 +82,8 @@ class Candidate:
             line: a line of a file of records.
         """
         record = line["record"]
-        document = self._finder.reveal(record["input"])
-        document["resources"] = {}
-        verdict = self._decider.decide(document)
+        document = self.document(record)
+        verdict = self.decide(document)
         decision = record["decision"]
         unsure = self._unsure(record, document)
         if verdict.fail_closed is not None and "fail_closed" not in decision:
@@ -89,7 +91,7 @@ class Candidate:
         return Replayed(
             document["tool"]["id"],
             decision["behavior"],
-            self._finder.reveal(decision["rule"]),
+            self.reveal(decision["rule"]),
             verdict.behavior.value,
             verdict.rule_ref,
             document["invocation"]["id"],
@@ -97,16 +99,57 @@ class Candidate:
             unsure,
         )
 
+    def document(self, record: JsonObject) -> Any:
+        """Return the policy's input of a record, the policy's own words in clear.
+
+        Args:
+            record: of a decision.
+        """
+        return {**self.reveal(record["input"]), "resources": {}}
+
+    def decide(self, document: Any) -> Verdict:
+        """Decide an input.
+
+        Args:
+            document: the policy's input.
+        """
+        return self._decider.decide(document)
+
+    def reveal(self, value: Any) -> Any:
+        """Return plain data with the policy's own words in clear.
+
+        Args:
+            value: plain JSON data of a record.
+        """
+        return self._finder.reveal(value)
+
+    def reveal_known(self, value: Any) -> Any:
+        """Return plain data with the policy's own words in clear, and other digests marked as such.
+
+        Args:
+            value: plain JSON data of a record.
+        """
+        return self._finder.reveal_known(value)
+
     def _unsure(self, record: JsonObject, document: Any) -> str:
         """Return why the record may not hold what the candidate looks at."""
         for name in record["left_out"]:
             if self._reads(name, document):
                 return f"the candidate reads {name}, which was not recorded"
-        if self._reads_arguments and record.get("shortened"):
+        if self._reads_shortened(record.get("shortened", ())):
             return "the candidate reads arguments that were not recorded whole"
         if self.looks_inside and self._finder.has_unknown(record["input"]):
             return f"{self.looks_inside[0]} looks inside of words"
+        if self._own.has_folded(record["input"]):
+            return "a word of the candidate is there in large and small letters mixed"
         return ""
+
+    def _reads_shortened(self, pointers: Iterable[str]) -> bool:
+        """Return whether a rule reads an argument of which a part was not recorded."""
+        if "" in self._arguments_read:
+            return bool(list(pointers))
+        names = {self.reveal(pointer).split("/")[1] for pointer in pointers}
+        return bool(names & self._arguments_read)
 
     def _reads(self, name: str, document: Any) -> bool:
         """Return whether the policy may read a member: known by what its guards may read."""
@@ -123,23 +166,6 @@ class Candidate:
         if proven is None:
             return True
         return any(other[: len(path)] == path[: len(other)] for other in proven[1].paths)
-
-
-def data_texts(value: Any) -> Iterator[str]:
-    """Yield the names and texts of plain data, at all depths.
-
-    Args:
-        value: the data.
-    """
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for name, item in value.items():
-            yield name
-            yield from data_texts(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from data_texts(item)
 
 
 class Replay:
@@ -220,44 +246,14 @@ def replay(
     """Decide records on a policy, in parallel where there are many.
 
     Args:
-        lines: of files of records.
+        lines: of files of records; those of answers are passed over.
         bundle: the policy.
         key: of the records' words.
         jobs: processes; as many as there are processors where 0.
     """
-    remaining = iter(lines)
-    first = list(islice(remaining, _CHUNK))
-    jobs = jobs or os.cpu_count() or 1
-    if len(first) < _CHUNK or jobs == 1:
-        candidate = Candidate(bundle, key)
-        for line in first:
-            yield candidate.replay(line)
-        for line in remaining:
-            yield candidate.replay(line)
-        return
-    spawned = multiprocessing.get_context("spawn")
-    terms = (dict(bundle.modules), bundle.data_json, bundle.revision, bundle.digest, key)
-    with ProcessPoolExecutor(
-        jobs, mp_context=spawned, initializer=_begin, initargs=terms
-    ) as processes:
-        for done in processes.map(_replay_chunk, _chunks(first, remaining)):
-            yield from done
+    decisions = (line for line in lines if line["object"] == OBJECT)
+    return spread(decisions, _replayer, (packed(bundle), key), jobs)
 
 
-def _chunks(first: list[JsonObject], remaining: Iterator[JsonObject]) -> Iterator[list[JsonObject]]:
-    chunk = first
-    while chunk:
-        yield chunk
-        chunk = list(islice(remaining, _CHUNK))
-
-
-_candidates: list[Candidate] = []  # that of a process of the pool
-
-
-def _begin(modules: dict[str, str], data: str, revision: str, digest: str, key: bytes) -> None:
-    bundle = Bundle(modules=modules, data_json=data, revision=revision, digest=digest)
-    _candidates[:] = [Candidate(bundle, key)]
-
-
-def _replay_chunk(lines: list[JsonObject]) -> list[Replayed]:
-    return [_candidates[0].replay(line) for line in lines]
+def _replayer(bundle: PackedBundle, key: bytes) -> Work[Replayed]:
+    return Candidate(bundle.unpacked(), key).replay

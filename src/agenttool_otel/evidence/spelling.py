@@ -1,80 +1,166 @@
-"""Which rules look inside of words, so that a digest in a word's place may be decided otherwise."""
+"""Which rules look inside of words, so that a digest in a word's place may be decided otherwise.
+
+A builtin is sure where it is known to be: what is not listed here is named.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
 
+from agenttool_otel.evidence.terms import Terms, called
 from agenttool_otel.evidence.words import SEPARATORS
-from agenttool_otel.policy.bundles.bundle import Bundle, default_bundle_path
-from agenttool_otel.policy.bundles.load import load_bundle
-from agenttool_otel.policy.rego.syntax import Call, Rule, parse_program
+from agenttool_otel.policy.rego.syntax import Call, Rule, calls_with_arguments
+from agenttool_otel.policy.rego.tree import assigned_variable, first_word, variable
 
-_LOOKS: Final = re.compile(
-    r"startswith|endswith|contains|glob\.match|regex\..*|split|substring|indexof.*|trim.*|replace|"
-    r"strings\..*|upper|format_int|to_number|units\..*|net\..*|base64.*|hex\..*|json\..*|crypto\..*"
+_SURE: Final = frozenset(
+    {
+        "abs",
+        "array.concat",
+        "array.reverse",
+        "array.slice",
+        "ceil",
+        "floor",
+        "intersection",
+        "lower",  # a digest has its word's case; what that leaves open, words.py names
+        "numbers.range",
+        "object.filter",
+        "object.get",
+        "object.keys",
+        "object.remove",
+        "object.subset",
+        "object.union",
+        "print",
+        "product",
+        "round",
+        "sum",
+        "time.clock",
+        "time.date",
+        "time.now_ns",
+        "time.weekday",
+        "trace",
+        "type_name",
+        "union",
+        "walk",
+    }
 )
-_ARGUMENTS: Final = re.compile(rb'\s*\(\s*([^,()"]+?)\s*,\s*"([^"\\]*)"\s*\)')
-_DECLARED: Final = (b"input.tool.", b"input.permission_profile.")  # recorded as they are
+_ORDERS: Final = frozenset({"Lt", "Le", "Gt", "Ge"})
+_NO_LETTERS: Final[dict[str, tuple[int, ...]]] = {
+    "Eq": (0,),
+    "Ne": (0,),
+    "Gt": (0,),
+    "Ge": (0, 1),
+    "Lt": (1,),
+    "Le": (0,),
+}
+_VERB: Final = re.compile(r"%[-+# 0-9.]*[a-zA-Z]")
 
 
-class NewRule(NamedTuple):
-    """A rule that is none of the stock bundle's."""
-
-    rule: Rule
-    text: bytes  # of its module
-
-
-def new_rules(bundle: Bundle) -> list[NewRule]:
-    """Return the rules of a policy that the stock bundle does not have.
+def spelling_calls(rules: Iterable[Rule]) -> list[str]:
+    """Return where rules look inside of words, as file and line with the builtin or operator.
 
     Args:
-        bundle: the policy.
+        rules: the rules.
     """
-    stock = load_bundle(default_bundle_path()).modules
-    own = {file: text for file, text in bundle.modules.items() if stock.get(file) != text}
-    if not own:
-        return []
-    found = []
-    for module in parse_program(own).modules:
-        text = own[module.file].encode()
-        found += [NewRule(rule, text) for rule in module.rules]
-    return found
+    return [f"{rule.file}:{line} ({name})" for rule in rules for line, name in _looks(rule)]
 
 
-def reads_arguments(rules: Iterable[NewRule]) -> bool:
-    """Return whether rules read values of arguments themselves, beside their facts."""
-    for new in rules:
-        for reference in new.rule.references:
-            if reference.base == "input" and reference.path[:1] in ((), ("input",)):
-                return True
-    return False
+def _looks(rule: Rule) -> Iterator[tuple[int, str]]:
+    terms = Terms(rule)
+    aside = {*_emptiness(rule), *_messages(rule)}
+    for call, arguments in calls_with_arguments(rule):
+        if call.start not in aside and not _is_sure(call, arguments, terms):
+            yield call.line, call.name
+    for node in rule.nodes:
+        comparison = node.get("BoolExpr")
+        if comparison and comparison["op"] in _ORDERS and _orders_texts(comparison, terms):
+            yield comparison["span"]["line"], "order of texts"
 
 
-def spelling_calls(rules: Iterable[NewRule]) -> list[str]:
-    """Return where rules look inside of words, as file and line with the builtin."""
-    found = []
-    for new in rules:
-        for call in new.rule.calls:
-            if _LOOKS.fullmatch(call.name) and not _ends_at_words(call, new.text):
-                found.append(f"{new.rule.file}:{call.line} ({call.name})")
-    return found
-
-
-def _ends_at_words(call: Call, text: bytes) -> bool:
-    """Return whether a call's answer is the same for digests: ``startswith(path, "/etc/")``."""
-    match = _ARGUMENTS.match(text, call.end)
-    if match is None:
+def _orders_texts(comparison: Any, terms: Terms) -> bool:
+    """Return whether both sides may be texts: ``input.input.name < "m"``."""
+    sides = comparison["lhs"], comparison["rhs"]
+    if any(terms.is_no_text(side) for side in sides):
         return False
-    if match[1].startswith(_DECLARED):
+    return not all(terms.is_clear(side) for side in sides)
+
+
+def _emptiness(rule: Rule) -> Iterator[int]:
+    """Yield where a rule counts only to know whether there is anything: ``count(text) > 0``."""
+    for node in rule.nodes:
+        comparison = node.get("BoolExpr")
+        if not comparison or "Call" not in comparison["lhs"]:
+            continue
+        number = comparison["rhs"].get("Number", {}).get("value")
+        call = comparison["lhs"]["Call"]
+        if called(call) == "count" and number in _NO_LETTERS.get(comparison["op"], ()):
+            yield first_word(call["fcn"])
+
+
+def _messages(rule: Rule) -> Iterator[int]:
+    """Yield where a rule makes its message, which decides nothing."""
+    messages: list[Any] = []
+    for node in rule.nodes:
+        for _, name, value in node.get("Object", {}).get("fields", ()):
+            if _text(name) == "message":
+                messages.append(value)
+    variables = [variable(node) for node in rule.nodes]
+    for node in rule.nodes:
+        # text := sprintf(...), and {"message": text}, and nowhere else
+        name = assigned_variable(node)
+        if variables.count(name) == 2 and name in map(variable, messages):
+            messages.append(node["AssignExpr"]["rhs"])
+    for value in messages:
+        if "Call" in value:
+            yield first_word(value["Call"]["fcn"])
+
+
+def _is_sure(call: Call, arguments: list[Any], terms: Terms) -> bool:
+    """Return whether a call's answer is the same for digests: ``startswith(path, "/etc/")``."""
+    if call.name in _SURE or call.name.startswith("is_"):
         return True
-    literal = match[2].decode()
+    if all(terms.is_clear(argument) for argument in arguments):
+        return True
+    if call.name == "count":
+        return terms.is_no_text(arguments[0])
+    if call.name == "concat":
+        return _text(arguments[0]) in set(SEPARATORS)
+    if call.name == "sprintf":
+        return _keeps_words_apart(_text(arguments[0]))
+    if len(arguments) != 2:
+        return False
+    return _ends_at_words(call.name, _text(arguments[1]))
+
+
+def _text(node: Any) -> str | None:
+    """Return the text of a term that is written out."""
+    for kind in ("String", "RawString"):
+        if kind in node:
+            return str(node[kind]["value"])
+    return None
+
+
+def _keeps_words_apart(form: str | None) -> bool:
+    """Return whether a form puts each value between separators: ``%s/%s``, but not ``%s%s``."""
+    if form is None:
+        return False
+    for match in _VERB.finditer(form):
+        before, after = form[: match.start()][-1:], form[match.end() :][:1]
+        if before + after and not set(before + after) <= set(SEPARATORS):
+            return False
+    return True
+
+
+def _ends_at_words(name: str, literal: str | None) -> bool:
+    """Return whether a text is looked for where words end."""
+    if literal is None:
+        return False
     if not literal:
         return True
     begins, ends = literal[0] in SEPARATORS, literal[-1] in SEPARATORS
-    if call.name == "startswith":
+    if name == "startswith":
         return ends
-    if call.name == "endswith":
+    if name == "endswith":
         return begins
-    return call.name in ("contains", "split") and begins and ends
+    return name in ("contains", "split") and begins and ends

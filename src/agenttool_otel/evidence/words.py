@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from functools import cache
 from importlib import resources
 from typing import Any, Final
@@ -19,6 +19,7 @@ SEPARATORS: Final = '/.:@_=,~*;<>\\" \t\n-'
 
 _MARK: Final = "^"  # begins a digest; no separator, so no text in clear holds one
 _LETTERS: Final = 8
+_PATTERNS: Final = 2**_LETTERS - 3  # of large and small letters that no other form of a word has
 _MAX_CHARS: Final = 2_000
 _MAX_KNOWN: Final = 20_000
 _WORD: Final = re.compile(f"[^{re.escape(SEPARATORS)}]+")
@@ -86,11 +87,24 @@ class Words:
             return letters.upper()
         if word == lower.capitalize():
             return letters.capitalize()
-        return self._digest(word)  # "gitHub": lower() of it finds nothing
+        return self._mixed(word, letters)
+
+    def _mixed(self, word: str, letters: str) -> str:
+        """Return a digest of which some letters are large, by the word's own digest: ``gitHub`` and
+        ``githuB`` have two that ``lower(x)`` makes equal.
+        """
+        pattern = self._number(word) % _PATTERNS + 2  # neither none, nor the first letter alone
+        return "".join(
+            letter.upper() if pattern >> place & 1 else letter
+            for place, letter in enumerate(letters)
+        )
+
+    def _number(self, word: str) -> int:
+        state = hashlib.blake2b(word.encode("utf-8", "surrogatepass"), key=self._key, digest_size=8)
+        return int.from_bytes(state.digest())
 
     def _digest(self, word: str) -> str:
-        state = hashlib.blake2b(word.encode("utf-8", "surrogatepass"), key=self._key, digest_size=8)
-        number = int.from_bytes(state.digest())
+        number = self._number(word)
         letters = []
         for _ in range(_LETTERS):
             number, letter = divmod(number, 26)
@@ -104,11 +118,13 @@ class Words:
             words: the policy's texts.
         """
         found: dict[str, str] = {}
+        lowered: set[str] = set()
         for text in words:
             for word in words_in(text):
+                lowered.add(_MARK + self._letters(word.lower()))
                 for form in (word.lower(), word.upper(), word.lower().capitalize(), word):
                     found[self.hidden(form)] = form
-        return Finder(found)
+        return Finder(found, lowered)
 
 
 class Finder:
@@ -116,10 +132,12 @@ class Finder:
 
     Args:
         found: the words by their digests.
+        lowered: digests of the words in small letters, those of the vocabulary included.
     """
 
-    def __init__(self, found: Mapping[str, str]) -> None:
+    def __init__(self, found: Mapping[str, str], lowered: Container[str]) -> None:
         self._found = found
+        self._lowered = lowered
 
     def reveal(self, value: Any) -> Any:
         """Return plain data with the known words in clear; of other digests the mark is taken off.
@@ -127,23 +145,84 @@ class Finder:
         Args:
             value: plain JSON data of a record.
         """
-        if isinstance(value, str):
-            return _DIGEST.sub(self._revealed, value) if _MARK in value else value
-        if isinstance(value, list):
-            return [self.reveal(item) for item in value]
-        if isinstance(value, dict):
-            return {self.reveal(name): self.reveal(item) for name, item in value.items()}
-        return value
+        return _mapped(value, self._revealed)
+
+    def reveal_known(self, value: Any) -> Any:
+        """Return plain data with the known words in clear; other digests stay, with their mark.
+
+        Args:
+            value: plain JSON data of a record.
+        """
+        return _mapped(value, self._marked)
 
     def _revealed(self, match: re.Match[str]) -> str:
         return self._found.get(match[0]) or match[0][1:]
 
+    def _marked(self, match: re.Match[str]) -> str:
+        return self._found.get(match[0]) or match[0]
+
+    def has_folded(self, value: Any) -> bool:
+        """Return whether data may hold a word of the policy in a spelling that it does not have:
+        ``GitHub``, where it has ``github``.
+        """
+        unknown = (digest for digest in _digests_in(value) if digest not in self._found)
+        return any(digest.lower() in self._lowered for digest in unknown)
+
     def has_unknown(self, value: Any) -> bool:
         """Return whether data holds a digest that is none of the policy's words."""
-        if isinstance(value, str):
-            return any(digest not in self._found for digest in _DIGEST.findall(value))
-        if isinstance(value, list):
-            return any(map(self.has_unknown, value))
-        if isinstance(value, dict):
-            return any(map(self.has_unknown, (*value, *value.values())))
-        return False
+        return any(digest not in self._found for digest in _digests_in(value))
+
+
+def _digests_in(value: Any) -> Iterator[str]:
+    for text in texts_in(value):
+        yield from _DIGEST.findall(text)
+
+
+def texts_in(value: Any) -> Iterator[str]:
+    """Yield the names and texts of plain data, at all depths.
+
+    Args:
+        value: the data.
+    """
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            yield name
+            yield from texts_in(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from texts_in(item)
+
+
+def hidden_words(value: Any) -> list[str]:
+    """Return the digests in plain data.
+
+    Args:
+        value: plain JSON data.
+    """
+    if isinstance(value, str):
+        return _DIGEST.findall(value)
+    if isinstance(value, list):
+        return [digest for item in value for digest in hidden_words(item)]
+    return []
+
+
+def unmarked(value: Any) -> Any:
+    """Return plain data with the marks of its digests taken off.
+
+    Args:
+        value: plain JSON data.
+    """
+    return _mapped(value, lambda match: match[0][1:])
+
+
+def _mapped(value: Any, found: Callable[[re.Match[str]], str]) -> Any:
+    """Return plain data with another text in the place of each digest."""
+    if isinstance(value, str):
+        return _DIGEST.sub(found, value) if _MARK in value else value
+    if isinstance(value, list):
+        return [_mapped(item, found) for item in value]
+    if isinstance(value, dict):
+        return {_mapped(name, found): _mapped(item, found) for name, item in value.items()}
+    return value

@@ -93,7 +93,7 @@ def pointer_tokens(name: str) -> tuple[str, ...]:
     each element.
     """
     if name.startswith("/"):
-        return _tokens(name)
+        return place_of(name)
     # files[].path is files.*.path, and files[0].path is files.0.path
     dotted = name.replace("[]", ".*").replace("[", ".").replace("]", "")
     return tuple(part for part in dotted.split(".") if part)
@@ -116,7 +116,7 @@ class TextAccounting:
         self._commands: list[_Tokens] = []
         self._known = list(self._inert)  # places whose texts are accounted for
         for pointer, kind, _ in followed:
-            tokens = _tokens(pointer)
+            tokens = place_of(pointer)
             self._known.append(tokens)
             if kind == FactKind.COMMAND:
                 self._commands.append(tokens)
@@ -156,7 +156,7 @@ class TextAccounting:
 
     def is_listed_word(self, pointer: str, value: Any) -> bool:
         """Return whether a value is a word that the schema lists there: the developer wrote it."""
-        return bool(self._closed) and self._is_closed_word(_tokens(pointer), value)
+        return bool(self._closed) and self._is_closed_word(place_of(pointer), value)
 
     def _is_closed_word(self, tokens: _Tokens, value: Any) -> bool:
         if not isinstance(value, str):
@@ -168,8 +168,8 @@ class TextAccounting:
         """Return whether a value is declared inert: it decides nothing."""
         if not self._inert:
             return False
-        tokens = _tokens(pointer)
-        return any(_covers(pattern, tokens) for pattern in self._inert)
+        tokens = place_of(pointer)
+        return any(covers(pattern, tokens) for pattern in self._inert)
 
     def role(self, pointer: str, name: str) -> ArgumentRole:
         """Return what a value does in a call, by the declaration or else by its name."""
@@ -189,7 +189,7 @@ class TextAccounting:
         """Return whether a key is a value rather than a field's name: an address, or a member of
         ``users``.
         """
-        if self._is_listed(_tokens(pointer), []):
+        if self._is_listed(place_of(pointer), []):
             return False
         return not key.isidentifier() or names_identity(name)
 
@@ -208,7 +208,7 @@ class TextAccounting:
         known = list(self._known)
         for fact in commands:
             if fact["argument"]:
-                known.append(_tokens(fact["argument"]))
+                known.append(place_of(fact["argument"]))
         stack: list[tuple[_Tokens, Any]] = [((), arguments)]
         while stack:
             tokens, value = stack.pop()
@@ -257,24 +257,25 @@ def _children(tokens: _Tokens, value: Any) -> list[tuple[_Tokens, Any]] | None:
     return None
 
 
-def _tokens(pointer: str) -> _Tokens:
+def place_of(pointer: str) -> tuple[str, ...]:
+    """Return the keys and positions that a JSON pointer leads through."""
     tokens = pointer.split("/")[1:]
     return tuple(map(unescape_token, tokens))
 
 
 def _is_covered(tokens: _Tokens, patterns: Sequence[_Tokens]) -> bool:
-    return any(_covers(pattern, tokens) for pattern in patterns)
+    return any(covers(pattern, tokens) for pattern in patterns)
 
 
-def _covers(pattern: _Tokens, tokens: _Tokens) -> bool:
+def covers(pattern: _Tokens, tokens: _Tokens) -> bool:
     """Return whether a place is what a pattern names or below it; positions in a list need
     not be named: ``files/path`` covers ``files/0/path``.
     """
     if not pattern or not tokens:
         return not pattern
-    if pattern[0] in ("*", tokens[0]) and _covers(pattern[1:], tokens[1:]):
+    if pattern[0] in ("*", tokens[0]) and covers(pattern[1:], tokens[1:]):
         return True
-    return tokens[0].isdecimal() and _covers(pattern, tokens[1:])
+    return tokens[0].isdecimal() and covers(pattern, tokens[1:])
 
 
 def _matches(pattern: _Tokens, tokens: _Tokens) -> bool:

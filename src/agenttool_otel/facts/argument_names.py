@@ -189,6 +189,11 @@ def names_identity(name: str) -> bool:
     return word in _names().words["identity_names"]
 
 
+def identity_words() -> frozenset[str]:
+    """Return the words by which names identify: ``recipient``, ``account``."""
+    return _names().words["identity_names"]
+
+
 def is_about_sql(schema: Mapping[str, Any]) -> bool:
     """Return whether the texts or the other arguments of a schema are about SQL."""
     properties = schema.get("properties")

@@ -10,8 +10,9 @@ from typing import Any, Final, NamedTuple
 
 from agenttool_otel.facts.accounting import TextAccounting
 from agenttool_otel.facts.argument_names import FactKind, is_single_line
-from agenttool_otel.facts.types import EMPTY_FACTS, FactEnvironment, Facts
-from agenttool_otel.names import ArgumentRole, PathAccess
+from agenttool_otel.facts.sources import ArgumentSources, StatedSources
+from agenttool_otel.facts.types import EMPTY_FACTS, FactEnvironment, Facts, Ledger, ProvenanceFact
+from agenttool_otel.names import ArgumentRole, PathAccess, Sourced, Trust
 from agenttool_otel.readers.types import ShellFact, SqlFact, unread
 from agenttool_otel.values.pointers import escape_token
 
@@ -67,15 +68,18 @@ def _roles(
     texts: TextAccounting,
     *,
     everything: bool,
+    stated: Sequence[str] = (),
 ) -> dict[str, ArgumentRole]:
-    """Return what each value does in the call, by pointer.
+    """Return what each value does in the call, by pointer; a target where its sources are stated.
 
     Where nothing is a target, what names something best is: of ``delete_note(title)`` the title,
     and where there is only a text, the text.
     """
     named = [value for value in values if value.is_text]
-    roles: dict[str, ArgumentRole] = {}
+    roles: dict[str, ArgumentRole] = dict.fromkeys(stated, ArgumentRole.TARGET)
     for value in named:
+        if value.pointer in roles:
+            continue
         if not texts.is_listed_word(value.pointer, value.given):
             roles[value.pointer] = texts.role(value.pointer, value.name)
     if not everything or ArgumentRole.TARGET in roles.values():
@@ -103,6 +107,47 @@ def _chosen_keys(
         if texts.is_chosen_key(member.pointer, place.name, member.name):
             # a key has no pointer of its own: the empty key below its value stands for it
             yield _Value(f"{member.pointer}/", place.name, member.name)
+
+
+def _compared(
+    value: _Value,
+    stated: Sequence[ArgumentSources],
+    ledger: Ledger | None,
+    *,
+    family: str,
+    tool: str,
+) -> ProvenanceFact:
+    """Return where a value came from, with whether its stated sources have all of it."""
+    sourced = Sourced.OTHER
+    fact = _UNTRACED
+    if ledger is not None and ledger.has_evidence:
+        fact = ledger.lookup(value.text, name=value.name, family=family, tool=tool)
+    if ledger is not None and all(
+        ledger.is_from(value.text, source, name=value.name, family=family, tool=tool)
+        for source in stated
+    ):
+        sourced = Sourced.LISTED
+    words = [word for source in stated for word in source.words]
+    allowed = list(dict.fromkeys(words))
+    return {**fact, "sourced": sourced.value, "allowed": allowed}
+
+
+_UNTRACED: Final[ProvenanceFact] = {
+    "sources": ["unknown"],
+    "untrusted": False,
+    "certain": True,
+    "trust": Trust.UNKNOWN.value,
+    "role": ArgumentRole.TARGET.value,
+    "seen_in": [],
+    "link": False,
+    "extended": False,
+    "made_up_id": False,
+    "private": [],
+    "broken": False,
+    "sourced": Sourced.OTHER.value,
+    "allowed": [],
+}
+"""The fact about a value whose sources are stated, in a session that has seen nothing yet."""
 
 
 class Collector:
@@ -204,6 +249,7 @@ class Collector:
         family: str,
         tool: str,
         texts: TextAccounting,
+        sources: StatedSources | None = None,
     ) -> None:
         """Add the provenance of arguments.
 
@@ -213,16 +259,20 @@ class Collector:
             family: within which ids are compared.
             tool: the tool's name.
             texts: which arguments decide nothing, or hold a word that the schema lists.
+            sources: where the values of some arguments may come from, where that is stated.
         """
         ledger = self._env.ledger
+        if sources is not None:
+            values, _ = self._values(arguments, everything=True, texts=texts)
+            self._compare(values, ledger, sources, family=family, tool=tool)
         if ledger is None or not ledger.has_evidence:
             return
         values, complete = self._values(arguments, everything=everything, texts=texts)
-        roles = _roles(values, texts, everything=everything)
         found = self.facts["provenance"]
+        roles = _roles(values, texts, everything=everything, stated=list(found))
         for value in values:
             role = roles.get(value.pointer)
-            if role is None:
+            if role is None or value.pointer in found:
                 continue
             fact = ledger.lookup(
                 value.text,
@@ -240,6 +290,24 @@ class Collector:
             self.facts["aimed"] = has_target or all(
                 texts.is_inert(value.pointer) for value in values
             )
+
+    def _compare(
+        self,
+        values: Sequence[_Value],
+        ledger: Ledger | None,
+        sources: StatedSources,
+        *,
+        family: str,
+        tool: str,
+    ) -> None:
+        """Add the provenance of the values whose sources are stated, compared with these."""
+        for value in values:
+            stated = sources.of(value.pointer)
+            if not stated or not value.is_text:
+                continue
+            fact = _compared(value, stated, ledger, family=family, tool=tool)
+            fact["broken"] = self._is_broken(value)
+            self.facts["provenance"][value.pointer] = fact
 
     def _values(
         self,

@@ -12,6 +12,7 @@ Kept of the user's words are keyed digests of stems.
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
@@ -31,9 +32,19 @@ _MAX_STEMS: Final = 8_192
 _MAX_SHOWN: Final = 16
 _MAX_WORD: Final = 40
 _DELEGATED: Final = "\0delegated"
+_PLAIN_VERB: Final = "\1"
+"""Before the stem of a word that stands where only a verb stands: "please exchange my order"."""
+
+_NEAR_PARTICLE: Final = 6
+"""Words before a particle among which its verb stands: "call the meeting with Ann off"."""
+
+_MOST: Final = 2 / 3
+"""Of the words of a tool without a verb, how many have to be said."""
+
 _NEAR: Final = 3
 """Words before a noun among which a light verb makes it an action."""
 
+_CONNECTIVES: Final = frozenset(("and", "or", "then", "to"))
 _TOKEN: Final = re.compile(r"[^\W\d_]+|[.,;:!?()\n]")
 _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
@@ -81,21 +92,31 @@ class UserWords:
             if len(self) >= _MAX_STEMS:
                 return
             digest = _digest(self._key, stem)
-            self._named.add(digest)
+            if not stem.startswith(_PLAIN_VERB):
+                self._named.add(digest)
             if asks:
                 self._asked.add(digest)
 
     def intent(self, tool: ToolWords) -> IntentFact:
         """Return whether the user asked for what a tool does."""
-        actions, objects = _keyed(tool, self._key)
-        matched = _words_by_digest(actions, self._asked)
-        named = _words_by_digest(objects, self._named)
+        keyed = _keyed(tool, self._key)
+        matched = _words_by_digest(keyed.actions, self._asked)
+        named = _words_by_digest(keyed.objects, self._named)
         return {
-            "called_for": bool(matched),
+            "called_for": len(matched) >= keyed.needed or keyed.first in self._asked,
             "matched": matched[:_MAX_SHOWN],
             "named": named[:_MAX_SHOWN],
             "delegated": _digest(self._key, _DELEGATED) in self._asked,
         }
+
+
+def _begins_name(tool: ToolWords, key: bytes) -> bytes:
+    """Return the digest of the first word of a tool's name where it stands as a verb.
+
+    A name begins with what the tool does, though no table has the word: "exchange_items".
+    """
+    words = _words_of_name(tool.name)
+    return _digest(key, _PLAIN_VERB + _stem(words[0])) if words else b""
 
 
 def _words_by_digest(words: Mapping[bytes, str], digests: set[bytes]) -> list[str]:
@@ -104,12 +125,21 @@ def _words_by_digest(words: Mapping[bytes, str], digests: set[bytes]) -> list[st
     return sorted(found)
 
 
+class _Keyed(NamedTuple):
+    """A tool's words by their digests."""
+
+    actions: dict[bytes, str]  # ask for what it does
+    objects: dict[bytes, str]  # what it does it with
+    needed: int  # of the actions, how many words ask for it
+    first: bytes  # the first word of its name, where it stands as a verb
+
+
 @lru_cache(maxsize=4096)
-def _keyed(tool: ToolWords, key: bytes) -> tuple[dict[bytes, str], dict[bytes, str]]:
-    actions, objects = _words_of(tool)
+def _keyed(tool: ToolWords, key: bytes) -> _Keyed:
+    actions, objects, needed = _words_of(tool)
     keyed_actions = {_digest(key, stem): word for stem, word in actions.items()}
     keyed_objects = {_digest(key, stem): word for stem, word in objects.items()}
-    return keyed_actions, keyed_objects
+    return _Keyed(keyed_actions, keyed_objects, needed, _begins_name(tool, key))
 
 
 def _digest(key: bytes, stem: str) -> bytes:
@@ -117,27 +147,44 @@ def _digest(key: bytes, stem: str) -> bytes:
     return hashlib.blake2b(data, digest_size=12, key=key, person=b"intent").digest()
 
 
-def _words_of(tool: ToolWords) -> tuple[dict[str, str], dict[str, str]]:
-    """Return by stem the words that ask for what a tool does, and the words for what it
-    does it with.
+def _words_of(tool: ToolWords) -> tuple[dict[str, str], dict[str, str], int]:
+    """Return by stem the words that ask for what a tool does and the words for what it does it
+    with, and how many of the first ask for it.
     """
-    named = [*_words_of_name(tool.name), *_tokens(tool.hints)]
+    name = _words_of_name(tool.name)
+    named = [*name, *_tokens(tool.hints)]
     words = {_stem(word): word for word in reversed(named)}
-    verbs = _verbs_among(words)
+    verbs = _verbs_of(name, tool.hints)
     objects = {stem: word for stem, word in words.items() if stem not in verbs}
     stated: dict[str, str] = {}
     for text in tool.verbs:
         for word in _tokens(text):
             stated[_stem(word)] = word
     if not verbs and not stated:
-        # "weather" has no word for what it does: any of its words asks for it
-        return words, objects
+        # "weather" has no word for what it does: most of its words ask for it
+        return words, objects, max(1, math.ceil(_MOST * len(words)))
     actions = dict(stated)
     for stem in (*verbs, *stated):
         actions.setdefault(stem, words.get(stem) or stated[stem])
         for entry in _entries(stem, words):
             actions = {**entry.asking, **actions}
-    return actions, objects
+    return actions, objects, 1
+
+
+def _verbs_of(name: list[str], hints: str) -> list[str]:
+    """Return the stems of a tool's words that are verbs: of its name the first word, where it is a
+    known one, and those behind a connective.
+
+    Of ``return_delivered_order_items`` only "return": the others say what is returned. Of
+    ``post_comment`` both, as both may be the verb.
+    """
+    stems = list(map(_stem, name))
+    of_hints = _verbs_among({_stem(word): word for word in _tokens(hints)})
+    if len(stems) < 3 or stems[0] not in _table().actions:
+        return list(dict.fromkeys([*_verbs_among(stems), *of_hints]))
+    joined = [stem for before, stem in pairwise(stems) if before in _CONNECTIVES]
+    known = [stem for stem in joined if stem in _table().actions]
+    return list(dict.fromkeys([stems[0], *known, *of_hints]))
 
 
 def _verbs_among(stems: Iterable[str]) -> list[str]:
@@ -180,7 +227,26 @@ def _stems(text: str) -> Iterator[tuple[str, bool]]:
             yield _DELEGATED, True
         stem = _stem(word)
         yield stem, not refused and _asks(stem, near, following)
+        if not refused:
+            yield from _further_verbs(word, before, following)
         before.append(word)
+
+
+def _further_verbs(word: str, before: list[str], following: str) -> Iterator[tuple[str, bool]]:
+    """Yield what a word asks for beside itself: as a plain verb, a participle or a particle."""
+    table = _table()
+    if before[-1] in _ASKING or (
+        following in table.objects and before[-1] not in table.determiners
+    ):
+        yield _PLAIN_VERB + _stem(word), True
+    verb = table.participles.get(word)
+    if verb is not None and not table.wanting.isdisjoint(before[-_NEAR:]):
+        yield verb, True
+    verbs = table.phrases.get(word, {})
+    for earlier in before[-_NEAR_PARTICLE:]:
+        meant = verbs.get(_stem(earlier))
+        if meant is not None:
+            yield meant, True
 
 
 def _hands_over(near: list[str]) -> bool:
@@ -240,6 +306,9 @@ def verbs_in(sentence: str) -> Iterator[tuple[str, str]]:
 
 
 _RELATIVE: Final = frozenset({"that", "which", "who"})
+_ASKING: Final = frozenset({"kindly", "please", "you"})
+"""Behind them stands a verb: "please exchange", "could you exchange"."""
+
 _PASSIVE: Final = frozenset({"are", "be", "being", "gets", "is"})
 
 
@@ -310,6 +379,11 @@ class _Table(NamedTuple):
     light: frozenset[str]  # stems
     handing: frozenset[str]
     handed: frozenset[str]
+    wanting: frozenset[str]
+    participles: Mapping[str, str]  # the stem of its verb, by participle
+    phrases: Mapping[
+        str, Mapping[str, str]
+    ]  # the stem that is meant, by particle and stem of a verb
 
 
 @cache
@@ -332,7 +406,20 @@ def _table() -> _Table:
         light=_stems_of(data["light"]),
         handing=frozenset(data["handing"]),
         handed=frozenset(data["handed"]),
+        wanting=frozenset(data["wanting"]),
+        participles={word: _stem(verb) for word, verb in data["participles"].items()},
+        phrases=_phrases_of(data["phrases"]),
     )
+
+
+def _phrases_of(listed: Mapping[str, Iterable[str]]) -> dict[str, dict[str, str]]:
+    """Return what is meant by a verb and a particle: "off", then the stem of "call"."""
+    phrases: dict[str, dict[str, str]] = {}
+    for meant, spellings in listed.items():
+        for spelling in spellings:
+            verb, particle = spelling.split()
+            phrases.setdefault(particle, {})[_stem(verb)] = _stem(meant)
+    return phrases
 
 
 def _stems_of(words: Iterable[str]) -> frozenset[str]:

@@ -124,14 +124,19 @@ class OutputTrust:
         # all of the output
         self.is_trusted = self.default is Trust.TRUSTED and not self._patterns
 
-    def read(self, value: Any) -> Reading:
-        """Return the texts of an output by the trust they have."""
-        if not self._patterns and self.default is Trust.FREE_TEXT:
+    def read(self, value: Any, *, ids: bool = False) -> Reading:
+        """Return the texts of an output by the trust they have.
+
+        Args:
+            value: the output.
+            ids: whether the ids of free text are wanted, too: those of data's own fields.
+        """
+        if not ids and not self._patterns and self.default is Trust.FREE_TEXT:
             texts, complete = texts_of(value, keys=True)
             if complete:  # plain data, in which no class declares a field: all has one trust
                 return Reading({self.default: texts})
-        reading = Reading()
-        inner = _structured(value) if self._patterns else value
+        reading = Reading(all_ids=ids)
+        inner = _structured(value) if self._patterns or ids else value
         self._take(inner, self._patterns or None, reading)
         if inner is not value:
             # the envelope, too: a token of it is a source, as is one of what it holds
@@ -142,7 +147,7 @@ class OutputTrust:
         for leaf in _leaves(value, patterns, reading):
             trust = self._trust(leaf, whole=value)
             reading.texts.setdefault(trust, []).append(leaf.text)
-            if trust is Trust.FREE_TEXT or len(leaf.text) >= _MAX_ID:
+            if len(leaf.text) >= _MAX_ID or (trust is Trust.FREE_TEXT and not reading.all_ids):
                 continue
             kinds = id_kinds(leaf.name, self.family)
             if kinds:
@@ -216,6 +221,7 @@ class Reading:
     texts: dict[Trust, list[str]] = field(default_factory=dict)
     ids: list[OutputId] = field(default_factory=list)
     complete: bool = True  # whether all of it was read
+    all_ids: bool = False  # whether those of free text are among the ids
 
 
 def _leaves(

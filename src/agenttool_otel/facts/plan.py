@@ -9,7 +9,7 @@ lists. In tools that use files or the network, the remaining texts are looked at
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from agenttool_otel.errors import ConfigurationError
@@ -27,6 +27,7 @@ from agenttool_otel.facts.schema_nodes import (
     is_nullable,
     is_useful,
 )
+from agenttool_otel.facts.sources import StatedSources, read_sources
 from agenttool_otel.facts.types import EMPTY_FACTS, FactEnvironment, Facts
 from agenttool_otel.names import PathAccess
 from agenttool_otel.values.pointers import escape_token
@@ -55,6 +56,7 @@ class FactPlan:
         "_probing",
         "_root",
         "_sending",
+        "_sources",
         "_texts",
         "_tool",
     )
@@ -70,7 +72,9 @@ class FactPlan:
         family: str = "",
         tool: str = "",
         destroys: bool = False,
+        sources: StatedSources | None = None,
     ) -> None:
+        self._sources = sources
         self._family = family
         self._tool = tool
         self._declared = declared
@@ -110,6 +114,11 @@ class FactPlan:
             yield pointer, node
             stack += node.places(pointer)
 
+    @property
+    def source_tools(self) -> list[str]:
+        """Return the globs of the tools that its arguments may come from."""
+        return [] if self._sources is None else self._sources.tools
+
     def unread_arguments(self) -> list[str]:
         """Return the arguments beside a command whose texts nothing accounts for."""
         return self._texts.unread_arguments()
@@ -135,7 +144,7 @@ class FactPlan:
         except Exception:  # what could not be followed must look dangerous, not stop the decision
             collector.give_up("")
         facts = collector.facts
-        if env.ledger is not None:
+        if env.ledger is not None or self._sources is not None:
             try:
                 collector.trace(
                     arguments,
@@ -143,6 +152,7 @@ class FactPlan:
                     family=self._family,
                     tool=self._tool,
                     texts=self._texts,
+                    sources=self._sources,
                 )
             except Exception:
                 from agenttool_otel.facts.provenance import UNREADABLE
@@ -412,6 +422,7 @@ def plan_facts(
     file_access: bool = True,
     tool: str = "",
     destroys: bool = False,
+    sources: Mapping[str, Sequence[str]] | None = None,
 ) -> FactPlan | None:
     """Return the plan for a tool, or ``None`` when it has no argument that a fact could be about.
 
@@ -435,9 +446,12 @@ def plan_facts(
             path is taken for one.
         tool: the tool's name.
         destroys: whether the tool may delete, so that a title names what is deleted.
+        sources: where the value of an argument may come from: ``user``, ``counterparties``, and
+            globs of tools, by the argument's name.
 
     Raises:
-        ConfigurationError: a declared or inert argument is not in the schema.
+        ConfigurationError: a declared or inert argument is not in the schema, or a source can't be
+            one.
     """
     effects = Effects(
         tuple(map(str, write_effects)),
@@ -457,11 +471,13 @@ def plan_facts(
         )
         for name in names
     )
-    _check_inert(inert_args, schema)
+    _check_named("inert_args", inert_args, schema)
+    _check_named("sources", sources or (), schema)
+    stated = read_sources(sources or {}, family)
     root: Node | None = compile_schema(schema, effects)
     if root is not None and not is_useful(root):
         root = None
-    if not declared and root is None and not effects.sending:
+    if not declared and root is None and not effects.sending and stated is None:
         return None
     return FactPlan(
         declared,
@@ -472,19 +488,20 @@ def plan_facts(
         family=family,
         tool=tool,
         destroys=destroys,
+        sources=stated,
     )
 
 
-def _check_inert(inert: Sequence[str], schema: Mapping[str, Any]) -> None:
-    """Check that the arguments that are declared inert exist."""
+def _check_named(option: str, names: Iterable[str], schema: Mapping[str, Any]) -> None:
+    """Check that the arguments that an option names exist."""
     properties = schema.get("properties")
     if not isinstance(properties, Mapping) or _may_have_others(schema):
         return
-    for name in inert:
+    for name in names:
         tokens = pointer_tokens(name)
         if not tokens or (tokens[0] not in properties and tokens[0] != "*"):
             raise ConfigurationError(
-                f"inert_args: the tool has no argument {name!r}; it has {', '.join(properties)}"
+                f"{option}: the tool has no argument {name!r}; it has {', '.join(properties)}"
             )
 
 

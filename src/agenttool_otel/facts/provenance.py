@@ -28,7 +28,15 @@ from operator import and_, or_
 from typing import Any, Final, NamedTuple
 
 from agenttool_otel.facts.argument_names import is_paging
-from agenttool_otel.facts.outputs import OutputId, OutputTrust, decoded, id_kinds, stores_of
+from agenttool_otel.facts.outputs import (
+    OutputId,
+    OutputTrust,
+    Reading,
+    decoded,
+    id_kinds,
+    stores_of,
+)
+from agenttool_otel.facts.sources import ArgumentSources, names_tool
 from agenttool_otel.facts.tokens import (
     MAX_TEXT_CHARS,
     Strong,
@@ -40,7 +48,7 @@ from agenttool_otel.facts.tokens import (
     tokens_of,
 )
 from agenttool_otel.facts.types import ProvenanceFact
-from agenttool_otel.names import ArgumentRole, Trust
+from agenttool_otel.names import ArgumentRole, Sourced, Trust
 from agenttool_otel.values.forks import new_lock
 
 _USER: Final = "user"
@@ -67,6 +75,7 @@ _PUBLISHED_AT_ONCE: Final = 4_096
 _MAX_INPUTS: Final = 500
 _MAX_CONFIRMATION: Final = 256
 _PRIVATE: Final = "\3"  # before the folded token of a confidential source
+_LISTED: Final = "\4"  # before the exact form of what a stated source of arguments gave
 _ANY_STORE: Final = ("", "")
 
 
@@ -179,6 +188,7 @@ class ProvenanceLedger:
         *,
         given: Any = None,
         label: str = "",
+        listed: bool = False,
     ) -> None:
         """Remember the tokens of a tool's output.
 
@@ -188,8 +198,9 @@ class ProvenanceLedger:
             trust: how far which field of it is trusted.
             given: its arguments: what of them comes back was not vouched for by the tool.
             label: what was read, for people; a path or a name.
+            listed: whether the ``sources`` of some tool's argument name this tool.
         """
-        reading = trust.read(value)
+        reading = trust.read(value, ids=listed)
         cap = self._level_of_inputs(given, trust)
         own, marks = _tokens_given(given)
         with self._lock:
@@ -201,11 +212,36 @@ class ProvenanceLedger:
             if trust.is_lookup:
                 cap = None  # the arguments only choose what is read
             output = _Output(tool_id, label, trust, cap, own, reading.ids)
+            if listed:
+                self._record_listed(reading, output)
             complete = reading.complete
             for level, texts in reading.texts.items():
                 is_read = self._record_texts(level, texts, output)
                 complete = complete and is_read
             self._note_read(complete)
+
+    def _record_listed(self, reading: Reading, output: _Output) -> None:
+        """Remember, apart from all else, what a tool gave that arguments may come from.
+
+        It vouches for nothing that its own arguments had, nor where untrusted text steered it or
+        was saved where it reads, unless it is stated that these only choose what is read.
+        """
+        trust = output.trust
+        if not trust.is_lookup and (output.cap is Trust.FREE_TEXT or self._is_fed(trust)):
+            return
+        echoed = {token for token in output.own if self._level(self._mask(token)) >= _FREE}
+        texts = [text for several in reading.texts.values() for text in several]
+        whole = "\n".join(dict.fromkeys(texts))
+        words = [word for word in _exact(whole) if word not in echoed]
+        for found in reading.ids:
+            typed, word = _typed_id(found.kind, found.text)
+            if word not in echoed:
+                words.append(typed)
+        digests = [self._digest(_LISTED + word) for word in words if not self._is_given(word)]
+        self._keep((output.tool_id, Trust.RECORD, output.label), False, digests)
+
+    def _is_given(self, word: str) -> bool:
+        return self._digest(word) in self._given
 
     def _record_texts(self, level: Trust, texts: list[str], output: _Output) -> bool:
         """Remember the tokens of an output's texts of one level; return whether all were read."""
@@ -363,6 +399,96 @@ class ProvenanceLedger:
         except Exception:  # a fact that fails must look dangerous, not stop the decision
             return dict(UNREADABLE)  # type: ignore[return-value]
 
+    def is_from(
+        self,
+        value: Any,
+        stated: ArgumentSources,
+        *,
+        name: str = "",
+        family: str = "",
+        tool: str = "",
+    ) -> bool:
+        """Return whether all of a value stands in the stated sources; never raises.
+
+        Each address, URL, path, number or id of it may come from another of them.
+
+        Args:
+            value: the value.
+            stated: where it may come from.
+            name: its argument's name.
+            family: the tools within which an ``id`` means the same.
+            tool: the tool's name.
+        """
+        try:
+            texts, readable = texts_of(value, keys=False)
+            argument = _Argument(name, tool)
+            kinds = id_kinds(name, family)
+            with self._lock:
+                tools = self._mask_of(stated.tools)
+                return readable and _holds(
+                    texts,
+                    lambda text: self._is_listed(text, kinds, argument, stated.by_user, tools),
+                )
+        except Exception:  # a fact that fails must look dangerous, not stop the decision
+            return False
+
+    def _mask_of(self, globs: tuple[str, ...]) -> int:
+        """Return the sources that are tools of some globs."""
+        mask = 0
+        for name, bits in self._bits_of_tools.items():
+            if name != _OTHER_TOOLS and names_tool(globs, name.removeprefix("tool:")):
+                mask |= bits
+        return mask
+
+    def _is_listed(
+        self,
+        text: str,
+        kinds: tuple[str, ...],
+        argument: _Argument,
+        by_user: bool,
+        tools: int,
+    ) -> bool:
+        """Return whether a text, or each thing that it names, stands in the user's words or in what
+        some tools gave.
+        """
+
+        def stands(piece: str) -> bool:
+            if by_user and self._is_users(piece, kinds, argument):
+                return True
+            return bool(tools and self._listing(piece, kinds) & tools)
+
+        if stands(text):
+            return True
+        pieces = list(tokens_of(text, fold=str).strong)
+        return len(pieces) > 1 and all(map(stands, pieces))
+
+    def _is_users(self, text: str, kinds: tuple[str, ...], argument: _Argument) -> bool:
+        judged = _Judged(unknown=False)
+        self._judge(text, kinds, ArgumentRole.TARGET, judged, argument)
+        if judged.unknown or judged.joined:
+            return False
+        return _holds(judged.masks, lambda mask: bool(mask & 1))
+
+    def _listing(self, text: str, kinds: tuple[str, ...]) -> int:
+        """Return the listed sources that hold a text as it is written."""
+        tokens = tokens_of(text)
+        if not tokens.complete:
+            return 0
+        if kinds and not tokens.strong:
+            word = tokens.whole or ""
+            masks = [self._listed_mask([_typed_id(kind, word)[0]]) for kind in kinds]
+            return reduce(or_, masks, 0)  # "13" of the calendar is not "13" of the drive
+        exact = exact_tokens_of(text)
+        whole = self._listed_mask(exact.get(tokens.whole or "", ()))
+        if whole:
+            return whole
+        parts = [self._listed_mask(exact.get(token, ())) for token in tokens.strong or tokens.words]
+        return reduce(and_, parts) if parts else 0
+
+    def _listed_mask(self, forms: Iterable[str]) -> int:
+        masks = [self._tools.get(self._digest(_LISTED + form), 0) for form in forms]
+        return reduce(and_, masks) if masks else 0
+
     def _digests(self, tokens: Iterable[str]) -> list[int]:
         return list(map(self._digest, tokens))
 
@@ -511,6 +637,8 @@ class ProvenanceLedger:
             "made_up_id": judged.made_up_id and level == _NOWHERE,
             "private": self._tools_of(judged.private),
             "broken": False,
+            "sourced": Sourced.UNSTATED.value,
+            "allowed": [],
         }
         if nowhere:
             self._plain[0, role] = fact
@@ -772,6 +900,8 @@ UNREADABLE: Final[ProvenanceFact] = {
     "made_up_id": False,
     "private": [],
     "broken": False,
+    "sourced": Sourced.UNSTATED.value,
+    "allowed": [],
 }
 """The fact about a value that could not be judged."""
 
@@ -793,6 +923,11 @@ def _keyed(key: bytes, token: str) -> int:
 
 def _is_place(value: Any) -> bool:
     return isinstance(value, str) and _PLACE.fullmatch(value) is not None
+
+
+def _holds(items: list[Any], holds: Callable[[Any], bool]) -> bool:
+    """Return whether something holds of each of some things, of which there is one at least."""
+    return bool(items) and all(map(holds, items))
 
 
 def _exact(text: str) -> set[str]:

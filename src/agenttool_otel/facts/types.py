@@ -8,16 +8,30 @@ rather than stated in the declaration.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple, Protocol, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol, TypeAlias, TypedDict
 
-from agenttool_otel.names import ArgumentRole, EffectKind, EffectOperation, Trust
+from agenttool_otel.names import (
+    ArgumentRole,
+    ChangeKind,
+    ChangeOperation,
+    EffectKind,
+    EffectOperation,
+    Sourced,
+    Trust,
+)
 from agenttool_otel.readers.types import PathFact, ShellFact, SqlFact, Surroundings, UrlFact
 from agenttool_otel.values.words import OneOf
 
+if TYPE_CHECKING:
+    from agenttool_otel.facts.sources import ArgumentSources
+
 _Trust: TypeAlias = Annotated[str, OneOf(Trust)]
+_Sourced: TypeAlias = Annotated[str, OneOf(Sourced)]
 _Role: TypeAlias = Annotated[str, OneOf(ArgumentRole)]
 _Effect: TypeAlias = Annotated[str, OneOf(EffectOperation)]
 _Kind: TypeAlias = Annotated[str, OneOf(EffectKind)]
+_Change: TypeAlias = Annotated[str, OneOf(ChangeKind)]
+_Done: TypeAlias = Annotated[str, OneOf(ChangeOperation)]
 _Family: TypeAlias = Annotated[str, OneOf(("inet", "inet6", "unix"))]
 
 
@@ -36,6 +50,8 @@ class ProvenanceFact(TypedDict):
     made_up_id: bool  # a short id of which nothing is known
     private: list[str]  # confidential sources of what it holds
     broken: bool  # has a line break or control character where a single line is meant
+    sourced: _Sourced  # unstated, listed or other, by the declaration's sources of the argument
+    allowed: list[str]  # these sources: user, counterparties, globs of tool ids
 
 
 class IntentFact(TypedDict):
@@ -58,7 +74,7 @@ class ToolWords(NamedTuple):
 
 
 class EffectCounts(TypedDict):
-    """How much a rehearsal would change, without caches and clocks of the reviewed list."""
+    """How much a body would change, without caches and clocks of the reviewed list."""
 
     created: int  # paths that are not there yet
     changed: int  # paths whose content is another
@@ -67,6 +83,7 @@ class EffectCounts(TypedDict):
     owner: int  # paths with another owner or group
     linked: int  # second names of files
     connections: int  # attempts to connect, none of which was let through
+    reported: int  # rows, resources or messages that the body itself reports to change
 
 
 class EffectPath(PathFact):
@@ -95,12 +112,22 @@ class EffectCommand(TypedDict):
     timed_out: bool  # its time was over
 
 
+class ReportedChange(TypedDict):
+    """What the body of a tool is about to change, as it reports itself."""
+
+    kind: _Change  # sql, resource, api, message or other
+    target: str  # the table, the resource, the receiver
+    operation: _Done  # created, changed, deleted or sent
+    count: int  # how many rows, resources or messages
+
+
 class EffectsFact(TypedDict):
-    """What a body would change, as its rehearsal has shown."""
+    """What a body would change: its rehearsal has shown that, or the body reports it itself."""
 
     counts: EffectCounts  # how much
     paths: list[EffectPath]  # what would happen to which path, in the order of the paths
     connections: list[EffectConnection]  # where it tried to connect to
+    changes: list[ReportedChange]  # what the body reports itself; empty after a rehearsal
     complete: bool  # whether that is all; incomplete effects can't be committed
     reasons: list[str]  # why it is not all
     commands: list[EffectCommand]  # how its commands ended, in their order
@@ -159,6 +186,17 @@ class Ledger(Protocol):
         role: ArgumentRole = ArgumentRole.TARGET,
     ) -> ProvenanceFact:
         """Return where a value was seen before; never raises."""
+
+    def is_from(
+        self,
+        value: Any,
+        stated: ArgumentSources,
+        *,
+        name: str = "",
+        family: str = "",
+        tool: str = "",
+    ) -> bool:
+        """Return whether all of a value stands in the stated sources; never raises."""
 
 
 @dataclass(frozen=True, slots=True)

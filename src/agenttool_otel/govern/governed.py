@@ -30,6 +30,7 @@ from agenttool_otel.catalog.groups import flat_options
 from agenttool_otel.catalog.reader import below_reader
 from agenttool_otel.context.context import current_context, current_mappings, current_native_call
 from agenttool_otel.errors import ConfigurationError, InstanceMissing
+from agenttool_otel.govern.doors import find_door
 from agenttool_otel.values.forks import cached_property
 from agenttool_otel.values.inspection import mro_names
 
@@ -238,7 +239,7 @@ def _object_door(target: Any) -> Callable[..., Any] | None:
         if class_name in names:
             module, _, function = path.partition(":")
             return cast(Callable[..., Any], getattr(importlib.import_module(module), function))
-    return None
+    return find_door(target)
 
 
 def _govern_callable(

@@ -553,7 +553,6 @@ class Governor(Discovery):
         Args:
             spec: the tool.
         """
-        self._lists.warn_of_sandbox(spec.tool_id, spec.permission.sandbox_profile)
 
     def _read_lists(self) -> None:
         """Read which settings name tools, to compare them with the tools at the next call."""

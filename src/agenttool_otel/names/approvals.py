@@ -37,8 +37,12 @@ class AnswerWay(StrEnum):
     """``agenttool approvals approve`` or ``reject``."""
     PAGE = "page"
     """The approvals page."""
+    AGENT_DIALOG = "agent_dialog"
+    """The own dialog of a coding agent, which then ran the call."""
     GRAPH = "graph"
     """``Command(resume=...)`` of a LangGraph graph."""
+    ELICITATION = "elicitation"
+    """The client of an MCP server asked the person."""
 
 
 class ApprovalConflictReason(StrEnum):

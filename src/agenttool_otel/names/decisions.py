@@ -195,6 +195,34 @@ class EffectOperation(StrEnum):
     """A second name of a file, as ``ln a b`` makes."""
 
 
+class ChangeKind(StrEnum):
+    """What a tool is about to change that is no path of this machine."""
+
+    SQL = "sql"
+    """Rows of a table of a database."""
+    RESOURCE = "resource"
+    """A resource of an infrastructure, as Terraform plans it."""
+    API = "api"
+    """A record of a service that is called."""
+    MESSAGE = "message"
+    """A message that somebody gets."""
+    OTHER = "other"
+    """Anything else."""
+
+
+class ChangeOperation(StrEnum):
+    """What a tool is about to do to what it names."""
+
+    CREATED = "created"
+    """It is not there yet."""
+    CHANGED = "changed"
+    """It will be another."""
+    DELETED = "deleted"
+    """It will be gone."""
+    SENT = "sent"
+    """It goes to somebody, and can't be taken back."""
+
+
 class EffectKind(StrEnum):
     """What is at a path; of a deleted path, what was there."""
 
@@ -234,6 +262,28 @@ class Trust(StrEnum):
     """Any outsider may have written it."""
     UNKNOWN = "unknown"
     """It was not seen before."""
+
+
+class StatedWord(StrEnum):
+    """A word of ``sources`` that is no glob of tools; ``input.facts.provenance[_].allowed``."""
+
+    USER = "user"
+    """The user wrote it."""
+    COUNTERPARTIES = "counterparties"
+    """It is a known counterparty."""
+
+
+class Sourced(StrEnum):
+    """Whether a value came from where its argument's author lets it come from;
+    ``input.facts.provenance[_].sourced``.
+    """
+
+    UNSTATED = "unstated"
+    """The tool's author stated no sources of the argument."""
+    LISTED = "listed"
+    """All of it stands in a stated source."""
+    OTHER = "other"
+    """Some of it stands in no stated source, as far as is known."""
 
 
 class ArgumentRole(StrEnum):

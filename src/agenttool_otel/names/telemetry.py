@@ -20,6 +20,15 @@ class GenAI:
     ERROR_TYPE: Final = "error.type"
 
 
+class Mcp:
+    """Attributes of OpenTelemetry's conventions for MCP, set by the MCP doors."""
+
+    METHOD_NAME: Final = "mcp.method.name"
+    PROTOCOL_VERSION: Final = "mcp.protocol.version"
+    SESSION_ID: Final = "mcp.session.id"
+    REQUEST_ID: Final = "jsonrpc.request.id"
+
+
 class Exc:
     """The event of a tool's own exception; its message only where content is captured."""
 
@@ -37,6 +46,7 @@ class Attr:
     APPROVAL_WAIT: Final = "agenttool.approval.wait_s"
     APPROVAL_WAY: Final = "agenttool.approval.way"
     APPROVAL_ANSWERED_BY: Final = "agenttool.approval.answered_by"
+    EFFECTS_REPORTED: Final = "agenttool.effects.reported"
     EFFECTS_CREATED: Final = "agenttool.effects.created"
     EFFECTS_CHANGED: Final = "agenttool.effects.changed"
     EFFECTS_DELETED: Final = "agenttool.effects.deleted"
@@ -132,6 +142,8 @@ class Label:
     """Metric labels that are no span attributes; never an id, a digest or a message."""
 
     APPROVAL_STORE: Final = "agenttool.approval.store"
+    EFFECTS_KIND: Final = "agenttool.effects.kind"
+    EFFECTS_OUTCOME: Final = "agenttool.effects.outcome"
     CACHE_RESULT: Final = "agenttool.policy.cache.result"
     RELOAD_RESULT: Final = "agenttool.policy.reload.result"
     REDACTION_KIND: Final = "agenttool.redaction.kind"
@@ -172,6 +184,7 @@ class Event:
     SANDBOX_VIOLATED: Final = "tool.sandbox.violated"
     EFFECTS_COMMITTED: Final = "tool.effects.committed"
     EFFECTS_DISCARDED: Final = "tool.effects.discarded"
+    EFFECTS_UNHEEDED: Final = "tool.effects.unheeded"
     RESULT_REDACTED: Final = "tool.result.redacted"
     INPUT_MUTATED: Final = "tool.input.mutated"
     ARGUMENTS_REDACTED: Final = "tool.arguments.redacted"
@@ -207,4 +220,6 @@ class Metric:
     PERSISTENCE_FAILURES: Final = "agenttool.persistence.failures"
     POLICY_RELOADS: Final = "agenttool.policy.reloads"
     CACHE_LOOKUPS: Final = "agenttool.policy.cache.lookups"
+    SANDBOX_INVOCATIONS: Final = "agenttool.sandbox.invocations"
+    EFFECTS_SETTLED: Final = "agenttool.effects.settled"
     TELEMETRY_DROPPED: Final = "agenttool.telemetry.dropped"

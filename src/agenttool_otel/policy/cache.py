@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 import orjson
 from cachetools import LRUCache
 
+from agenttool_otel.facts.types import Facts
 from agenttool_otel.policy.bundles.reads import VIEW, ReadSet
 from agenttool_otel.policy.jsonio import ENCODE_STRICT
 from agenttool_otel.policy.rego.syntax import Path
@@ -30,6 +31,9 @@ _DEEP: Final = 64
 _TYPES: Final = {VIEW + "is_object": dict, VIEW + "is_string": str}
 _LOOKS: Final = {VIEW + "empty", *_TYPES}
 _IN_KEY: Final = {("input",), ("input", VIEW + "object.keys"), ("input", VIEW + "is_object")}
+_NOT_ALWAYS: Final = frozenset(("facts", name) for name in Facts.__optional_keys__)
+"""Members of the contract's own objects that are not always there: effects, of a second decision."""
+
 _Take = tuple[str, Callable[[Any], Any]]
 """A member of the document, and what takes out of it what guards read."""
 
@@ -180,8 +184,8 @@ class _Projector:
         self._others: list[Path] = []
         self._looked_at: dict[tuple[str, str], None] = {}
         for path in read_set.typed:
-            # members of the contract's own objects are always there; deeper ones may be missing
-            if len(path) == 2:
+            # members of the contract's own objects are there, but for some; deeper ones may be missing
+            if len(path) == 2 and path not in _NOT_ALWAYS:
                 groups.setdefault(path[0], []).append(path[1])
             elif len(path) == 3 and path[2] in _LOOKS:
                 self._looked_at[path[0], path[1]] = None

@@ -90,7 +90,7 @@ class Decider:
             self.mode = PolicyMode(mode)
         except ValueError:
             raise ConfigurationError("policy_mode has to be enforce or shadow") from None
-        self._wanted: dict[tuple[int, str, Path], bool] = {}
+        self._wanted: dict[tuple[int, str, str, Path], bool] = {}
         self._timeout = float(timeout)
         if math.isnan(self._timeout):
             # every comparison with it would be false
@@ -117,9 +117,14 @@ class Decider:
             "cache": None if self._cache is None else self._cache.describe(),
         }
 
-    def wants(self, path: Path, mode: str) -> bool:
+    def wants(self, path: Path, mode: str, kind: str) -> bool:
         """Return whether some engine may read a part of the input, which need not be made where none
         does.
+
+        Args:
+            path: the part.
+            mode: the session's mode.
+            kind: kind of the tool.
         """
         for engine in (*self.engines, *self._shadow_engines):
             generation = getattr(engine, "generation", None)
@@ -127,10 +132,10 @@ class Decider:
                 if path not in getattr(engine, "unread", ()):
                     return True  # an engine that proves nothing about what it reads
                 continue
-            key = (generation, mode, path)
+            key = (generation, mode, kind, path)
             wanted = self._wanted.get(key)
             if wanted is None:
-                wanted = self._wanted[key] = _may_read(engine, path, mode)
+                wanted = self._wanted[key] = _may_read(engine, path, mode, kind)
             if wanted:
                 return True
         return False
@@ -290,8 +295,9 @@ class Decider:
             return failed(error)
 
 
-def _may_read(engine: Any, path: Path, mode: str) -> bool:
-    proven = engine.reads(EntryPoint.DECISION, {"session": {"mode": mode}})
+def _may_read(engine: Any, path: Path, mode: str, kind: str) -> bool:
+    known = {"session": {"mode": mode}, "tool": {"kind": kind}}
+    proven = engine.reads(EntryPoint.DECISION, known)
     return proven is None or _overlaps(path, proven[1].paths)
 
 

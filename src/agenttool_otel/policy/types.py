@@ -178,7 +178,14 @@ class HookHint(TypedDict):
     message: str  # why
 
 
-class ExecutionInput(TypedDict):
+class SandboxHistory(TypedDict, total=False):
+    """What sandboxes did earlier."""
+
+    # what one refused to the same call earlier in this session: read, write, connection ...
+    refused: list[str]
+
+
+class ExecutionInput(SandboxHistory):
     """``input.execution``: what can hold this very body on this host, proven and not stated."""
 
     # profiles that may be obliged: read, rehearse, write; empty where no rule reads it

@@ -7,11 +7,13 @@ nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from agenttool_otel.catalog import ToolSpec
-from agenttool_otel.facts.intent import is_noun, stem_of, verbs_in
+from agenttool_otel.facts.argument_names import role_of_name, snake
+from agenttool_otel.facts.intent import is_noun, objects_of, stem_of, verbs_in
+from agenttool_otel.names import ArgumentRole, StatedWord
 from agenttool_otel.values.tables import load_table
 
 _LISTED: Final[dict[str, str]] = load_table(__package__, "guessed_words.toml")
@@ -166,11 +168,12 @@ def _evidence(spec: ToolSpec) -> _Evidence:
     )
 
 
-def guesses(spec: ToolSpec) -> Iterator[Guess]:
+def guesses(spec: ToolSpec, others: Iterable[ToolSpec] = ()) -> Iterator[Guess]:
     """Guess the facts of one tool, the ones that restrict first.
 
     Args:
         spec: the tool.
+        others: the tools beside it, which may give what its arguments name.
     """
     evidence = _evidence(spec)
     yield from _safety(evidence)
@@ -187,6 +190,38 @@ def guesses(spec: ToolSpec) -> Iterator[Guess]:
     by_field = "or by field, such as {'/*/id': 'record'} for what only the application writes"
     yield Guess("result_trust", "free_text", f"the same; {by_field}", loosens=True)
     yield from _kinds_of_arguments(evidence)
+    if evidence.may_change:
+        yield from _sources(spec, evidence, others)
+
+
+def _sources(spec: ToolSpec, evidence: _Evidence, others: Iterable[ToolSpec]) -> Iterator[Guess]:
+    """Guess where the values that decide whom or what a writing tool reaches may come from."""
+    followed = {name for name, _ in evidence.arguments}
+    readers = [other for other in others if not _evidence(other).may_change]
+    sources: dict[str, list[str]] = {}
+    for name, node in spec.declaration.input_contract.model_input_schema.get(
+        "properties", {}
+    ).items():
+        if name in followed or role_of_name(name) is not ArgumentRole.TARGET or _is_closed(node):
+            continue
+        givers = [reader.name for reader in readers if _gives(reader, spec, name)]
+        sources[name] = [StatedWord.USER.value, StatedWord.COUNTERPARTIES.value, *givers]
+    if sources:
+        why = "who may say whom or what it reaches; anything else is asked about"
+        yield Guess("sources", sources, why, loosens=True)
+
+
+def _gives(reader: ToolSpec, spec: ToolSpec, argument: str) -> bool:
+    """Return whether a reader of the same namespace works on what an argument names."""
+    if reader.declaration.namespace != spec.declaration.namespace:
+        return False
+    nouns = {stem_of(word) for word in snake(argument).split("_")}
+    return not nouns.isdisjoint(objects_of(reader.name))
+
+
+def _is_closed(node: Any) -> bool:
+    """Return whether an argument takes a word of a list, or a truth value."""
+    return isinstance(node, Mapping) and ("enum" in node or node.get("type") == "boolean")
 
 
 def _safety(evidence: _Evidence) -> Iterator[Guess]:
@@ -267,7 +302,7 @@ def skeleton(found: Mapping[str, ToolSpec]) -> str:
     ]
     for name, spec in found.items():
         lines.append(f"    {name!r}: {{  # {_comment(spec)}")
-        for guess in guesses(spec):
+        for guess in guesses(spec, found.values()):
             mark = "# " if guess.loosens else ""
             lines.append(f"        {mark}{guess.keyword!r}: {guess.value!r},  # guess: {guess.why}")
         lines.append("    },")

@@ -47,12 +47,14 @@ class Instruments:
         "decision_duration",
         "dropped",
         "duration",
+        "effects_settled",
         "fail_closed",
         "persistence_failures",
         "policy_reloads",
         "redaction_failures",
         "redactions",
         "result_size",
+        "sandbox_invocations",
         "shadow_differences",
     )
 
@@ -100,6 +102,16 @@ class Instruments:
         )
         self.policy_reloads = counter(
             Metric.POLICY_RELOADS, "{reload}", "Attempts to load a new policy bundle."
+        )
+        self.sandbox_invocations = counter(
+            Metric.SANDBOX_INVOCATIONS,
+            "{invocation}",
+            "Calls whose decision obliges a sandbox.",
+        )
+        self.effects_settled = counter(
+            Metric.EFFECTS_SETTLED,
+            "{effect}",
+            "Effects of rehearsed calls, and those that bodies report, by what became of them.",
         )
         self.dropped = counter(
             Metric.TELEMETRY_DROPPED, "{item}", "Telemetry that could not be written."

@@ -344,6 +344,15 @@ class Telemetry:
         except BaseException as error:
             self.losses.note("set_attributes", error)
 
+    def link(self, span: Span, other: SpanContext) -> None:
+        """Link a span that has begun to another one."""
+        if not other.is_valid:
+            return
+        try:
+            span.add_link(other)
+        except BaseException as error:
+            self.losses.note("link", error)
+
     @contextmanager
     def moment(
         self, name: str, attributes: Mapping[str, Any], *, links: tuple[Link, ...] = ()

@@ -68,4 +68,4 @@ def test_a_file_of_another_user_is_refused(
     # root may change each file; an ordinary user's overlay can't copy one of another user
     monkeypatch.setattr(os, "geteuid", lambda: 12345)
     with pytest.raises(RehearsalUnavailable, match="another user or group owns"):
-        list(rehearsals._walk.below(str(root), ()))
+        rehearsals.open([root])

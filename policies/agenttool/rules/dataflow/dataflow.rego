@@ -34,6 +34,7 @@ harmless_values(c) if {
 	is_object(input.facts.provenance)
 	every pointer, fact in input.facts.provenance {
 		harmless(c, pointer, fact)
+		data.agenttool.provenance.from_stated_source(c, pointer, fact)
 	}
 }
 
@@ -46,6 +47,10 @@ harmless(c, pointer, fact) if {
 	is_boolean(fact.untrusted)
 	fact.extended == false
 	inward(c)
+} else if {
+	is_boolean(fact.untrusted)
+	fact.extended == false
+	only_reads(pointer)
 } else if {
 	is_boolean(fact.untrusted)
 	data.agenttool.provenance.carried(c, pointer, fact)
@@ -71,7 +76,44 @@ reads(c) if {
 	}
 }
 
+# METADATA
+# title: The argument is a command that is proven to only read, and to reach no network
+# description: |
+#   `cat src/app.py` after `ls src`. What a tool may do with other commands says nothing of this one. Whether the place
+#   may be read is judged by agenttool.rules.paths.
+only_reads(pointer) if {
+	input.tool.kind == "shell_command"
+	is_array(input.facts.shell)
+	lines := [line | some line in input.facts.shell; line.argument == pointer]
+	lines != []
+	every line in lines {
+		line.read_only == true
+		line.network == false
+		line.executes == false
+	}
+}
+
 readable if is_object(input.facts.provenance)
+
+# METADATA
+# title: A value from elsewhere than the tool's author states
+# custom:
+#   severity: critical
+ask contains {
+	"rule": "agenttool.rules.dataflow.other_source",
+	"message": concat("", [
+		data.agenttool.provenance.argument(pointer),
+		" may come from ",
+		data.agenttool.provenance.allowed(fact),
+		" alone, as sources states, and what is known of it does not show that it does",
+	]),
+	"type": "safety_check",
+} if {
+	c := data.agenttool.config.effective
+	is_object(input.facts.provenance)
+	some pointer, fact in input.facts.provenance
+	not data.agenttool.provenance.from_stated_source(c, pointer, fact)
+}
 
 # METADATA
 # title: An untrusted value steers a call that writes or sends

@@ -54,6 +54,41 @@ test_untrusted_targets_are_asked[pointer] if {
 	asked == {name("untrusted_target")} with input as sending(pointer, true)
 }
 
+# METADATA
+# title: A command whose words stand only in what an earlier command gave
+steered(line) := object.union(sending("/command", true), {
+	"tool": {"kind": "shell_command"},
+	"permission_profile": {"access_kinds": ["code_execution"]},
+	"facts": {"shell": [object.union(f.shell_fact, object.union({"argument": "/command", "network": false, "executes": false}, line))]},
+})
+
+test_a_command_that_is_proven_to_only_read_may_be_anybodys if {
+	no_findings with input as steered({"read_only": true})
+	asked == set() with input as steered({"read_only": true})
+}
+
+test_any_other_command_is_asked_about[label] if {
+	some label, line in {
+		"writes": {"read_only": false},
+		"network": {"read_only": true, "network": true},
+		"runs a program": {"read_only": true, "executes": true},
+		"another argument": {"read_only": true, "argument": "/other"},
+		"not known": {"read_only": null},
+	}
+	asked == {"agenttool.rules.dataflow.untrusted_target"} with input as steered(line)
+}
+
+test_one_of_two_lines_that_writes_is_asked_about if {
+	first := steered({"read_only": true})
+	both := array.concat(first.facts.shell, steered({"read_only": false}).facts.shell)
+	asked == {name("untrusted_target")} with input as object.union(first, {"facts": {"shell": both}})
+}
+
+test_a_tool_that_is_no_shell_proves_nothing_by_a_command if {
+	document := object.union(steered({"read_only": true}), {"tool": {"kind": "function"}})
+	asked == {name("untrusted_target")} with input as document
+}
+
 test_a_value_of_unknown_source_is_asked_where_it_steers if {
 	forgotten := {"sources": ["unknown"], "untrusted": false, "certain": false, "trust": "unknown"}
 	document := object.union(sending("/to", false), {"facts": {"provenance": {"/to": forgotten}}})
@@ -227,4 +262,55 @@ test_a_line_break_where_one_line_is_meant_is_asked[pointer] if {
 	document := object.union(sending(pointer, false), {"facts": {"provenance": {pointer: {"broken": true}}}})
 	name("broken_line") in asked with input as document
 	not no_findings with input as document
+}
+
+stated(changes) := object.union(
+	sending("/to", true),
+	{"facts": {"provenance": {"/to": object.union({"allowed": ["user", "contacts.*"]}, changes)}}},
+)
+
+test_a_value_of_a_stated_source_may_stand_in_untrusted_output_too if {
+	no_findings with input as stated({"sourced": "listed"})
+	no_findings with input as stated({"sourced": "listed", "link": true})
+	asked == set() with input as stated({"sourced": "listed"})
+}
+
+test_any_other_value_is_asked_about_whoever_gave_it[level] if {
+	some level in ["user", "trusted", "record", "inferred", "unknown"]
+	document := stated({"sourced": "other", "untrusted": false, "trust": level})
+	not no_findings with input as document
+	name("other_source") in asked with input as document
+}
+
+test_the_question_names_argument_and_sources if {
+	some finding in data.agenttool.rules.dataflow.ask with input as stated({"sourced": "other"})
+	startswith(finding.message, "/to may come from user, contacts.* alone")
+}
+
+test_a_tool_that_only_reads_is_asked_where_its_sources_are_stated if {
+	document := f.changed({"facts": {"provenance": {"/path": object.union(f.value_fact, {"sourced": "other"})}}})
+	asked == {name("other_source")} with input as document
+}
+
+test_a_fact_without_the_comparison_is_no_proof[value] if {
+	some value in [null, true, "", "Listed", ["listed"]]
+	not no_findings with input as stated({"sourced": value})
+	name("other_source") in asked with input as stated({"sourced": value})
+}
+
+test_a_listed_value_is_asked_about_where_something_is_added[member] if {
+	some member in ["broken", "extended"]
+	not no_findings with input as stated({"sourced": "listed", member: true, "link": true})
+}
+
+test_a_counterparty_may_be_a_stated_source if {
+	document := object.union(
+		stated({"sourced": "other", "allowed": ["user", "counterparties"]}),
+		{"input": {"to": "ann@example.org"}},
+	)
+	listing := {"counterparties": {"known": ["ann@example.org"]}}
+	no_findings with input as document with data.agenttool.settings as listing
+	not no_findings with input as document
+	not no_findings with input as object.union(document, {"facts": {"provenance": {"/to": {"allowed": ["user"]}}}})
+		with data.agenttool.settings as listing
 }

@@ -151,9 +151,8 @@ places_stated(command) if {
 }
 
 # METADATA
-# title: The tool runs in a sandbox, by its declaration or the session's mode
-sandboxed(c) if c.shell.sandboxes[input.permission_profile.sandbox_profile] == true
-
+# title: The configuration has it that sessions of this mode run in a sandbox
+# description: What a tool states of a sandbox counts for nothing. What the kernel holds answers by agenttool.sandbox.
 sandboxed(c) if c.shell.sandbox_modes[input.session.mode] == true
 
 # METADATA

@@ -104,23 +104,29 @@ test_a_category_for_a_sandbox_needs_one[category] if {
 	changed := {"read_only": false, "writes": true, "complete": false, "commands": category_of(["x"], category)}
 	document := f.with_shell(changed)
 	not no_findings with input as document with data.agenttool.settings as coding_settings
-	boxed := object.union(document, {"permission_profile": {"sandbox_profile": "checkout"}})
-	believed := {"shell": {"sandboxes": {"checkout": true}}}
-	not no_findings with input as boxed
-	not no_findings with input as boxed with data.agenttool.settings as coding_settings
-	no_findings with input as boxed with data.agenttool.settings as object.union(coding_settings, believed)
-	no_findings with input as boxed with data.agenttool.settings as believed
 	mode := object.union(document, {"session": {"mode": "boxed"}})
-	settings := object.union(coding_settings, {"shell": {"sandbox_modes": {"boxed": true}}})
+	settings := object.union(coding_settings, boxes)
+	not no_findings with input as mode with data.agenttool.settings as coding_settings
+	not no_findings with input as document with data.agenttool.settings as settings
 	no_findings with input as mode with data.agenttool.settings as settings
+	no_findings with input as mode with data.agenttool.settings as boxes
+}
+
+boxes := {"shell": {"sandbox_modes": {"boxed": true}}}
+
+test_what_a_tool_states_of_a_sandbox_counts_for_nothing[category] if {
+	some category in ["runner", "tester", "builder"]
+	document := f.with_shell({"read_only": false, "commands": category_of(["x"], category)})
+	stated := object.union(document, {"permission_profile": {"sandbox_profile": "boxed"}})
+	not no_findings with input as stated with data.agenttool.settings as object.union(coding_settings, boxes)
 }
 
 test_a_sandbox_is_not_enough_where_a_preset_forbids_it[preset] if {
 	some preset in ["strict", "plan"]
 	some category in ["runner", "tester", "builder"]
 	document := f.with_shell({"read_only": false, "writes": true, "commands": category_of(["x"], category)})
-	boxed := object.union(document, {"permission_profile": {"sandbox_profile": "checkout"}})
-	not no_findings with input as boxed with data.agenttool.settings as {"preset": preset}
+	boxed := object.union(document, {"session": {"mode": "boxed"}})
+	not no_findings with input as boxed with data.agenttool.settings as object.union(boxes, {"preset": preset})
 }
 
 test_other_categories_are_asked_about[category] if {
@@ -129,8 +135,9 @@ test_other_categories_are_asked_about[category] if {
 		"disk", "unknown",
 	]
 	changed := {"read_only": false, "writes": true, "commands": category_of(["x"], category)}
-	document := object.union(f.with_shell(changed), {"permission_profile": {"sandbox_profile": "checkout"}})
-	asked == {name("not_read_only")} with input as document with data.agenttool.settings as coding_settings
+	document := object.union(f.with_shell(changed), {"session": {"mode": "boxed"}})
+	settings := object.union(coding_settings, boxes)
+	asked == {name("not_read_only")} with input as document with data.agenttool.settings as settings
 }
 
 test_a_writer_whose_places_are_not_all_known_is_asked_about if {
@@ -231,7 +238,7 @@ test_a_shell_that_carries_its_commands_adds_no_question if {
 test_nobody_agrees_to_a_repository_in_doubt[settings] if {
 	some settings in [
 		coding_settings,
-		{"shell": {"categories": {"vcs_local": "sandbox"}}},
+		{"shell": {"categories": {"vcs_local": "sandbox"}, "sandbox_modes": {"boxed": true}}},
 		listed("allow", [["git"]]),
 		{"preset": "observe"},
 		{},
@@ -239,7 +246,7 @@ test_nobody_agrees_to_a_repository_in_doubt[settings] if {
 	doubtful := object.union(category_of(["git", "add", "."], "vcs_local")[0], {"repository": "repository that lies elsewhere"})
 	document := object.union(
 		f.with_shell({"read_only": false, "commands": [doubtful]}),
-		{"permission_profile": {"sandbox_profile": "checkout"}},
+		{"session": {"mode": "boxed"}},
 	)
 	not no_findings with input as document with data.agenttool.settings as settings
 	name("repository") in asked with input as document with data.agenttool.settings as settings

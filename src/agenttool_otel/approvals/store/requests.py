@@ -30,6 +30,7 @@ from agenttool_otel.errors import (
 from agenttool_otel.names import ApprovalConflictReason as Reason
 from agenttool_otel.names import ApprovalLogKind as Kind
 from agenttool_otel.names import ApprovalStatus as Status
+from agenttool_otel.names import ResultStatus
 
 OPEN_STATES: Final = (Status.PENDING, Status.APPROVED)
 """States from which a call may still come to run."""
@@ -117,7 +118,9 @@ class Requests:
                 raise refuse(
                     Reason.STILL_OPEN, f"the invocation has an open request: {last.request_id}"
                 )
-            if status is Status.CONSUMED:
+            # its run waits, and asks another question: about the effects that it reports
+            waits = last.outcome == ResultStatus.PENDING.value
+            if status is Status.CONSUMED and not waits:
                 raise refuse(Reason.CONSUMED, "the invocation has been approved and run")
             if status is Status.REJECTED:
                 raise refuse(Reason.REJECTED, "the invocation was rejected")

@@ -39,6 +39,7 @@ from agenttool_otel.approvals.grants import acceptable
 from agenttool_otel.approvals.identity import args_digest
 from agenttool_otel.approvals.store.store import ApprovalStore
 from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest
+from agenttool_otel.approvals.web.hosts import asks_for, own_hosts
 from agenttool_otel.approvals.web.rendering import ENVIRONMENT
 from agenttool_otel.approvals.web.sessions import SESSION_SECONDS, Sessions
 from agenttool_otel.errors import ApprovalConflict, ApprovalError, ApprovalExpired, ApprovalNotFound
@@ -115,10 +116,7 @@ class ApprovalsPage:
         self._open_streams = 0
         self._secure = url.startswith("https://")
         self.cookie = "__Host-agenttool" if self._secure else "agenttool_approvals"
-        names = ("127.0.0.1", "localhost", "[::1]")
-        self._hosts = frozenset(
-            {f"{name}:{port}" for name in names} | {urlsplit(url).netloc.lower()}
-        )
+        self._hosts = own_hosts(port) | {urlsplit(url).netloc.lower()}
         self._origins = frozenset({f"http://{host}" for host in self._hosts} | {url.lower()})
 
     def application(self) -> Starlette:
@@ -147,8 +145,7 @@ class ApprovalsPage:
         """Return the refusal of a request that is not from this page's own browser; ``None`` lets
         it in.
         """
-        hosts = request.headers.getlist("host")
-        if len(hosts) != 1 or hosts[0].strip().lower() not in self._hosts:
+        if not asks_for(request.headers.getlist("host"), self._hosts):
             return self.message(
                 request,
                 HTTPStatus.MISDIRECTED_REQUEST,

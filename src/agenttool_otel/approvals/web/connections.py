@@ -68,6 +68,11 @@ class BoundedConnection(H11Protocol):
 
     connections: set[Any]
 
+    @property
+    def most_connections(self) -> int:
+        """How many connections there may be."""
+        return MAX_CONNECTIONS
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         # a host program's uvicorn may log its own requests; ours name approvals
@@ -83,7 +88,7 @@ class BoundedConnection(H11Protocol):
             cast("asyncio.Transport", LingeringTransport(transport, self._limit))
         )
         self._limit(REQUEST_SECONDS)
-        if len(self.connections) > MAX_CONNECTIONS:
+        if len(self.connections) > self.most_connections:
             self._make_room()
 
     def data_received(self, data: bytes) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import secrets
 import socket
 import threading
@@ -18,6 +17,7 @@ try:
 
     from agenttool_otel.approvals.web.app import ApprovalsPage
     from agenttool_otel.approvals.web.connections import BoundedConnection
+    from agenttool_otel.approvals.web.hosts import is_loopback
 except ModuleNotFoundError as error:
     raise ConfigurationError(
         f"the approvals page needs the package {error.name}: pip install 'agenttool-otel[web]'"
@@ -44,7 +44,7 @@ class ApprovalsServer:
             public_url.startswith("https://") and urlsplit(public_url).hostname
         ):
             raise ConfigurationError("the page's public address must start with https://")
-        if public_url is None and not _is_loopback(host):
+        if public_url is None and not is_loopback(host):
             raise ConfigurationError(
                 "the page is for this machine only; elsewhere it needs a TLS proxy and public_url"
             )
@@ -118,12 +118,3 @@ class ApprovalsServer:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -11,11 +11,14 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
+from opentelemetry.trace import INVALID_SPAN_CONTEXT
 from pydantic import TypeAdapter
 
 from agenttool_otel.call.invocation import Decided, Invocation, RedactionEntry, seconds_since
+from agenttool_otel.call.reported_effects import ReportedEffects, ReportState
 from agenttool_otel.catalog.spec import ToolSpec
 from agenttool_otel.context.context import AgentContext
+from agenttool_otel.context.sessions import SandboxRefusal, Session
 from agenttool_otel.errors import ApprovalStoreError
 from agenttool_otel.hooks.context import HookState
 from agenttool_otel.names import InvocationStatus, RedactionState
@@ -60,6 +63,10 @@ def asked_context(call: Invocation) -> dict[str, Any]:
     stored = {**stored_context(call), "call": _past(call)}
     if call.effects is not None:
         stored["layer"] = call.effects.layer.id
+    if call.reported_effects is not None:
+        stored["effects"] = call.reported_effects.fact
+    if call.refused_earlier:
+        stored["refused"] = list(call.refused_earlier)
     return stored
 
 
@@ -68,6 +75,30 @@ def rehearsed_layer(call: Invocation) -> str:
     not run.
     """
     return str(call.ticket.context.get("layer", "")) if call.ticket is not None else ""
+
+
+def recall_effects(call: Invocation) -> None:
+    """Give a call that goes on the effects that its body reported, and a person was asked about.
+
+    Args:
+        call: the call; its body runs again.
+    """
+    fact = call.ticket.context.get("effects") if call.ticket is not None else None
+    if fact is not None and call.reported_effects is None:
+        call.reported_effects = ReportedEffects(fact, state=ReportState.ANSWERED)
+
+
+def recall_refusal(call: Invocation, session: Session) -> None:
+    """Give the session of a call that goes on what a sandbox refused, so that the same is decided.
+
+    Args:
+        call: the call, which a person was asked about.
+        session: its session, maybe in another process than the one that held the call.
+    """
+    kinds = call.ticket.context.get("refused") if call.ticket is not None else None
+    if kinds and session.refusal_of(call.spec.tool_id, call.inputs.permission_input) is None:
+        refusal = SandboxRefusal(tuple(kinds), INVALID_SPAN_CONTEXT)
+        session.remember_refusal(call.spec.tool_id, call.inputs.permission_input, refusal)
 
 
 def recall(call: Invocation, stored: dict[str, Any]) -> Invocation:

@@ -9,22 +9,27 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from agenttool_otel.call.effects import CallEffects, effects_fact, rehearsed_facts
+from agenttool_otel.call.effects import (
+    CallEffects,
+    effects_fact,
+    protected_changes,
+    rehearsed_facts,
+)
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.pending.paused import PausedCalls
 from agenttool_otel.call.pending.serialized import rehearsed_layer
-from agenttool_otel.call.phases.holding import duty_of, scope_of
+from agenttool_otel.call.phases.holding import duty_of, refusal, remember_refused, scope_of
 from agenttool_otel.call.phases.permission import Permission, policy_input
 from agenttool_otel.call.phases.refusals import Refusals, Refused, fail_closed
 from agenttool_otel.call.phases.schedule import Schedule
 from agenttool_otel.call.recording.span import CallSpan
-from agenttool_otel.call.sandbox import Sandbox
+from agenttool_otel.call.sandbox import Sandbox, roots_of
 from agenttool_otel.call.steps import Attempt, Call, finish_claim
 from agenttool_otel.call.target import Target
 from agenttool_otel.context.sessions import Session
@@ -40,7 +45,7 @@ from agenttool_otel.names import (
     ResultStatus,
     SandboxProfile,
 )
-from agenttool_otel.policy.types import ApprovalInput, Verdict
+from agenttool_otel.policy.types import ApprovalInput, PolicyInput, Verdict
 from agenttool_otel.values.run_to_completion import run_to_completion
 
 if TYPE_CHECKING:  # most calls rehearse nothing
@@ -95,7 +100,10 @@ class Rehearsing:
                 yield Call(sealed.discard)
                 return True
             self._find(call, session, sealed, body.runs, attempt)
-            yield from self._permit(call, target, session)
+            if _is_written(call):
+                yield Call(self._check_places, None, (call, session))
+            else:
+                yield from self._permit(call, target, session)
         except Refused:
             yield from self._refused(call, target)
             return False
@@ -125,48 +133,94 @@ class Rehearsing:
         call.effects = CallEffects(sealed, fact, attempt)
         call.decision.facts = rehearsed_facts(facts, fact)
 
+    def _check_places(self, call: Invocation, session: Session) -> None:
+        """End the call where it changed a protected place; the decision before it was about the rest."""
+        surroundings = self._permission.surroundings(call, session)
+        changes = protected_changes(_effects_of(call).layer, surroundings)
+        first = next(iter(changes), None)
+        if first is None or call.sandbox is None:
+            return
+        from agenttool_otel.enforcement import Violation, ViolationKind
+
+        call.sandbox.violations.append(Violation(ViolationKind.WRITE, first))
+        message = self._refusals.redact(refusal(call.sandbox), call)
+        self._refusals.refuse(call, ErrorClass.SANDBOX_VIOLATION, message, InvocationStatus.FAILED)
+
     def _permit(
         self, call: Invocation, target: Target, session: Session
     ) -> Generator[Any, Any, None]:
         """Get a decision that lets the effects be committed, or end the call."""
-        verdict = yield from self._decide(call, target, session, None)
+        verdict = yield from self.decide(call, target, session, None)
         if verdict.mode is PolicyMode.SHADOW:
             return
         if verdict.behavior is Behavior.ALLOW:
             yield from self._permission.check_not_expired(call, verdict, session)
             return
-        yield from self._close_first_question(call)
+        yield from self.close_first_question(call)
         # before anybody can answer: another process may be the one that goes on
         yield Call(self._prepare_question, None, (call,))
         self._schedule.unlock(call)
         yield from self._permission.ask(call, target, verdict, session)
-        yield from self._use_answer(call, target, session)
+        yield from self.use_answer(call, target, session)
 
-    def _decide(
-        self, call: Invocation, target: Target, session: Session, approval: ApprovalInput | None
+    def decide(
+        self,
+        call: Invocation,
+        target: Target,
+        session: Session,
+        approval: ApprovalInput | None,
+        check: Callable[[Verdict], Verdict] | None = None,
     ) -> Generator[Any, Any, Verdict]:
+        """Decide a call with its effects as facts; a denial ends it.
+
+        Args:
+            call: the call.
+            target: what it runs.
+            session: its session.
+            approval: a person's answer to the question about the effects.
+            check: makes of the policy's verdict that of the effects.
+        """
+        document, verdict = yield from self.evaluate(call, target, session, approval)
+        if self._permission.decisions is not None:
+            self._permission.decisions.record(call.in_charge.decider, document, verdict, call.span)
+        verdict = self._span.redaction.redact_verdict(call, verdict)
+        if verdict.mode is not PolicyMode.SHADOW:
+            verdict = _with_earlier_duties(call, (check or _checked)(verdict))
+        self._refusals.decide(call, verdict)
+        if verdict.behavior is Behavior.DENY and verdict.mode is not PolicyMode.SHADOW:
+            self._refusals.deny(call, verdict, session)
+        if call.effects is not None and call.effects.fact["counts"]["connections"]:
+            remember_refused(call, session, {"connection"})
+        return verdict
+
+    @staticmethod
+    def evaluate(
+        call: Invocation, target: Target, session: Session, approval: ApprovalInput | None
+    ) -> Generator[Any, Any, tuple[PolicyInput, Verdict]]:
+        """Return what the policy is asked about the effects, and its verdict; nothing is recorded.
+
+        Args:
+            call: the call, with its effects among the facts.
+            target: what it runs.
+            session: its session.
+            approval: a person's answer to the question about the effects.
+        """
         decider = call.in_charge.decider
         counters = _without_this_call(session.counters(call.spec.tool_id))
         document = policy_input(call, target, session, counters)
         document["approval"] = approval
         verdict: Verdict = yield Call(decider.decide, decider.adecide, (document,))
-        if self._permission.decisions is not None:
-            self._permission.decisions.record(decider, document, verdict, call.span)
-        verdict = self._span.redaction.redact_verdict(call, verdict)
-        if verdict.mode is not PolicyMode.SHADOW:
-            verdict = _with_earlier_duties(call, _checked(verdict))
-        self._refusals.decide(call, verdict)
-        if verdict.behavior is Behavior.DENY and verdict.mode is not PolicyMode.SHADOW:
-            self._refusals.deny(call, verdict, session)
-        return verdict
+        return document, verdict
 
     @staticmethod
-    def _close_first_question(call: Invocation) -> Generator[Any, Any, None]:
+    def close_first_question(call: Invocation) -> Generator[Any, Any, None]:
         """Forget who agreed that the command is tried: that was another question."""
         if call.claim is not None:
             yield finish_claim(call.in_charge, call.claim, ResultStatus.PENDING)
             call.claim = None
         call.decision.approval = call.decision.request = None
+        # a call that went on with an answer waits again, which is a state of its own
+        call.ticket = None
 
     def _prepare_question(self, call: Invocation) -> None:
         """Keep the result, and write down what a person is shown."""
@@ -178,11 +232,11 @@ class Rehearsing:
         effects.layer.keep({"result": result, "commands": effects.fact["commands"]})
         effects.diff = self._refusals.redact(layer_diff(effects.layer), call)
 
-    def _use_answer(
+    def use_answer(
         self, call: Invocation, target: Target, session: Session
     ) -> Generator[Any, Any, None]:
         """Decide with a person's answer, and claim it."""
-        verdict = yield from self._decide(call, target, session, call.decision.approval)
+        verdict = yield from self.decide(call, target, session, call.decision.approval)
         self._permission.check_roles(call, verdict, session)
         yield from self._schedule.lock(call)
         yield from self._permission.claim(call, verdict, session)
@@ -223,9 +277,10 @@ class Rehearsing:
         _effects_of(call).fact["commands"] = kept.get("commands", [])
         duty = duty_of(call)
         if duty is not None:
-            call.sandbox = Sandbox(duty, scope_of(call, target), "bubblewrap", entered=True)
+            scope, roots = scope_of(call, target), roots_of(call.context)
+            call.sandbox = Sandbox(duty, scope, "bubblewrap", roots, entered=True)
         try:
-            yield from self._use_answer(call, target, session)
+            yield from self.use_answer(call, target, session)
         except Refused:
             verdict = call.decision.verdict
             if call.claim is not None or (
@@ -322,6 +377,11 @@ class Rehearsing:
         with suppress(RehearsalError, OSError):
             layer.discard()
         self._span.record_effects(call, Event.EFFECTS_DISCARDED)
+
+
+def _is_written(call: Invocation) -> bool:
+    """Return whether the decision that let the body run lets its effects be committed, too."""
+    return call.sandbox is not None and call.sandbox.duty.profile is SandboxProfile.WRITE
 
 
 def _effects_of(call: Invocation) -> CallEffects:

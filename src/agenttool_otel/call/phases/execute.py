@@ -18,11 +18,12 @@ from agenttool_otel.call.envelope import examine
 from agenttool_otel.call.invocation import NOT_RUN, Invocation
 from agenttool_otel.call.phases.attempts import Arguments, unchanged_arguments
 from agenttool_otel.call.phases.effects import Rehearsing
-from agenttool_otel.call.phases.holding import held, refusal
+from agenttool_otel.call.phases.holding import held, refusal, remember_refusals
 from agenttool_otel.call.phases.hooks import HookRunner
 from agenttool_otel.call.phases.in_place import warn_of_changes, watch
 from agenttool_otel.call.phases.provenance import StreamWords, record_exception_text, record_output
 from agenttool_otel.call.phases.refusals import Refusals
+from agenttool_otel.call.phases.reporting import Reporting
 from agenttool_otel.call.recording.span import CallSpan
 from agenttool_otel.call.records import keep_call_input
 from agenttool_otel.call.sandbox import Sandbox
@@ -76,6 +77,7 @@ class Body:
     _errors: ErrorMapper
     _hooks: HookRunner | None
     _rehearsing: Rehearsing
+    _reporting: Reporting
 
     def run(self, call: Invocation, target: Target, session: Session) -> Generator[Any, Any, None]:
         """Run the tool and settle its outcome."""
@@ -89,9 +91,13 @@ class Body:
         # a stream can't be run again: its first items are with the consumer
         retries = execution.supports_retries and not target.streams
         again = unchanged_arguments(call) if retries else None
-        if rehearsal is None:
+        begins = not (rehearsal or call.spec.reports_effects)
+        if begins:
             self._begin(call)
+        if session.refused_something and call.sandbox is None:
+            self._link_refused(call, session)
         if call.handle is not None:
+            call.handle.inside = (self._reporting, call, target, session, self._begin)
             call.handle.report_status(ProgressStatus.STARTED)
         if span.telemetry.events.sinks:
             self._keep_call_input(call)
@@ -100,14 +106,22 @@ class Body:
         attempt: Attempt = yield step
         if before:
             _guarded(warn_of_changes, call, before)
+        if call.sandbox is not None:
+            remember_refusals(call, session)
         call.outcome.attempts = 1
         if again is not None:
             attempt = yield from self._retry(call, step, again, attempt)
         call.outcome.run_seconds = time.perf_counter() - started
-        if rehearsal is None:
+        if begins:
             yield from self._conclude(call, target, session, attempt)
-        elif (yield from self._rehearsing.settle(call, target, session, rehearsal, attempt)):
-            yield from self.deliver(call, target, session, attempt)
+        else:
+            yield from self._conclude_decided(call, target, session, attempt)
+
+    def _link_refused(self, call: Invocation, session: Session) -> None:
+        """Link a call that runs outside to the one that a sandbox refused something."""
+        earlier = session.refusal_of(call.spec.tool_id, call.inputs.permission_input)
+        if earlier is not None:
+            self._span.telemetry.link(call.span, earlier.span)
 
     def _begin(self, call: Invocation) -> None:
         """Record that the call runs from now on."""
@@ -119,6 +133,24 @@ class Body:
         call.enter(InvocationStatus.RUNNING)
         if span.every_class and not span.redaction.captures:
             span.emit(call, Event.INVOCATION_STARTED, {})
+
+    def _conclude_decided(
+        self, call: Invocation, target: Target, session: Session, attempt: Attempt
+    ) -> Generator[Any, Any, None]:
+        """Settle a call that runs only once its effects are allowed: where they are refused, it has not run."""
+        rehearsal = call.sandbox.rehearsal if call.sandbox is not None else None
+        if call.handle is not None:
+            call.handle.inside = None  # what goes on after its time can't be decided any more
+        if (yield from self._reporting.ended(call, target, session, attempt)):
+            if rehearsal is not None:
+                yield Call(rehearsal.end)
+            yield from finish(call, call.outcome.result_status)
+        elif rehearsal is None:
+            if call.outcome.started_ns is None:
+                self._begin(call)
+            yield from self._conclude(call, target, session, attempt)
+        elif (yield from self._rehearsing.settle(call, target, session, rehearsal, attempt)):
+            yield from self.deliver(call, target, session, attempt)
 
     def deliver(
         self, call: Invocation, target: Target, session: Session, attempt: Attempt
@@ -174,7 +206,8 @@ class Body:
         # trusted output matters only beside untrusted one, which it may confirm: in a session
         # without any, nothing has to be remembered
         untrusted = not call.spec.output_trust.is_trusted or attempt.exception is not None
-        if untrusted or (session.ledger is not None and session.ledger.has_evidence):
+        matters = untrusted or call.spec.is_source
+        if matters or (session.ledger is not None and session.ledger.has_evidence):
             _record_origin(call, session, attempt)
         if self._hooks is not None:
             yield from self._hooks.after(call)
@@ -263,6 +296,8 @@ class Body:
                 break
             if call.sandbox is not None and call.sandbox.refuses:
                 break  # it refuses again
+            if call.reported_effects is not None:
+                break  # what it reports now might be something else
             failure = self._errors.classify(error, redact=_silent)
             delay = policy.next_delay(call.outcome.attempts, failure)
             if delay is None or call.cancellation is not None:

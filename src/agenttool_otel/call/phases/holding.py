@@ -6,17 +6,20 @@ a driver that is added later calls it, and can't run the body in another way.
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import inspect
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from types import AsyncGeneratorType
 from typing import Any, Final, NoReturn
 
 from agenttool_otel.call.invocation import Invocation
-from agenttool_otel.call.sandbox import Sandbox
+from agenttool_otel.call.sandbox import ON_LAYERS, Sandbox, held_by_host, roots_of
 from agenttool_otel.call.target import Target
+from agenttool_otel.context.sessions import SandboxRefusal, Session
 from agenttool_otel.errors import SandboxUnavailable
 from agenttool_otel.names import (
     Behavior,
@@ -41,7 +44,7 @@ def scope_of(call: Invocation, target: Target) -> SandboxScope:
         call: the call.
         target: what it runs.
     """
-    if call.spec.ownership == Ownership.CUSTOM:
+    if call.spec.ownership == Ownership.CUSTOM or call.spec.runs_elsewhere:
         return SandboxScope.NONE  # another program runs it
     if target.streams or target.collects:
         return SandboxScope.NONE  # each item is made in whichever thread asks for it
@@ -53,30 +56,55 @@ def scope_of(call: Invocation, target: Target) -> SandboxScope:
     return SandboxScope.COMMAND if call.spec.runs_commands else SandboxScope.NONE
 
 
-def execution_input(call: Invocation, target: Target) -> ExecutionInput:
+def execution_input(call: Invocation, target: Target, session: Session) -> ExecutionInput:
     """Return ``input.execution``: what this host has proven for this very body.
 
     Args:
         call: the call.
         target: what it runs.
+        session: its session, which knows what a sandbox refused to the same call.
     """
     from agenttool_otel.enforcement import available  # its proofs take a while, once in a process
 
+    by_host = profiles_of_host(call)
+    if by_host:
+        return {"sandboxes": sorted(by_host), "scope": SandboxScope.COMMAND.value}
     scope = scope_of(call, target)
     if scope is SandboxScope.NONE:
-        return {"sandboxes": [], "scope": scope.value}
+        return {"sandboxes": [], "scope": scope.value, "refused": []}
     proven = {str(name) for name, proof in available().items() if proof.proven}
-    if not _unrehearsable(call, scope):
-        proven.add(SandboxProfile.REHEARSE.value)
-    return {"sandboxes": sorted(proven), "scope": scope.value}
+    if not _without_layer(call, scope):
+        proven.update(profile.value for profile in ON_LAYERS)
+    refusal = session.refusal_of(call.spec.tool_id, call.inputs.permission_input)
+    call.refused_earlier = refusal.kinds if refusal is not None else ()
+    return {
+        "sandboxes": sorted(proven),
+        "scope": scope.value,
+        "refused": list(call.refused_earlier),
+    }
 
 
-def _unrehearsable(call: Invocation, scope: SandboxScope) -> str:
-    """Return why a body can't be rehearsed; empty where it can."""
+def profiles_of_host(call: Invocation) -> frozenset[str]:
+    """Return the profiles by which whoever runs a custom tool holds its body, and that are proven here.
+
+    Args:
+        call: the call.
+    """
+    if call.spec.ownership != Ownership.CUSTOM:
+        return frozenset()
+    stated = held_by_host()
+    if not stated:
+        return frozenset()
+    from agenttool_otel.enforcement import available
+
+    proofs = available()
+    return frozenset(each.value for each in stated if each in proofs and proofs[each].proven)
+
+
+def _without_layer(call: Invocation, scope: SandboxScope) -> str:
+    """Return why the commands of a body can't write on a layer; empty where they can."""
     if not call.spec.runs_commands:
-        return (
-            "only commands can be rehearsed, and the tool is not governed with runs_commands=True"
-        )
+        return "only commands can write on a layer, and the tool is not governed with runs_commands=True"
     if not call.context.roots:
         return "the context states no roots"
     from agenttool_otel.call.rehearsal import directory_of
@@ -100,32 +128,37 @@ def oblige(call: Invocation, target: Target, verdict: Verdict) -> Verdict:
         verdict: its newest decision, not yet in force.
     """
     duty = duty_of(call, verdict)
-    call.sandbox = None
+    call.sandbox = call.decision.host_duty = None
     if duty is None or verdict.mode is PolicyMode.SHADOW or verdict.behavior is Behavior.DENY:
         return verdict
     verdict = replace(verdict, sandbox=duty)
+    if duty.profile in profiles_of_host(call):
+        call.decision.host_duty = duty
+        return verdict
     scope = scope_of(call, target)
     if scope is SandboxScope.NONE:
         return _denied(verdict, f"the sandbox {duty.profile} can't hold {_kind(call, target)}")
-    if duty.profile is SandboxProfile.REHEARSE:
-        return _oblige_rehearsal(call, verdict, Sandbox(duty, scope, "bubblewrap"))
+    if duty.profile in ON_LAYERS:
+        sandbox = Sandbox(duty, scope, "bubblewrap", roots_of(call.context))
+        return _oblige_layer(call, verdict, sandbox)
     from agenttool_otel.enforcement import available
 
     proof = available().get(duty.profile.value)
     if proof is None or not proof.proven:
         why = "it is not known here" if proof is None else proof.reason
         return _denied(verdict, f"the sandbox {duty.profile} can't be had on this host: {why}")
-    call.sandbox = Sandbox(duty, scope, str(proof.mechanism))
+    call.sandbox = Sandbox(duty, scope, str(proof.mechanism), roots_of(call.context))
     return verdict
 
 
-def _oblige_rehearsal(call: Invocation, verdict: Verdict, sandbox: Sandbox) -> Verdict:
-    why = _unrehearsable(call, sandbox.scope)
+def _oblige_layer(call: Invocation, verdict: Verdict, sandbox: Sandbox) -> Verdict:
+    profile = sandbox.duty.profile
+    why = _without_layer(call, sandbox.scope)
     if why:
-        return _denied(verdict, f"the sandbox rehearse can't be had here: {why}")
-    from agenttool_otel.call.rehearsal import RehearsedBody, roots_of
+        return _denied(verdict, f"the sandbox {profile} can't be had here: {why}")
+    from agenttool_otel.call.rehearsal import RehearsedBody
 
-    sandbox.rehearsal = RehearsedBody(call.in_charge.layers, roots_of(call.context))
+    sandbox.rehearsal = RehearsedBody(call.in_charge.layers, sandbox.roots, profile)
     call.sandbox = sandbox
     return verdict
 
@@ -159,7 +192,7 @@ def _denied(verdict: Verdict, message: str) -> Verdict:
 
 
 def _kind(call: Invocation, target: Target) -> str:
-    if call.spec.ownership == Ownership.CUSTOM:
+    if call.spec.ownership == Ownership.CUSTOM or call.spec.runs_elsewhere:
         return "a tool that runs elsewhere"
     if target.streams or target.collects:
         return "a generator"
@@ -184,12 +217,15 @@ class HeldFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         from agenttool_otel.enforcement import hold
+        from agenttool_otel.enforcement.noted import noting
         from agenttool_otel.enforcement.rehearsing import commands_on
 
         sandbox = self._sandbox
         try:
-            with commands_on(sandbox.commands):
-                result = hold(sandbox.held_by, self._function, args, kwargs)
+            with commands_on(sandbox.commands), noting(sandbox.suspected):
+                result = hold(
+                    sandbox.held_by, self._function, args, kwargs, masked=sandbox.masked()
+                )
         except SandboxUnavailable as error:
             sandbox.unavailable = error
             raise
@@ -220,10 +256,21 @@ class HeldCoroutine:
 
     async def __call__(self, *args: Any, **kwargs: Any) -> Any:
         from agenttool_otel.enforcement import oblige_commands
+        from agenttool_otel.enforcement.noted import noting
         from agenttool_otel.enforcement.rehearsing import commands_on
 
         sandbox = self._sandbox
-        with commands_on(sandbox.commands), oblige_commands(sandbox.duty.profile.value):
+        try:
+            masked = await asyncio.to_thread(sandbox.masked) if sandbox.roots else ()
+        except SandboxUnavailable as error:
+            sandbox.unavailable = error
+            raise
+        profile = sandbox.duty.profile.value
+        with (
+            commands_on(sandbox.commands),
+            oblige_commands(profile, masked),
+            noting(sandbox.suspected),
+        ):
             sandbox.entered = True
             value = await self._function(*args, **kwargs)
         return _finished(sandbox, value)
@@ -279,3 +326,38 @@ def refusal(sandbox: Sandbox) -> str:
     more = len(sandbox.violations) - 1
     others = f", and {more} more" if more else ""
     return f"the sandbox {sandbox.duty.profile} refused: {what}{others}"
+
+
+def remember_refusals(call: Invocation, session: Session) -> None:
+    """Let the policy know of what a sandbox refused, when the same call is made again.
+
+    Args:
+        call: the call, whose body was held.
+        session: its session.
+    """
+    if call.sandbox is None:
+        return
+    kinds = {str(violation.kind) for violation in call.sandbox.violations}
+    # a rehearsal's connections are counted; "Permission denied" of a test run is often one of its own
+    if call.sandbox.duty.profile is SandboxProfile.READ:
+        kinds |= call.sandbox.suspected
+    remember_refused(call, session, kinds)
+
+
+def remember_refused(call: Invocation, session: Session, kinds: set[str]) -> None:
+    """Let the policy know that something was refused, when the same call is made again.
+
+    Args:
+        call: the call that was held.
+        session: its session.
+        kinds: what was refused; more time, memory and processes are nothing that a person is asked
+            about.
+    """
+    found = tuple(sorted(kinds - {_LIMIT}))
+    if found:
+        refusal = SandboxRefusal(found, call.span.get_span_context())
+        with suppress(Exception):  # what has no digest is held again
+            session.remember_refusal(call.spec.tool_id, call.inputs.permission_input, refusal)
+
+
+_LIMIT: Final = "limit"

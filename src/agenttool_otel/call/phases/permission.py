@@ -15,7 +15,12 @@ from typing import TYPE_CHECKING, Any, Final
 from agenttool_otel.approvals.types import ApprovalAnswer, ClaimBinding
 from agenttool_otel.call.approval_requests import Questions, bound_places
 from agenttool_otel.call.invocation import Invocation
-from agenttool_otel.call.pending.serialized import asked_context, rehearsed_layer
+from agenttool_otel.call.pending.serialized import (
+    asked_context,
+    recall_effects,
+    recall_refusal,
+    rehearsed_layer,
+)
 from agenttool_otel.call.phases.grants import GrantUse, fill_in
 from agenttool_otel.call.phases.holding import execution_input, oblige
 from agenttool_otel.call.phases.hooks import HookRunner
@@ -62,7 +67,11 @@ if TYPE_CHECKING:  # loaded where decisions are recorded
 HISTORY = ("session", "history")
 EXECUTION = ("execution",)
 
-NOTHING_HOLDS: Final[ExecutionInput] = {"sandboxes": [], "scope": SandboxScope.NONE.value}
+NOTHING_HOLDS: Final[ExecutionInput] = {
+    "sandboxes": [],
+    "scope": SandboxScope.NONE.value,
+    "refused": [],
+}
 """``input.execution`` where nothing runs, or no rule reads it."""
 
 _MAX_ROUNDS = 5
@@ -122,6 +131,13 @@ class Permission:
         approved = session.approved(call.spec.tool_id, call.inputs.permission_input)
         if intent is not None or approved:
             call.decision.facts = {**call.decision.facts, "intent": intent, "approved": approved}
+        if call.ticket is not None:
+            recall_effects(call)
+            recall_refusal(call, session)
+        if call.reported_effects is not None:
+            # a person was asked about these effects, and the answer is bound to them
+            effects = call.reported_effects.fact
+            call.decision.facts = {**call.decision.facts, "effects": effects}
 
     def surroundings(self, call: Invocation, session: Session) -> FactEnvironment:
         """Return what the facts of a call depend on beside its arguments."""
@@ -214,7 +230,7 @@ class Permission:
         """
         if grant is not None:
             grant.forget_if_changed(call)
-        wanted = decider.wants(HISTORY, call.context.mode)
+        wanted = decider.wants(HISTORY, call.context.mode, call.spec.policy_tool["kind"])
         entry = (
             HistoryEntry.of(call.spec.tool_id, call.inputs.permission_input, session.key)
             if wanted
@@ -425,11 +441,13 @@ class Permission:
             "granted": False,
         }
         self._span.record_answer(call, answer, waited)
+        if self.decisions is not None:
+            self.decisions.answer(call.id, request_id, answer, waited, call.span)
         if not answer.approved:
             self._refusals.reject(call, answer, session)
         edited, source = answer.edited_input, MutationSource.PERMISSION_PROMPT
         is_edit = edited is not None and differs(edited, call.inputs.permission_input)
-        if is_edit and (call.effects is not None or rehearsed_layer(call)):
+        if is_edit and _has_effects(call):
             self._refusals.unapproved(
                 call, "the body has run with its arguments: its changes are approved as they are"
             )
@@ -518,6 +536,13 @@ class Permission:
             )
 
 
+def _has_effects(call: Invocation) -> bool:
+    """Return whether a person was asked about what the body of a call would do."""
+    if call.effects is not None or call.reported_effects is not None or rehearsed_layer(call):
+        return True
+    return call.ticket is not None and "effects" in call.ticket.context
+
+
 def _is_permitted(call: Invocation, verdict: Verdict, grant: GrantUse | None) -> bool:
     """Return whether a call may run whose verdict is not a plain allow."""
     if verdict.mode is PolicyMode.SHADOW:
@@ -533,7 +558,9 @@ def _is_approved(call: Invocation) -> bool:
 
 
 def _reads(call: Invocation, path: Path) -> bool:
-    return call.services is None or call.services.decider.wants(path, call.context.mode)
+    if call.services is None:
+        return True
+    return call.services.decider.wants(path, call.context.mode, call.spec.policy_tool["kind"])
 
 
 def policy_input(
@@ -576,7 +603,9 @@ def policy_input(
         **context_input(context, counters or session.counters(spec.declaration.tool_id), past),  # type: ignore[typeddict-item]
         "resources": resources,
         # what can hold the body is proven at first need, and a rule that reads it is one
-        "execution": execution_input(call, target) if _reads(call, EXECUTION) else NOTHING_HOLDS,
+        "execution": execution_input(call, target, session)
+        if _reads(call, EXECUTION)
+        else NOTHING_HOLDS,
     }
 
 

@@ -30,6 +30,7 @@ from agenttool_otel.call.phases.in_place import hand_over
 from agenttool_otel.call.phases.inputs import Inputs
 from agenttool_otel.call.phases.permission import Permission, tool_input
 from agenttool_otel.call.phases.refusals import Refusals, Refused
+from agenttool_otel.call.phases.reporting import Reporting
 from agenttool_otel.call.phases.schedule import Schedule
 from agenttool_otel.call.recording.reporter import Reporter
 from agenttool_otel.call.recording.span import CallSpan
@@ -148,7 +149,10 @@ class Pipeline:
         self._rehearsing = Rehearsing(
             self._refusals, span, self._permission, self._schedule, self.paused
         )
-        self._body = Body(self._refusals, span, delivery, errors, runner, self._rehearsing)
+        reporting = Reporting(self._refusals, span, self._permission, self.paused, self._rehearsing)
+        self._body = Body(
+            self._refusals, span, delivery, errors, runner, self._rehearsing, reporting
+        )
 
     def run(
         self,

@@ -65,7 +65,12 @@ def record_output(call: Invocation, session: Session, value: Any) -> None:
     # read_file("notes.txt"): the only short text among the arguments names what was read
     label = named[0] if len(named) == 1 else ""
     session.open_ledger().record_output(
-        call.spec.tool_id, value, call.spec.output_trust, given=arguments, label=label
+        call.spec.tool_id,
+        value,
+        call.spec.output_trust,
+        given=arguments,
+        label=label,
+        listed=call.spec.is_source,
     )
 
 

@@ -101,6 +101,8 @@ def final_attributes(call: Invocation) -> dict[str, Any]:
     if Attr.SANDBOX_PROFILE in attributes:
         attributes |= _enforcement(call.sandbox)
         attributes |= _effects(call)
+    if call.reported_effects is not None:
+        attributes[Attr.EFFECTS_REPORTED] = call.reported_effects.fact["counts"]["reported"]
     _add_parts(call, attributes)
     if (error := call.outcome.reported_error) is not None:
         attributes.update(error_attributes(error))
@@ -238,6 +240,8 @@ def record_metrics(telemetry: Telemetry, call: Invocation, duration: float) -> N
             )
         if verdict.fail_closed is not None or verdict.shadow is not None:
             _record_unusual(telemetry, call, verdict)
+        if call.sandbox is not None:
+            telemetry.count(instruments.sandbox_invocations, 1, _sandbox_labels(call, call.sandbox))
     if call.outcome.size is not None and call.outcome.execution is Outcome.EXECUTED:
         telemetry.measure(
             instruments.result_size,
@@ -256,6 +260,17 @@ def _duration_labels(call: Invocation) -> Mapping[str, Any]:
         labels[GenAI.ERROR_TYPE] = error.error_class.value
     if agent:
         labels[GenAI.AGENT_NAME] = agent_label(agent)
+    return labels
+
+
+def _sandbox_labels(call: Invocation, sandbox: Sandbox) -> dict[str, Any]:
+    labels: dict[str, Any] = {
+        GenAI.TOOL_NAME: call.spec.name,
+        Attr.SANDBOX_PROFILE: sandbox.duty.profile.value,
+        Attr.SANDBOX_ENFORCED: sandbox.entered,
+    }
+    if call.outcome.error is not None:
+        labels[GenAI.ERROR_TYPE] = call.outcome.error.error_class.value
     return labels
 
 

@@ -7,7 +7,7 @@ is sampled or not.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import islice
 from typing import Any, Final
@@ -108,6 +108,8 @@ class CallSpan:
         attributes[GenAI.TOOL_DESCRIPTION] = description[: self._max_chars]
         if call.native_call_id:
             attributes[GenAI.TOOL_CALL_ID] = call.native_call_id
+        if call.native_attributes is not None:
+            attributes.update(call.native_attributes)
         call.span, call.owned = self.telemetry.start(call.spec.span_name, attributes, links=links)
 
     def emit(
@@ -239,9 +241,26 @@ class CallSpan:
         self.emit(call, Event.SANDBOX_VIOLATED, attributes)
 
     def record_effects(self, call: Invocation, event: str) -> None:
-        """Record what became of what a rehearsed call would change."""
+        """Record what became of what a call would change."""
         if call.effects is not None:
-            self.emit(call, event, effects_attributes(call.effects.fact["counts"]))
+            counts: Mapping[str, Any] = call.effects.fact["counts"]
+            self.emit(call, event, effects_attributes(counts))
+        elif call.reported_effects is not None:
+            counts = call.reported_effects.fact["counts"]
+            self.emit(call, event, {Attr.EFFECTS_REPORTED: counts["reported"]})
+        else:
+            return
+        for kind, count in counts.items():
+            if count:
+                self._count_effects(call, kind, count, event.removeprefix("tool.effects."))
+
+    def _count_effects(self, call: Invocation, kind: str, count: int, outcome: str) -> None:
+        labels = {
+            GenAI.TOOL_NAME: call.spec.name,
+            Label.EFFECTS_KIND: kind,
+            Label.EFFECTS_OUTCOME: outcome,
+        }
+        self.telemetry.count(self.telemetry.instruments.effects_settled, count, labels)
 
     def record_grant(self, call: Invocation, grant_id: str) -> None:
         """Record which remembered approval lets a call run."""

@@ -136,6 +136,8 @@ class CallHandle:
         invocation_id: the call.
         deadline: when its time is over, on the clock of ``time.monotonic()``; ``None`` without a
           limit.
+        inside: who decides what the body reports to do, with the call, what it runs and its session;
+          only while the body runs in this process.
         left_behind: whether the body goes on after its call ended; then the body's end is the end of
           its progress.
         cancellation: the request to stop, if there is one.
@@ -149,6 +151,7 @@ class CallHandle:
         "children",
         "deadline",
         "held_back",
+        "inside",
         "invocation_id",
         "left_behind",
         "locks",
@@ -161,6 +164,7 @@ class CallHandle:
         self._call = call
         self.invocation_id = call.id
         self.reporter = reporter
+        self.inside: tuple[Any, ...] | None = None
         self.deadline: float | None = None
         self.cancellation: CancelState | None = None
         self.children: weakref.WeakSet[CallHandle] | None = None

@@ -32,8 +32,11 @@ from agenttool_otel.cli.policy.common import (
     raise_first,
     tool_specs,
 )
+from agenttool_otel.cli.policy.covering import coverage
+from agenttool_otel.cli.policy.exporting import export
 from agenttool_otel.cli.policy.replaying import replay
 from agenttool_otel.cli.policy.running import push, status
+from agenttool_otel.cli.policy.suggesting import suggest
 from agenttool_otel.cli.policy.views import show_checks, show_tests
 from agenttool_otel.errors import ConfigurationError, PolicyError
 from agenttool_otel.names import EngineName
@@ -45,6 +48,9 @@ app = group("policy", "Start, check, test, explain, build and ask a policy.")
 app.command()(explain)
 app.command()(decide)
 app.command()(replay)
+app.command()(coverage)
+app.command()(suggest)
+app.command()(export)
 app.command()(push)
 app.command()(status)
 

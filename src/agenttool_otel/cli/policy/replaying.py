@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,23 +16,24 @@ from agenttool_otel.cli.policy.common import (
     Data,
     Standalone,
     console,
-    fail,
     failures,
     open_project,
 )
+from agenttool_otel.cli.policy.recorded import (
+    Candidate,
+    Jobs,
+    Sources,
+    nothing_found,
+    open_records,
+    show_losses,
+)
+from agenttool_otel.errors import ConfigurationError
+from agenttool_otel.policy.bundles.bundle import Bundle
 
 
 def replay(
-    sources: Annotated[
-        list[Path],
-        typer.Option("--from", help="File of recorded decisions; may be repeated."),
-    ],
-    candidate: Annotated[
-        Path | None,
-        typer.Option(
-            "--candidate", "-c", help="Project folder or bundle to try; by default the stock one."
-        ),
-    ] = None,
+    sources: Sources,
+    candidate: Candidate = None,
     approve: Annotated[
         list[str] | None,
         typer.Option(
@@ -41,9 +43,14 @@ def replay(
             show_default=False,
         ),
     ] = None,
-    jobs: Annotated[
-        int, typer.Option("--jobs", min=0, help="Processes; 0 for one a processor.")
-    ] = 0,
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", help="File for a page of HTML to write.", show_default=False),
+    ] = None,
+    sarif: Annotated[
+        Path | None, typer.Option("--sarif", help="File for SARIF to write.", show_default=False)
+    ] = None,
+    jobs: Jobs = 0,
     data: Data = None,
     standalone: Standalone = None,
     as_json: AsJson = False,
@@ -54,7 +61,9 @@ def replay(
     recorded, or the records are not what was written.
     """
     with failures():
-        report = _report(sources, candidate, approve or [], jobs, data, standalone)
+        bundle = open_project(candidate, data, standalone).whole
+        report = _report(sources, bundle, approve or [], jobs)
+        _write_reports(report, bundle, html, sarif)
     if as_json:
         print_json(report)
     else:
@@ -65,45 +74,48 @@ def replay(
         raise typer.Exit(EXIT_CODES["failed"])
 
 
-def _report(
-    sources: list[Path],
-    candidate: Path | None,
-    approved: list[str],
-    jobs: int,
-    data: Path | None,
-    standalone: bool | None,
-) -> dict[str, Any]:
+def _report(sources: list[Path], bundle: Bundle, approved: list[str], jobs: int) -> dict[str, Any]:
     """Replay the records, and return what was found as plain data."""
-    from agenttool_otel.evidence.chain import Reading, read_lines
-    from agenttool_otel.evidence.files import key_of
     from agenttool_otel.evidence.replay import Replay, replay
 
-    bundle = open_project(candidate, data, standalone).whole
-    key = key_of(sources[0])
-    reading, found = Reading(), Replay(approved)
-    for replayed in replay(read_lines(sources, key, reading), bundle, key, jobs):
+    records = open_records(sources)
+    found = Replay(approved)
+    for replayed in replay(records.lines(), bundle, records.key, jobs):
         found.add(replayed)
     if not found.decisions:
-        raise fail("There are no decisions in these files.")
+        raise nothing_found()
     return {
         "decisions": found.decisions,
         "same": found.same,
         "widened": found.widened,
         "unsure": dict(found.unsure),
-        "lost": reading.lost,
-        "torn": reading.torn,
+        **records.losses(),
         "changes": found.changes,
     }
+
+
+def _write_reports(
+    report: dict[str, Any], bundle: Bundle, html: Path | None, sarif: Path | None
+) -> None:
+    from agenttool_otel.evidence import reports
+
+    texts: list[tuple[Path, str]] = []
+    if html is not None:
+        texts.append((html, reports.page(report)))
+    if sarif is not None:
+        texts.append((sarif, json.dumps(reports.sarif(report, bundle), indent=2)))
+    for path, text in texts:
+        try:
+            path.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise ConfigurationError(f"{path} can't be written: {error.strerror}") from None
 
 
 def _show(report: dict[str, Any]) -> None:
     out = console()
     decisions = report["decisions"]
     out.print(f"{decisions} decisions, {report['same']} with the same answer by the same rule")
-    if report["lost"]:
-        out.print(f"[yellow]{report['lost']} decisions were lost before they were written[/yellow]")
-    for place in report["torn"]:
-        out.print(f"[yellow]torn[/yellow] {escape(place)}: its last line was not written whole")
+    show_losses(out, report)
     for reason, count in report["unsure"].items():
         out.print(f"[red]unsure[/red] {count}: {escape(reason)}")
     if not report["changes"]:

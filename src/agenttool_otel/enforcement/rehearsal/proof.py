@@ -49,7 +49,8 @@ def rehearsal_failure(directory: Path) -> str:
     """Return why layers can't be had in a state directory; empty where they can.
 
     It is tried once in a process for each directory: a write outside of the layer, a read of a masked
-    file and a connection must fail, and a write inside must be in the effects and nowhere else.
+    file and a connection must fail, a write inside must be in the effects and nowhere else, and where
+    it was written once that is committed.
 
     Args:
         directory: the state directory.
@@ -91,7 +92,7 @@ def _rehearse(rehearsals: Rehearsals, stage: Path) -> str:
             sealed = layer.finish()
     try:
         tried = json.loads(run.stdout or b"null")
-        return _judge(tried, sealed, inside, outside)
+        return _judge(tried, sealed, inside, outside) or _commit(sealed, inside, outside)
     finally:
         sealed.discard()
 
@@ -108,6 +109,12 @@ def _judge(tried: Any, sealed: SealedLayer, inside: Path, outside: Path) -> str:
     if found != {(Operation.CREATED, os.fspath(inside))}:
         return "the effects of the canary are not what it did"
     return ""
+
+
+def _commit(sealed: SealedLayer, inside: Path, outside: Path) -> str:
+    sealed.commit(sealed.digest)
+    is_there = inside.is_file() and inside.read_text("ascii") == "canary"
+    return "" if is_there and not outside.exists() else "a layer could not be committed"
 
 
 def _forget() -> None:

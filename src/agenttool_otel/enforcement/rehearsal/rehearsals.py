@@ -24,7 +24,6 @@ from agenttool_otel.enforcement.rehearsal.failures import (
 )
 from agenttool_otel.enforcement.rehearsal.manifest import Manifest, manifest_from
 from agenttool_otel.enforcement.rehearsal.masks import (
-    SecretWalk,
     secrets_of_home,
     secrets_of_system,
     unix_sockets,
@@ -53,6 +52,7 @@ from agenttool_otel.enforcement.rehearsal.types import (
     RehearsedRun,
     Swept,
 )
+from agenttool_otel.enforcement.secrets import SecretsUnknown, SecretWalk
 from agenttool_otel.values.forks import new_lock
 from agenttool_otel.values.process_identity import is_dead, this_process
 
@@ -235,8 +235,14 @@ class Rehearsals:
         found.update(self._secrets_of_host(places))
         found.update(os.path.realpath(path) for path in unix_sockets())
         for lower in lowers:
-            found.update(self._walk.below(lower, [other for other in lowers if other != lower]))
+            found.update(self._secrets_below(lower, [other for other in lowers if other != lower]))
         return frozenset(path for path in found if _is_reachable(path, lowers))
+
+    def _secrets_below(self, lower: str, others: Sequence[str]) -> list[str]:
+        try:
+            return list(self._walk.below(lower, others, for_overlay=True))
+        except SecretsUnknown as error:
+            raise RehearsalUnavailable(str(error)) from error
 
     def _secrets_of_host(self, places: Sequence[Path] | None) -> tuple[str, ...]:
         if places is not None:

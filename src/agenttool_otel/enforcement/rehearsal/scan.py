@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
+from agenttool_otel.enforcement.rehearsal.git_index import is_refreshed
 from agenttool_otel.enforcement.rehearsal.manifest import (
     Entry,
     Made,
@@ -174,6 +175,9 @@ class Scan:
         if before.kind is not after.kind:
             return (Operation.CHANGED,)
         same = self._same_content(name, before, after)
+        if not same and after.kind is Kind.FILE:
+            # git diff looks at files anew: the index stays as it is
+            same = is_refreshed(name, self._below(name), self._in_layer(name))
         operations = _changed(before, after, same=same)
         if operations and before.kind is Kind.FILE and before.names > 1:
             # cp -l a b; echo x >> a: both change, and in the layer only the copy of a did

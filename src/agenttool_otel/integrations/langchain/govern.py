@@ -26,6 +26,7 @@ from agenttool_otel.govern.default import from_environment
 from agenttool_otel.govern.governed import GovernedFunction, governed_inside, refuse_pickle
 from agenttool_otel.integrations.langchain.calls import LangChainHandle, ToolCall, entered
 from agenttool_otel.integrations.langchain.first_use import BASE, base_of
+from agenttool_otel.integrations.langchain.known_shells import holding_facts
 from agenttool_otel.integrations.langchain.known_tools import known_facts
 from agenttool_otel.integrations.langchain.methods import (
     BODY_METHODS,
@@ -194,7 +195,7 @@ def declare_langchain(tool: BaseTool, options: GovernOptions) -> ToolSpec:
     """Declare a LangChain tool: name, description and schema are its own, facts the host's and the
     reviewed ones.
     """
-    stated: dict[str, Any] = {**known_facts(tool), **options}
+    stated: dict[str, Any] = {**known_facts(tool), **holding_facts(tool), **options}
     aliases = _aliases(tool, options)
     if aliases:
         stated["aliases"] = aliases

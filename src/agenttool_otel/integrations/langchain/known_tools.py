@@ -29,7 +29,7 @@ def known_facts(tool: Any) -> GovernOptions:
     if getattr(module, cls.__qualname__, None) is not cls:
         return GovernOptions()
     package, _, _ = cls.__module__.partition(".")
-    if not _is_reviewed(package):
+    if not is_reviewed(package):
         return GovernOptions()
     # "where": {"allow_dangerous_requests": [false]}
     for attribute, values in entry.get("where", {}).items():
@@ -45,8 +45,12 @@ def _table() -> dict[str, Any]:
 
 
 @cache
-def _is_reviewed(package: str) -> bool:
-    """Whether the installed version of a package is the reviewed one: 0.4 of 0.4.1."""
+def is_reviewed(package: str) -> bool:
+    """Return whether the installed version of a package is the reviewed one: 0.4 of 0.4.1.
+
+    Args:
+        package: its name in ``import``.
+    """
     distribution, version = _table()["reviewed"][package]
     try:
         return metadata.version(distribution).startswith(version)

@@ -677,7 +677,7 @@ class _DenyingDecider:
         """Deny."""
         return fail_closed(self._message, FailClosedCause.UNAVAILABLE)
 
-    def wants(self, path: tuple[str, ...], mode: str) -> bool:
+    def wants(self, path: tuple[str, ...], mode: str, kind: str) -> bool:
         """Read nothing."""
         return False
 

@@ -341,7 +341,7 @@ class _Walk:
         if name in known:
             yield from self.problems(entry, known[name], place)
         elif others is False:
-            hint = did_you_mean(name, known)
+            hint = _removed(place) or did_you_mean(name, known)
             if not hint:
                 choices = ", ".join(sorted(known))
                 hint = f"; it is one of {choices}"
@@ -387,6 +387,22 @@ class _Walk:
             yield f"{place}: {pattern!r} is the name of no rule{hint}"
         elif all(any(self.answered(rule, place)) for rule in found):
             yield from self.answered(found[0], place)
+
+
+_REMOVED: Final = {
+    ".shell.sandboxes": (
+        " any more: what a tool states of a sandbox counts for nothing. Where this host can hold"
+        " commands, sandbox.answers has the questions that need nobody (docs/enforcement.md)"
+    ),
+}
+"""Settings of earlier versions, by how their place ends, and what there is instead."""
+
+
+def _removed(place: str) -> str:
+    for ending, instead in _REMOVED.items():
+        if place.endswith(ending):
+            return instead
+    return ""
 
 
 def _warn_of_bare_name(value: Any, place: str) -> None:

@@ -58,7 +58,6 @@ class ToolLists:
 
     def __init__(self, bundle: Bundle | None, more: Mapping[str, Iterable[str]]) -> None:
         self._entries: list[_Entry] = []
-        self._sandboxes: set[str] = set()
         self._warned: set[str] = set()
         for place, globs in more.items():
             for glob in globs:
@@ -69,11 +68,6 @@ class ToolLists:
         if settings is None:
             return
         self._entries += _entries(settings, settings_schema(()))
-        shell = settings.get("shell") or {}
-        sandboxes = shell.get("sandboxes") or {}
-        for name, believed in sandboxes.items():
-            if believed is True:
-                self._sandboxes.add(name)
 
     def warn_of_entries(self, tools: Iterable[ToolNames]) -> None:
         """Warn of each entry that fits none of the tools which are known by now."""
@@ -96,17 +90,6 @@ class ToolLists:
                 what,
                 did_you_mean(entry.glob, names),
             )
-
-    def warn_of_sandbox(self, tool: str, profile: str | None) -> None:
-        """Warn where settings let a tool's own word about a sandbox answer questions."""
-        if profile not in self._sandboxes or tool in self._warned:
-            return
-        self._warned.add(tool)
-        _logger.warning(
-            "%s states the sandbox %r, and shell.sandboxes believes it: nothing here checks that there is one",
-            tool,
-            profile,
-        )
 
 
 def fits_a_tool(glob: str, tools: Iterable[ToolNames]) -> bool:

@@ -1,0 +1,87 @@
+"""``agenttool run``: a command under a profile that the kernel holds, or not at all.
+
+agenttool run -- pytest -q
+agenttool run --root ~/shop -- sh -c 'make report | head'
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from agenttool_otel.cli.common import failure
+from agenttool_otel.enforcement import CommandResult, arun_command, oblige_commands
+from agenttool_otel.enforcement.secrets import secrets_below
+from agenttool_otel.errors import SandboxUnavailable
+from agenttool_otel.names import SandboxProfile
+
+EXIT_CODES: Final = {"usage": 2, "unavailable": 125, "not_found": 127}
+"""What the exit codes of this command mean, beside those of the command that it runs."""
+_BY_SIGNAL: Final = 128
+_ENDING: Final = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+
+app = typer.Typer(pretty_exceptions_show_locals=False)  # local variables hold what was printed
+
+
+@app.command()
+def run(
+    command: Annotated[list[str], typer.Argument(help="The command, after --.")],
+    profile: Annotated[
+        str, typer.Option("--profile", help="What it may do: read, and change nothing.")
+    ] = SandboxProfile.READ.value,
+    root: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--root",
+            help="A directory whose keys and credentials are masked; may be repeated. [default: .]",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Run a command under a profile that the kernel holds, or not at all."""
+    # the effects of the others need a decision, or a commit: agenttool rehearse
+    if profile != SandboxProfile.READ:
+        raise failure(EXIT_CODES, f"no profile {profile!r} can be held here; read can", "usage")
+    try:
+        roots = [path.absolute() for path in root or [Path()]]
+        masked = secrets_below(roots, profile)
+        ended = asyncio.run(_run(command, profile, masked))
+    except SandboxUnavailable as error:
+        raise failure(EXIT_CODES, f"nothing ran: {error}", "unavailable") from None
+    except OSError as error:
+        message = f"{command[0]} can't be started: {error.strerror}"
+        raise failure(EXIT_CODES, message, "not_found") from None
+    except asyncio.CancelledError:
+        raise typer.Exit(_BY_SIGNAL + signal.SIGTERM) from None
+    _show(ended)
+    raise typer.Exit(ended.status if ended.status >= 0 else _BY_SIGNAL - ended.status)
+
+
+async def _run(command: Sequence[str], profile: str, masked: Sequence[Path]) -> CommandResult:
+    loop = asyncio.get_running_loop()
+    task = asyncio.current_task()
+    assert task is not None  # noqa: S101 - asyncio.run has made it
+    for number in _ENDING:
+        # an agent that gives up ends the command, too
+        loop.add_signal_handler(number, task.cancel)
+    with oblige_commands(profile, tuple(masked)):
+        return await arun_command(command)
+
+
+def _show(ended: CommandResult) -> None:
+    sys.stdout.buffer.write(ended.stdout)
+    sys.stdout.buffer.flush()
+    sys.stderr.buffer.write(ended.stderr)
+    sys.stderr.buffer.flush()
+    omitted = ended.stdout_omitted + ended.stderr_omitted
+    if omitted:
+        typer.echo(f"agenttool: {omitted} bytes of the output were left out", err=True)
+    # words of its output: nothing proves what it was refused
+    if ended.violations and ended.status != 0:
+        typer.echo(f"agenttool: held by the profile {ended.profile}, it may only read", err=True)

@@ -1,0 +1,52 @@
+"""Decision records as OPA's decision log has them, for tools that read those."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from agenttool_otel.evidence.record import OBJECT
+from agenttool_otel.evidence.words import unmarked
+from agenttool_otel.names import EntryPoint
+from agenttool_otel.records.base import JsonObject
+
+_PATH: Final = EntryPoint.DECISION.removeprefix("data.").replace(".", "/")
+_BUNDLE: Final = "agenttool"
+
+
+def opa_log(lines: Iterable[JsonObject]) -> Iterator[JsonObject]:
+    """Yield decisions as events of OPA's decision log, as its console prints them.
+
+    A word that the records hide is its digest there, too. What a record left out is named as OPA
+    names what it erased.
+
+    Args:
+        lines: of files of records; those of answers are passed over.
+    """
+    for line in lines:
+        if line["object"] == OBJECT:
+            yield _event(line)
+
+
+def _event(line: JsonObject) -> JsonObject:
+    record, decision = line["record"], line["record"]["decision"]
+    event: JsonObject = {
+        "level": "info",
+        "msg": "Decision Log",
+        "type": "openpolicyagent.org/decision_logs",
+        "time": line["time"],
+        "timestamp": record["input"]["time"],
+        "decision_id": f"{line['producer']}.{line['sequence']}",
+        "labels": {"id": line["producer"], "app": "agenttool-otel"},
+        "bundles": {_BUNDLE: {"revision": decision["revision"]}},
+        "path": _PATH,
+        "input": unmarked(record["input"]),
+        "result": {
+            "behavior": decision["behavior"],
+            "reason": {"type": decision["reason_type"], "rule_ref": unmarked(decision["rule"])},
+            "rule_refs": unmarked(decision["rules"]),
+        },
+        "erased": [f"/input/{name.replace('.', '/')}" for name in record["left_out"]],
+    }
+    ids = {name: record[name] for name in ("trace_id", "span_id") if name in record}
+    return {**event, **ids}

@@ -1,0 +1,66 @@
+"""Who calls, from AuthZEN's subject and context: the one place where a request becomes an
+``agent_context``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+from agenttool_otel.context.context import AgentContext, agent_context, native_call
+from agenttool_otel.names import ProblemType
+from agenttool_otel.serve.messages import CallContext, EvaluationRequest, Subject, SubjectProperties
+from agenttool_otel.serve.problems import Refusal
+
+MAPPING: Final = {
+    "subject.type": "actor",
+    "subject.id": "actor",
+    **{f"subject.properties.{name}": name for name in SubjectProperties.model_fields},
+    "action.name": "the tool",
+    "resource.id": "the native call id",
+    "resource.properties": "the arguments",
+    **{f"context.{name}": name for name in CallContext.model_fields},
+}
+"""What of a request becomes what of a call; docs/serve.md shows it."""
+
+
+@contextmanager
+def caller(request: EvaluationRequest, roots: Sequence[str]) -> Iterator[AgentContext]:
+    """Set the context of a request's call.
+
+    Args:
+        request: the request.
+        roots: the directories of the decision point; a client may narrow them.
+
+    Raises:
+        Refusal: a root of the client's is outside of them, or a fact has another type.
+    """
+    stated = request.context.model_dump(exclude_none=True)
+    _check_roots(stated.get("roots", ()), roots)
+    subject = request.subject
+    facts: dict[str, Any] = {**subject.properties.model_dump(exclude_none=True), **stated}
+    with agent_context(actor=_actor(subject), **facts) as context, native_call(request.resource.id):
+        yield context
+
+
+def _actor(subject: Subject) -> str:
+    prefix = f"{subject.type}:"
+    # {"type": "agent", "id": "agent:coder"} is agent:coder
+    if subject.id.startswith(prefix):
+        return subject.id
+    return f"{prefix}{subject.id}"
+
+
+def _check_roots(stated: Sequence[str], allowed: Sequence[str]) -> None:
+    """Refuse roots that would widen those of the decision point."""
+    if not allowed:
+        return
+    places = [os.path.realpath(root) for root in allowed]
+    for root in stated:
+        real = os.path.realpath(root)
+        if not any(os.path.commonpath((place, real)) == place for place in places):
+            raise Refusal(
+                ProblemType.BAD_REQUEST, "/context/roots: outside of the roots of this process"
+            )

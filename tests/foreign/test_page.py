@@ -1,0 +1,29 @@
+"""The table of doors has every door of this package."""
+
+from __future__ import annotations
+
+import pkgutil
+import re
+from pathlib import Path
+
+from agenttool_otel import integrations
+from agenttool_otel.testing import doors
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "doors.md").read_text("utf-8")
+NO_DOORS = {"children", "facts", "foreign", "instrumentor"}
+"""Modules that several doors use."""
+
+
+def test_every_door_has_a_row() -> None:
+    listed = re.findall(r"^\|.*\| `agenttool_otel\.integrations\.(\w+)` \|", PAGE, re.MULTILINE)
+    modules = {module.name for module in pkgutil.iter_modules(integrations.__path__)}
+    assert set(listed) == modules - NO_DOORS
+
+
+def test_every_check_of_a_door_is_run() -> None:
+    checks = {
+        name
+        for name, value in vars(doors).items()
+        if getattr(value, "__annotations__", {}) == {"driver": "DoorDriver", "return": "None"}
+    }
+    assert {check.__name__ for check in doors.DOOR_CHECKS} == checks - {"check_door"}

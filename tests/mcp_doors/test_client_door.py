@@ -1,0 +1,15 @@
+"""A governed client session passes the test of doors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from mcp_driver import McpDriver
+
+from agenttool_otel.testing.doors import DOOR_CHECKS
+
+
+@pytest.mark.parametrize("check", DOOR_CHECKS, ids=lambda check: check.__name__)
+def test_the_door_passes(check: Any) -> None:
+    check(McpDriver())
