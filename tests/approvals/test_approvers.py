@@ -148,7 +148,7 @@ async def test_a_queue_tells_and_leaves_the_request_pending() -> None:
 async def test_waiting_at_the_store_returns_anothers_answer(tmp_path: Path, given: Any) -> None:
     store = ApprovalStore(tmp_path / "a.db")
     request = store.create(a_request(), ARGS)
-    threading.Timer(0.1, lambda: store.answer(request.request_id, given)).start()
+    threading.Timer(0.1, store.answer, (request.request_id, given)).start()
     answer = await StoreWaitingApprover(store, timeout=60, interval=0.02).aask(request)
     assert answer is not None
     assert (answer.approved, answer.edited_input, answer.stored) == (

@@ -9,8 +9,8 @@ import re
 import signal
 import subprocess
 import sys
-import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -181,31 +181,44 @@ def test_without_a_store_it_says_how_to_name_one(monkeypatch: pytest.MonkeyPatch
     assert "AGENTTOOL_APPROVALS_URL" in result.output
 
 
+def between_looks(monkeypatch: pytest.MonkeyPatch, *acts: Callable[[], object]) -> None:
+    """Run one act before each of the pauses that the command makes, however slow the machine is."""
+    left, pause = iter(acts), time.sleep
+
+    def sleep(seconds: float) -> None:
+        next(left, lambda: None)()
+        pause(seconds)
+
+    monkeypatch.setattr(time, "sleep", sleep)
+
+
+def press_ctrl_c() -> None:
+    raise KeyboardInterrupt
+
+
 @pytest.mark.parametrize(
-    ("act", "code"),
+    ("act", "code", "timeout"),
     [
-        (lambda store, one: store.answer(one.request_id, yes()), "ok"),
-        (lambda store, one: store.answer(one.request_id, no()), "conflict"),
-        (lambda store, one: store.cancel(one.request_id, "x"), "conflict"),
-        (lambda store, one: None, "timeout"),
+        (lambda store, one: store.answer(one.request_id, yes()), "ok", "60"),
+        (lambda store, one: store.answer(one.request_id, no()), "conflict", "60"),
+        (lambda store, one: store.cancel(one.request_id, "x"), "conflict", "60"),
+        (lambda store, one: None, "timeout", "0.2"),
     ],
 )
 def test_watching_one_request_tells_its_end_by_the_exit_code(
-    store: ApprovalStore, act: Any, code: str
+    store: ApprovalStore, monkeypatch: pytest.MonkeyPatch, act: Any, code: str, timeout: str
 ) -> None:
     request = store.create(a_request(), ARGS)
-    timer = threading.Timer(0.2, act, (store, request))
-    timer.start()
-    result = run("watch", request.request_id, "--timeout", "1.5", "--interval", "0.05")
-    timer.join()
+    between_looks(monkeypatch, lambda: act(store, request))
+    result = run("watch", request.request_id, "--timeout", timeout, "--interval", "0.05")
     assert result.exit_code == EXIT_CODES[code]
 
 
-def test_watching_all_prints_what_happens(store: ApprovalStore) -> None:
-    timer = threading.Timer(0.3, lambda: store.create(a_request(), ARGS))
-    timer.start()
-    result = run("watch", "--timeout", "1.2", "--interval", "0.05", "--json")
-    timer.join()
+def test_watching_all_prints_what_happens(
+    store: ApprovalStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    between_looks(monkeypatch, lambda: store.create(a_request(), ARGS), press_ctrl_c)
+    result = run("watch", "--timeout", "60", "--interval", "0.05", "--json")
     [line] = result.output.splitlines()
     assert json.loads(line)["kind"] == "created"
 
