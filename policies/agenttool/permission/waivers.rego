@@ -25,20 +25,23 @@ all_held if {
 	data.agenttool.sandbox.can_be_held
 	count(open_questions) > 0
 	every question in open_questions {
+		question.rule in data.agenttool.sandbox.held_questions
 		waivable(question.rule)
-		data.agenttool.sandbox.profile_for(data.agenttool.config.effective, question.rule)
 	}
 }
 
 # METADATA
 # title: What holds the body, for all open questions
-holding contains finding if {
+holding contains data.agenttool.sandbox.findings.read if {
 	all_held
 	some question in open_questions
-	finding := data.agenttool.sandbox.finding(data.agenttool.sandbox.profile_for(
-		data.agenttool.config.effective,
-		question.rule,
-	))
+	question.rule in data.agenttool.sandbox.read_questions
+}
+
+holding contains data.agenttool.sandbox.findings.rehearse if {
+	all_held
+	some question in open_questions
+	question.rule in data.agenttool.sandbox.rehearse_questions
 }
 
 # METADATA

@@ -33,13 +33,24 @@ can_be_held if {
 }
 
 # METADATA
-# title: The profile that answers a question
-# description: Undefined where none does, where this host has not proven it, and after a rehearsal.
-profile_for(c, rule) := profile if {
+# title: Questions that a profile answers here
+# description: |
+#   Empty where this host has not proven the profile, and after a rehearsal. Sets, made once: a decision has several
+#   questions, and several rules look at each.
+held_questions := read_questions | rehearse_questions
+
+read_questions contains rule if {
 	can_be_held
-	profile := c.sandbox.answers[rule]
-	profile in {"read", "rehearse"}
-	proven(profile)
+	proven("read")
+	is_object(data.agenttool.config.effective.sandbox.answers)
+	some rule, "read" in data.agenttool.config.effective.sandbox.answers
+}
+
+rehearse_questions contains rule if {
+	can_be_held
+	proven("rehearse")
+	is_object(data.agenttool.config.effective.sandbox.answers)
+	some rule, "rehearse" in data.agenttool.config.effective.sandbox.answers
 }
 
 # METADATA
@@ -104,8 +115,6 @@ changed_nothing if {
 # METADATA
 # title: What a held call is allowed by
 # description: One for each profile that answers a question; the strictest of them holds.
-finding(profile) := findings[profile]
-
 findings := {
 	"read": {
 		"rule": "agenttool.sandbox.read",

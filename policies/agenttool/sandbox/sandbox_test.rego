@@ -9,12 +9,21 @@ on(document, sandboxes) := object.union(document, {"execution": {"sandboxes": sa
 
 command := f.with_shell({"read_only": false, "complete": false})
 
-answers(words) := {"sandbox": {"answers": words}}
+question := "agenttool.rules.shell.not_read_only"
 
-test_a_proven_profile_answers_what_the_table_has[profile] if {
-	some profile in ["read", "rehearse"]
-	found := sandbox.profile_for(answers({"q": profile}), "q") with input as on(command, ["read", "rehearse"])
-	found == profile
+table(word) := {"sandbox": {"answers": {question: word}}}
+
+both := ["read", "rehearse"]
+
+test_a_proven_profile_answers_what_the_table_has if {
+	question in sandbox.rehearse_questions with input as on(command, both)
+	not question in sandbox.read_questions with input as on(command, both)
+	question in sandbox.read_questions with input as on(command, both) with data.agenttool.settings as table("read")
+}
+
+test_both_profiles_answer_questions[name] if {
+	some name in both
+	question in sandbox.held_questions with input as on(command, both) with data.agenttool.settings as table(name)
 }
 
 test_a_profile_that_is_not_proven_answers_nothing[name] if {
@@ -25,16 +34,21 @@ test_a_profile_that_is_not_proven_answers_nothing[name] if {
 		"null": on(command, null),
 		"no execution": json.remove(command, ["/execution"]),
 	}
-	not sandbox.profile_for(answers({"q": "rehearse"}), "q") with input as document
+	not question in sandbox.held_questions with input as document
+}
+
+test_reading_that_is_not_proven_answers_nothing if {
+	not question in sandbox.held_questions with input as on(command, ["rehearse"]) with data.agenttool.settings as table("read")
 }
 
 test_a_word_of_the_table_that_is_no_profile_answers_nothing[word] if {
 	some word in ["write", "ask", "", null, true, ["rehearse"]]
-	not sandbox.profile_for(answers({"q": word}), "q") with input as on(command, ["read", "rehearse", "write"])
+	input_ := on(command, ["read", "rehearse", "write"])
+	not question in sandbox.held_questions with input as input_ with data.agenttool.settings as table(word)
 }
 
 test_a_question_outside_of_the_table_is_not_answered if {
-	not sandbox.profile_for(answers({"q": "read"}), "other") with input as on(command, ["read"])
+	not "agenttool.rules.shell.network" in sandbox.held_questions with input as on(command, both)
 }
 
 test_only_calls_with_commands_are_held[name] if {
@@ -46,13 +60,13 @@ test_only_calls_with_commands_are_held[name] if {
 		"no roots": {"session": {"roots": []}},
 		"roots of another type": {"session": {"roots": "/proj"}},
 	}
-	document := object.union(on(command, ["read"]), change)
-	not sandbox.profile_for(answers({"q": "read"}), "q") with input as document
+	document := object.union(on(command, both), change)
+	count(sandbox.held_questions) == 0 with input as document
 }
 
 test_each_profile_has_an_obligation[profile] if {
-	some profile in ["read", "rehearse"]
-	sandbox.finding(profile).obligations.sandbox == {"profile": profile, "network": "none"}
+	some profile in both
+	sandbox.findings[profile].obligations.sandbox == {"profile": profile, "network": "none"}
 }
 
 test_a_rehearsal_answers_questions_about_words if {
