@@ -653,6 +653,15 @@ test_a_command_that_can_be_rehearsed_is_not_asked_about if {
 	answer.obligations.sandbox == {"profile": "rehearse", "network": "none"}
 }
 
+test_a_command_is_held_by_read_where_the_table_has_read if {
+	questions := data.agenttool.sandbox.rehearse_questions with input as rehearsable
+	settings := {"sandbox": {"answers": {question: "read" | some question in questions}}}
+	answer := decision with input as rehearsable with data.agenttool.settings as settings
+	answer.behavior == "allow"
+	answer.reason.rule_ref == "agenttool.sandbox.read"
+	answer.obligations.sandbox == {"profile": "read", "network": "none"}
+}
+
 test_a_rehearsal_answers_what_was_asked_about_words if {
 	effects := {
 		"counts": {"deleted": 0, "owner": 0, "connections": 0, "reported": 0},

@@ -18,12 +18,14 @@ both := ["read", "rehearse"]
 test_a_proven_profile_answers_what_the_table_has if {
 	question in sandbox.rehearse_questions with input as on(command, both)
 	not question in sandbox.read_questions with input as on(command, both)
-	question in sandbox.read_questions with input as on(command, both) with data.agenttool.settings as table("read")
+	settings := table("read")
+	question in sandbox.read_questions with input as on(command, both) with data.agenttool.settings as settings
 }
 
 test_both_profiles_answer_questions[name] if {
 	some name in both
-	question in sandbox.held_questions with input as on(command, both) with data.agenttool.settings as table(name)
+	settings := table(name)
+	question in sandbox.held_questions with input as on(command, both) with data.agenttool.settings as settings
 }
 
 test_a_profile_that_is_not_proven_answers_nothing[name] if {
@@ -38,13 +40,15 @@ test_a_profile_that_is_not_proven_answers_nothing[name] if {
 }
 
 test_reading_that_is_not_proven_answers_nothing if {
-	not question in sandbox.held_questions with input as on(command, ["rehearse"]) with data.agenttool.settings as table("read")
+	settings := table("read")
+	not question in sandbox.held_questions with input as on(command, ["rehearse"]) with data.agenttool.settings as settings
 }
 
 test_a_word_of_the_table_that_is_no_profile_answers_nothing[word] if {
 	some word in ["write", "ask", "", null, true, ["rehearse"]]
 	input_ := on(command, ["read", "rehearse", "write"])
-	not question in sandbox.held_questions with input as input_ with data.agenttool.settings as table(word)
+	settings := table(word)
+	not question in sandbox.held_questions with input as input_ with data.agenttool.settings as settings
 }
 
 test_a_question_outside_of_the_table_is_not_answered if {
