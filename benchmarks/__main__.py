@@ -40,16 +40,17 @@ def main(arguments: list[str]) -> int:
         f"[dim]{platform.python_implementation()} {platform.python_version()}, {os.cpu_count()} cores"
         f" ({platform.machine()}), load {load:.1f}; CPU time, medians of interleaved rounds[/]"
     )
-    bars = Table(title="Bars of the design (ratios)")
-    for heading in ("what", "ratio", "bar", "times"):
+    measured = None if "--no-matrix" in arguments else matrix.measure(rounds=7, calls=20)
+    bars = Table(title="Bars of the design (ratios, unless another unit is named)")
+    for heading in ("what", "measured", "bar", "times"):
         bars.add_column(heading, justify="left" if heading in {"what", "times"} else "right")
-    rows = [*measure(), *_extra_bars()]
+    rows = [*measure(), *_extra_bars(), *(matrix.bars(measured) if measured else [])]
     for name, ratio, bar, times in rows:
         style = "green" if ratio <= bar else "red"
-        bars.add_row(name, f"[{style}]{ratio:.2f} x[/]", f"<= {bar:g} x", times)
+        bars.add_row(name, f"[{style}]{ratio:.2f}[/]", f"<= {bar:g}", times)
     console.print(bars)
-    if "--no-matrix" not in arguments:
-        console.print(matrix.table(matrix.measure(rounds=7, calls=20)))
+    if measured:
+        console.print(matrix.table(measured))
     if "--no-parts" not in arguments:
         console.print(_parts())
     if "--no-peers" not in arguments:

@@ -3,7 +3,7 @@
 ``python -m benchmarks.budget`` takes a sample of the call stack every millisecond of CPU time while
 calls of one kind run, gives each sample to the part of the program that was at work (the innermost
 frame that is some part's own), and shares the calls' measured CPU time out by that. The parts
-therefore add up to the whole. The hand-written code is that of ``benchmarks.matrix``. Then it
+therefore add up to the whole. The hand-written code is that of ``benchmarks.reference``. Then it
 counts the bytes of an exported span by what they say, and the CPU time of an import by what is
 made. ``--seconds N`` (6) is how long each kind of call is sampled.
 """
@@ -47,6 +47,7 @@ from benchmarks.matrix import (
     context_in,
     kinds,
 )
+from benchmarks.reference import bare
 
 PARTS: list[tuple[str, tuple[str, ...]]] = [
     ("SDK: span, attributes, events", ("sdk/trace", "opentelemetry/attributes", "sdk/util")),
@@ -69,7 +70,7 @@ PARTS: list[tuple[str, tuple[str, ...]]] = [
 """The parts of a call with the files that are theirs, the special ones first."""
 
 _REST = "benchmark, tool"
-_WHOLE, _BY_HAND = "governed call", "hand-written"
+_WHOLE, _BY_HAND, _BARE = "governed call", "hand-written", "bare span"
 _INTERVAL = 0.001
 _IMPORT = """
 import dataclasses, enum, json, re, sys, time
@@ -132,26 +133,28 @@ class Sampler:
 
 
 def _microseconds(
-    call: Any, hand: Any, between: Any, rounds: int = 30, calls: int = 20
-) -> tuple[float, float]:
-    times: tuple[list[float], list[float]] = ([], [])
+    contestants: dict[str, Any], between: Any, rounds: int = 30, calls: int = 20
+) -> dict[str, float]:
+    times: dict[str, list[float]] = {name: [] for name in contestants}
     for _ in range(rounds):
         between()
         gc.collect()
         gc.disable()
-        for one, found in zip((call, hand), times, strict=True):
+        for name, call in contestants.items():
             start = time.thread_time_ns()
             for _ in range(calls):
-                one()
-            found.append((time.thread_time_ns() - start) / calls / 1000)
+                call()
+            times[name].append((time.thread_time_ns() - start) / calls / 1000)
         gc.enable()
-    return statistics.median(times[0]), statistics.median(times[1])
+    return {name: statistics.median(found) for name, found in times.items()}
 
 
 def budget(
     kind: Kind, root: str, *, varying: bool, sampled: bool, seconds: float
 ) -> dict[str, float]:
-    """Microseconds of a call of one kind by part, with the whole and the hand-written code's."""
+    """Microseconds of a call of one kind by part, with the whole, the hand-written code's and a
+    bare span's.
+    """
     context = context_in(root)
     tracer, meter = _providers() if sampled else _unsampled()
     governor = Governor(telemetry=TelemetrySettings(tracer_provider=tracer, meter_provider=meter))
@@ -159,13 +162,15 @@ def budget(
         call = _governed(governor, kind, _arguments(kind, varying=varying), context).call
         hand = _hand_written(kind, None if sampled else _unsampled()).call
 
+        spans = bare(tracer if sampled else _providers()[0], lambda: None)
+
         def between() -> None:
             if kind.behavior == "ask":
                 answer_all(governor)
 
         for _ in range(40):
-            call(), hand()
-        governed, by_hand = _microseconds(call, hand, between)
+            call(), hand(), spans()
+        times = _microseconds({_WHOLE: call, _BY_HAND: hand, _BARE: spans}, between)
         sampler = Sampler()
         until = time.process_time() + seconds
         while time.process_time() < until:
@@ -173,8 +178,8 @@ def budget(
             sampler.run(call, 40)
     governor.close()
     whole = sampler.found.total()
-    shares = {part: sampler.found[part] / whole * governed for part, _ in [*PARTS, (_REST, ())]}
-    return {**shares, _WHOLE: governed, _BY_HAND: by_hand}
+    shares = {part: sampler.found[part] / whole for part, _ in [*PARTS, (_REST, ())]}
+    return {**{part: share * times[_WHOLE] for part, share in shares.items()}, **times}
 
 
 def _unsampled() -> tuple[TracerProvider, MeterProvider]:
@@ -188,16 +193,16 @@ def calls_table(seconds: float) -> Table:
     with tempfile.TemporaryDirectory() as root:
         rows = {(kind.name, kind.behavior): kind for kind in kinds(root)}
         chosen = [
-            ("cached: no facts", "1.25", rows["no facts", "allow"], False, True),
-            ("cached: file", "1.5", rows["file", "allow"], False, True),
-            ("unsampled, cached", "2", rows["no facts", "allow"], False, False),
-            ("fresh: file", "2.3", rows["file", "allow"], True, True),
-            ("fresh: shell", "2.8", rows["shell", "allow"], True, True),
-            ("fresh: SQL", "3.2", rows["SQL", "allow"], True, True),
-            ("fresh: URL", "2.8", rows["URL", "allow"], True, True),
-            ("deny: file", "4", rows["file", "deny"], True, True),
-            ("ask: no facts", "4", rows["no facts", "ask"], True, True),
-            ("ask: file", "4", rows["file", "ask"], True, True),
+            ("cached: no facts", "4", rows["no facts", "allow"], False, True),
+            ("cached: file", "9", rows["file", "allow"], False, True),
+            ("unsampled, cached", "3 x", rows["no facts", "allow"], False, False),
+            ("fresh: file", "11", rows["file", "allow"], True, True),
+            ("fresh: shell", "30", rows["shell", "allow"], True, True),
+            ("fresh: SQL", "22", rows["SQL", "allow"], True, True),
+            ("fresh: URL", "11", rows["URL", "allow"], True, True),
+            ("deny: file", "45", rows["file", "deny"], True, True),
+            ("ask: no facts", "2 ms", rows["no facts", "ask"], True, True),
+            ("ask: file", "3 ms", rows["file", "ask"], True, True),
         ]
         found = {
             name: budget(kind, root, varying=varying, sampled=sampled, seconds=seconds)
@@ -216,10 +221,14 @@ def calls_table(seconds: float) -> Table:
     shown.add_row(
         "whole", *(f"{column[_WHOLE] / column[_BY_HAND]:.1f}" for column in found.values())
     )
-    shown.add_row("bar", *(bar for _, bar, *_ in chosen))
     shown.add_row(
-        "µs: whole / hand-written",
-        *(f"{one[_WHOLE]:.0f} / {one[_BY_HAND]:.0f}" for one in found.values()),
+        "added to it, in bare spans",
+        *(f"{(one[_WHOLE] - one[_BY_HAND]) / one[_BARE]:.1f}" for one in found.values()),
+    )
+    shown.add_row("bar of what is added", *(bar for _, bar, *_ in chosen))
+    shown.add_row(
+        "µs: whole / hand-written / bare",
+        *(f"{one[_WHOLE]:.0f} / {one[_BY_HAND]:.0f} / {one[_BARE]:.0f}" for one in found.values()),
     )
     return shown
 

@@ -6,11 +6,11 @@ denied. Columns: the same arguments again (a decision may be cached) and argumen
 call had (it can't be), each in the main thread, in a new thread for each call, and on an event
 loop.
 
-What the hand-written code records is read from a captured governed call: its span with all
-attributes, its events and its metrics, without the time of its decision, which a cached call does
-not record. It decides nothing, keeps nothing and redacts nothing. Of both, what an empty function
-costs in the same way of calling is taken off, so that the cost of a thread flatters nobody. Times
-are CPU time of the whole process.
+The hand-written code is ``benchmarks.reference``: its span and events are those of a captured
+governed call, its metrics the two histograms of which a governed call records a point itself. A
+bare span is measured beside it, as the unit of the budgets: what governing adds to the hand-written
+code, in bare spans. Of all, what an empty function costs in the same way of calling is taken off,
+so that the cost of a thread flatters nobody. Times are CPU time of the whole process.
 
 ``python -m benchmarks.matrix`` prints it; ``--rounds N`` (7) and ``--calls N`` (20) change how long
 it measures.
@@ -29,20 +29,20 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
-from opentelemetry.trace import Status, StatusCode
 from rich.console import Console
 from rich.table import Table
 
 from agenttool_otel import Governor, TelemetrySettings, agent_context
 from agenttool_otel.errors import AgentToolError
-from agenttool_otel.names import Attr, Metric
+from agenttool_otel.names import Attr
 from agenttool_otel.testing import capture
+from benchmarks.reference import Same, bare
 
 READS: dict[str, Any] = {"namespace": "bench", "read_only": True, "destructive": False, "open_world": False,
                          "concurrency_safe": True, "risk_level": "low", "write_effects": ["none"]}  # fmt: skip
@@ -63,6 +63,8 @@ FILES = {"tool_kind": "file_operation", "path_args": ["value"]}
 FETCH = {**READS, "access_kinds": ["network"], "open_world": True, "url_args": ["value"]}
 SQL = {"access_kinds": ["network"], "sql_args": ["value"]}
 RESULT = "x" * 200
+_BARE = ("bare span", "none", None)
+_ASKS_MEASURED = {("ask", False), ("ask", True)}
 
 
 @dataclass(frozen=True)
@@ -197,48 +199,9 @@ def _hand_written(
         found = (captured.span.attributes or {}).get(Attr.PERMISSION_BEHAVIOR)
         if found != kind.behavior:
             raise ValueError(f"{kind.name}: the stock policy says {found}, not {kind.behavior}")
-        record = recording(captured, providers)
+        record = Same(captured, *(providers or _providers()))
     runs = kind.behavior == "allow"
     return _plain(lambda: record(lambda: _body("") if runs else PermissionError(kind.behavior)))
-
-
-def recording(
-    captured: Any, providers: tuple[TracerProvider, MeterProvider] | None = None
-) -> Callable[[Callable[[], Any]], Any]:
-    """Code that runs a function and records what the captured call did."""
-    span = captured.span
-    attributes = dict(span.attributes or {})
-    events = [(event.name, dict(event.attributes or {})) for event in span.events]
-    status = Status(span.status.status_code, span.status.description)
-    names = [
-        value
-        for name, value in vars(Metric).items()
-        if name.isupper() and name != "DECISION_DURATION"
-    ]
-    points = [(name, point) for name in names for point in captured.points(name)]
-    tracers, meters = providers or _providers()
-    tracer, meter = tracers.get_tracer("hand"), meters.get_meter("hand")
-    metrics = [
-        (meter.create_histogram(name).record, dict(point.attributes), point.sum)
-        if hasattr(point, "bucket_counts")
-        else (meter.create_up_down_counter(name).add, dict(point.attributes), point.value)
-        for name, point in points
-    ]
-
-    def call(function: Callable[[], Any]) -> Any:
-        with tracer.start_as_current_span(
-            span.name, attributes=attributes, record_exception=False
-        ) as made:
-            result = function()
-            for event in events:
-                made.add_event(*event)
-            if status.status_code is StatusCode.ERROR:
-                made.set_status(status)
-            for record, labels, value in metrics:
-                record(value, labels)
-        return result
-
-    return call
 
 
 def _in_main(made: Contestant, calls: int) -> None:
@@ -270,6 +233,41 @@ def answer_all(governor: Governor) -> None:
         store.cancel(request.request_id, "measured")
 
 
+class Microseconds(NamedTuple):
+    """One cell: of a call, without what an empty function costs."""
+
+    governed: float
+    by_hand: float
+    bare: float
+
+    @property
+    def ratio(self) -> float:
+        """How many times the hand-written code."""
+        return self.governed / self.by_hand
+
+    @property
+    def added(self) -> float:
+        """What governing adds to the hand-written code, in bare spans."""
+        return (self.governed - self.by_hand) / self.bare
+
+
+Found: TypeAlias = dict[tuple[str, str, str, bool], Microseconds]
+"""Cells by tool, behaviour, way of calling, and whether arguments vary."""
+
+BUDGETS: list[tuple[str, str, bool, float]] = [
+    ("no facts", "allow", False, 4),
+    ("file", "allow", False, 9),
+    ("file", "allow", True, 11),
+    ("URL", "allow", True, 11),
+    ("SQL", "allow", True, 22),
+    ("shell", "allow", True, 30),
+    ("file", "deny", True, 45),
+]
+"""What may be added to the hand-written code, in bare spans: tool, behaviour, varying arguments."""
+
+ASKS: list[tuple[str, float]] = [("no facts", 2.0), ("file", 3.0)]
+"""Milliseconds of an ask whose request is stored."""
+
 WAYS = {"main thread": _in_main, "new threads": _in_threads, "event loop": _on_loop}
 
 
@@ -284,14 +282,15 @@ def context_in(root: str) -> dict[str, Any]:
     }
 
 
-def measure(rounds: int, calls: int) -> dict[tuple[str, str, str, bool], tuple[float, float]]:
-    """Microseconds of a governed call and of the hand-written one, by tool, behaviour, way of
-    calling and variation.
-    """
+def measure(rounds: int, calls: int) -> Found:
+    """Measure each cell: a governed call, the hand-written one and a bare span."""
     with tempfile.TemporaryDirectory() as root:
         context = context_in(root)
-        contestants: dict[Any, Contestant] = {None: _plain(lambda: None)}
         tracer, meter = _providers()
+        contestants: dict[Any, Contestant] = {
+            None: _plain(lambda: None),
+            _BARE: _plain(bare(tracer, lambda: None)),
+        }
         governor = Governor(
             telemetry=TelemetrySettings(tracer_provider=tracer, meter_provider=meter)
         )
@@ -314,23 +313,43 @@ def measure(rounds: int, calls: int) -> dict[tuple[str, str, str, bool], tuple[f
                 WAYS[way](contestants[name], calls)
                 spent = time.process_time() - start
                 gc.enable()
-                if name is not None and name[1:] in {("ask", False), ("ask", True)}:
+                if name is not None and name[1:] in _ASKS_MEASURED:
                     answer_all(governor)
                 if number:
                     times.setdefault((way, name), []).append(spent / calls * 1e6)
     medians = {key: statistics.median(found) for key, found in times.items()}
     return {
-        (name[0], name[1], way, name[2]): (
+        (name[0], name[1], way, name[2]): Microseconds(
             medians[way, name] - medians[way, None],
             medians[way, (name[0], name[1], None)] - medians[way, None],
+            medians[way, _BARE] - medians[way, None],
         )
         for way, name in order
         if name is not None and name[2] is not None
     }
 
 
-def table(found: dict[tuple[str, str, str, bool], tuple[float, float]]) -> Table:
-    """The ratios, and the microseconds of the first column."""
+def bars(found: Found) -> list[tuple[str, float, float, str]]:
+    """The budgets of the design: what is measured, how much, its bar, and its times."""
+    rows = []
+    for tool, behavior, varying, bar in BUDGETS:
+        cell = found[tool, behavior, "main thread", varying]
+        name = f"added by a call ({tool}, {behavior}, {_kind_of_arguments(varying)}), in bare spans"
+        times = f"{cell.governed:.0f} / {cell.by_hand:.0f} / {cell.bare:.0f} µs"
+        rows.append((name, cell.added, bar, times))
+    for tool, bar in ASKS:
+        cell = found[tool, "ask", "main thread", True]
+        name = f"an ask whose request is stored ({tool}), in milliseconds"
+        rows.append((name, cell.governed / 1000, bar, f"{cell.governed:.0f} µs"))
+    return rows
+
+
+def _kind_of_arguments(varying: bool) -> str:
+    return "varying arguments" if varying else "same arguments"
+
+
+def table(found: Found) -> Table:
+    """The ratios, what is added, and the microseconds of the first column."""
     shown = Table(
         title="Governed calls against hand-written code that records the same (ratios of CPU time)"
     )
@@ -339,12 +358,15 @@ def table(found: dict[tuple[str, str, str, bool], tuple[float, float]]) -> Table
     for way in WAYS:
         for arguments in ("same", "varying"):
             shown.add_column(f"{way}, {arguments}", justify="right")
-    shown.add_column("µs, main thread, same", justify="right")
+    shown.add_column("added, bare spans: same / varying", justify="right")
+    shown.add_column("µs, main thread, same: governed / hand-written / bare", justify="right")
     for tool, behavior in [(kind.name, kind.behavior) for kind in kinds("")]:
         cells = [found[tool, behavior, way, varying] for way in WAYS for varying in (False, True)]
-        governed, hand = cells[0]
-        ratios = [f"{ours / theirs:.1f}" for ours, theirs in cells]
-        shown.add_row(tool, behavior, *ratios, f"{governed:.0f} / {hand:.0f}")
+        same, varying = cells[:2]
+        ratios = [f"{cell.ratio:.1f}" for cell in cells]
+        added = f"{same.added:.1f} / {varying.added:.1f}"
+        times = f"{same.governed:.0f} / {same.by_hand:.0f} / {same.bare:.0f}"
+        shown.add_row(tool, behavior, *ratios, added, times)
     return shown
 
 
@@ -355,7 +377,10 @@ def _option(arguments: list[str], name: str, default: int) -> int:
 def main(arguments: list[str]) -> int:
     """Measure and print."""
     found = measure(_option(arguments, "--rounds", 7), _option(arguments, "--calls", 20))
-    Console(width=None if sys.stdout.isatty() else 160).print(table(found))
+    console = Console(width=None if sys.stdout.isatty() else 180)
+    console.print(table(found))
+    for name, measured, bar, times in bars(found):
+        console.print(f"{name}: {measured:.1f} (bar {bar:g}; {times})")
     return 0
 
 

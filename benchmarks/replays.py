@@ -32,7 +32,8 @@ from agenttool_otel import Governor, TelemetrySettings, agent_context
 from agenttool_otel.errors import AgentToolError
 from agenttool_otel.testing import capture
 from benchmarks.agent_commands import corpus
-from benchmarks.matrix import READS, _providers, recording
+from benchmarks.matrix import READS, _providers
+from benchmarks.reference import Same
 from benchmarks.support import conversations
 
 _COMMANDS = Path(__file__).resolve().parents[2] / "shared" / "corpora" / "agent_commands.jsonl.gz"
@@ -121,7 +122,7 @@ def support() -> tuple[dict[str, list[_Step]], Governor]:
             agent_context(actor="agent:support", session_id="s"),
         ):
             captured.governor.govern(function, **_SUPPORT[name])(**example[name])
-            record = recording(captured)
+            record = Same(captured, *_providers())
 
         def traced(**arguments: Any) -> str:
             return str(record(lambda: function(**arguments)))
@@ -186,7 +187,7 @@ def commands(path: Path, limit: int) -> tuple[dict[str, list[_Step]], Governor]:
         agent_context(actor="agent:bench", session_id="s", roots=["/srv"], cwd="/srv"),
     ):
         captured.governor.govern(run, **_SHELL)("ls -la")
-        record = recording(captured)
+        record = Same(captured, *_providers())
     given = list(corpus(path).elements())[:: max(1, sum(corpus(path).values()) // limit)][:limit]
 
     def step(cwd: str, command: str) -> _Step:
