@@ -40,9 +40,9 @@ try:
     app()
 finally:
     loaded = [name for name in sys.modules if name.startswith("agenttool_otel.cli.")]
-    print("LOADED", loaded)
+    print("LOADED", loaded, "pydantic" in sys.modules)
 """
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True
     )
-    assert "LOADED ['agenttool_otel.cli.main']" in done.stdout
+    assert "LOADED ['agenttool_otel.cli.main'] False" in done.stdout

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import runpy
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -13,7 +12,6 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 import agenttool_otel
-from agenttool_otel.names import SCHEMA_VERSION
 
 COMMANDS: Final = {
     "approvals": "List, show, answer, watch and serve approval requests.",
@@ -68,6 +66,11 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
+        # not with the module: the names of telemetry take longer than agenttool --help may
+        from importlib.metadata import version
+
+        from agenttool_otel.names import SCHEMA_VERSION
+
         typer.echo(f"agenttool-otel {version('agenttool-otel')}, Agent Tool {SCHEMA_VERSION}")
         raise typer.Exit
 
