@@ -161,8 +161,7 @@ def state_channel(spec: ToolSpec, governor: Runtime | None) -> None:
     """
     runtime = _default if governor is None else governor
     if runtime is not None:
-        channel = runtime.permission_channel.value
-        spec.interface.permission_channel = spec.permission.permission_channel = channel
+        spec.state_channel(runtime.permission_channel.value)
 
 
 def _state_default_channel() -> None:

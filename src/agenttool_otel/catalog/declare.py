@@ -11,6 +11,7 @@ import inspect
 import logging
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,7 +26,7 @@ from agenttool_otel.catalog.safe_schema import (
 )
 from agenttool_otel.catalog.schema import SchemaCheck
 from agenttool_otel.catalog.signature import read_docstring, read_parameters, without_partial
-from agenttool_otel.catalog.spec import Safety, ToolSpec
+from agenttool_otel.catalog.spec import Safety, ToolRecords, ToolSpec
 from agenttool_otel.catalog.vocabulary import TABLES, check_fields, check_options, check_references
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.facts.outputs import OutputTrust
@@ -56,7 +57,6 @@ from agenttool_otel.records import (
     ToolDeclaration,
     ToolInterface,
 )
-from agenttool_otel.values.canonical import digest
 
 _logger = logging.getLogger("agenttool_otel.catalog")
 
@@ -169,6 +169,11 @@ def _module_name(name: str) -> str:
         return str(spec.name)
     if not isinstance(file, str):
         return name  # a console, or python -c: nobody can import it
+    return _name_of_file(file)
+
+
+@cache
+def _name_of_file(file: str) -> str:
     path = Path(file).resolve()
     parts = [path.stem]
     for folder in path.parents:
@@ -200,11 +205,12 @@ def policy_parts(options: GovernOptions) -> tuple[dict[str, Any], dict[str, Any]
 
 
 def _resolve(stated: GovernOptions, source: ToolSource) -> Resolved:
-    options: dict[str, Any] = {name: value for name, value in stated.items() if value is not None}
+    # copied: the records are made later, and a list may be changed meanwhile
+    options = {name: _copy(value) for name, value in stated.items() if value is not None}
     name = options.get("name", source.name)
     namespace = options.get("namespace", source.namespace)
     kind = str(options.get("tool_kind", ToolKind.FUNCTION))
-    schema = dict(options.get("model_input_schema", source.schema))
+    schema = _copy(options.get("model_input_schema", source.schema))
     hidden = source.parameters.internal if source.parameters is not None else ()
     internal = sorted({*options.get("internal_only_fields", ()), *hidden})
     check_fields(options, schema, internal)
@@ -231,7 +237,7 @@ def _resolve(stated: GovernOptions, source: ToolSource) -> Resolved:
         schema=without_secrets(whole, is_secret),
         whole_schema=whole,
         is_secret=is_secret,
-        output_schema=dict(output_schema) if output_schema else None,
+        output_schema=_copy(output_schema) if output_schema else None,
         internal=internal,
         access=access,
         effects=effects,
@@ -250,16 +256,14 @@ def _spec(o: Resolved) -> ToolSpec:
     if not o.source.is_refused:
         check_identity(o.tool_id, o.namespace, o.name, o.options.get("aliases", ()))
     plan = _facts(o)
-    declaration, interface, permission = _declaration(o), _interface(o, plan), _permission(o)
+    made = _records(o, plan)
     _warn_of_unread(o, plan)
     tool_type = _TOOL_TYPES.get(o.kind, "function")
     return ToolSpec(
-        declaration=declaration,
-        interface=interface,
-        execution=_execution(o),
-        permission=permission,
+        make=partial(_records, o, plan),
+        made=made,
         parameters=o.source.parameters,
-        check=SchemaCheck(o.schema),
+        check=SchemaCheck(o.schema, derived=_is_derived(o)),
         output_check=SchemaCheck(o.output_schema) if o.output_schema else None,
         facts=plan,
         misfit_facts=_facts(o, {"type": "object"}) if plan is None else None,
@@ -276,12 +280,11 @@ def _spec(o: Resolved) -> ToolSpec:
         ),
         safety=o.safety,
         validate=o.options.get("validate"),
-        sensitive=tuple(declaration.input_contract.sensitive_fields),
-        redact_result=tuple(declaration.output_contract.redaction_rules),
+        sensitive=tuple(made.declaration.input_contract.sensitive_fields),
+        redact_result=tuple(made.declaration.output_contract.redaction_rules),
         max_inline_chars=o.options.get("max_inline_chars"),
         persistence=o.options.get("persistence"),
         ownership=o.ownership,
-        digest=digest([record.to_json_object() for record in (declaration, interface, permission)]),
         span_name=f"{OPERATION_EXECUTE_TOOL} {o.name}",
         start_attributes={
             GenAI.OPERATION_NAME: OPERATION_EXECUTE_TOOL,
@@ -295,10 +298,20 @@ def _spec(o: Resolved) -> ToolSpec:
         },
         metric_attributes={GenAI.TOOL_NAME: o.name, GenAI.TOOL_TYPE: tool_type},
         policy_tool=_policy_tool(o),
-        policy_profile=_policy_profile(permission),
+        policy_profile=_policy_profile(made.permission),
         verbs=tuple(o.options.get("verbs", ())),
         by_reference=frozenset(o.options.get("by_reference", ())),
     )
+
+
+def _is_derived(o: Resolved) -> bool:
+    """Return whether a tool's schema was read from a signature of plain types."""
+    parameters = o.source.parameters
+    return parameters is not None and parameters.is_plain and "model_input_schema" not in o.options
+
+
+def _records(o: Resolved, plan: FactPlan | None) -> ToolRecords:
+    return ToolRecords(_declaration(o), _interface(o, plan), _execution(o), _permission(o))
 
 
 def _declaration(o: Resolved) -> ToolDeclaration:
@@ -544,8 +557,8 @@ def _shown(fact: Any) -> bool | str:
 
 def _copy(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return dict(value)
-    if isinstance(value, Sequence) and not isinstance(value, str):
+        return {name: _copy(entry) for name, entry in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
         return [_copy(entry) for entry in value]
     return value
 

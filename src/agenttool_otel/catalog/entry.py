@@ -297,18 +297,13 @@ def governed_entry(tool: HasSpec, origin: Origin, *, weakly: bool = False) -> En
         weakly: whether its maker keeps it.
     """
     spec = tool.spec
-    declaration, interface = spec.declaration, spec.interface
-    waits = interface.should_defer or declaration.lifecycle in (
-        Lifecycle.DEFERRED,
-        Lifecycle.DEPRECATED,
-    )
     return Entry(
-        declaration.tool_id,
-        declaration.name,
-        declaration.namespace,
-        waits and not interface.always_load,
+        spec.tool_id,
+        spec.name,
+        spec.namespace,
+        spec.waits,
         origin,
-        tuple(declaration.aliases),
+        spec.aliases,
         tool=None if weakly else tool,
         alive=weakref.ref(tool) if weakly else None,
     )

@@ -64,6 +64,8 @@ class Parameters:
     # instance it must not be called, because each argument would come to stand for the one before
     # it
     receiver: bool = False
+    # whether the schema is one of plain types: valid, and seen by nobody else
+    is_plain: bool = False
     # the callable, whose defaults may be changed after they were read
     function: Any = field(default=None, repr=False)
     # the callable's own reader of its arguments

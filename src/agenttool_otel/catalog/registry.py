@@ -43,17 +43,13 @@ class Registry(Generic[T]):
 
     def add(self, tool: T) -> None:
         """Register a tool under its id, name, qualified name and aliases."""
-        declaration = tool.spec.declaration
+        spec = tool.spec
         with self._lock:
             self._mark_sources(tool.spec)
             self.added += 1
-            self._tools[declaration.tool_id] = tool
-            for name in (
-                declaration.name,
-                f"{declaration.namespace}.{declaration.name}",
-                *declaration.aliases,
-            ):
-                self._names.setdefault(name, set()).add(declaration.tool_id)
+            self._tools[spec.tool_id] = tool
+            for name in (spec.name, f"{spec.namespace}.{spec.name}", *spec.aliases):
+                self._names.setdefault(name, set()).add(spec.tool_id)
 
     def _mark_sources(self, spec: ToolSpec) -> None:
         """Mark the tools whose output the arguments of others may come from."""

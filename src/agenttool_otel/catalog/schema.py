@@ -19,14 +19,31 @@ _MAX_SHOWN_CHARS: Final = 160
 
 
 class SchemaCheck:
-    """A compiled JSON Schema (draft 2020-12)."""
+    """A compiled JSON Schema (draft 2020-12).
+
+    Args:
+        schema: the schema.
+        derived: whether it was made of plain types, so that it is valid and nobody else's: then it
+            is compiled when it is first used.
+    """
 
     __slots__ = ("_validator", "is_valid", "schema")
 
-    def __init__(self, schema: Mapping[str, Any]) -> None:
+    def __init__(self, schema: Mapping[str, Any], *, derived: bool = False) -> None:
+        self.schema = dict(schema)
+        if not derived:
+            self._compile()
+
+    def __getattr__(self, name: str) -> Any:
+        """Compile the schema when it is first used."""
+        if name not in ("_validator", "is_valid"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        self._compile()
+        return object.__getattribute__(self, name)
+
+    def _compile(self) -> None:
         import jsonschema_rs
 
-        self.schema = dict(schema)
         try:
             self._validator = jsonschema_rs.Draft202012Validator(
                 self.schema, validate_formats=False

@@ -8,7 +8,16 @@ import inspect
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from types import CellType, SimpleNamespace
-from typing import Annotated, Any, ForwardRef, Literal, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    ForwardRef,
+    Literal,
+    NamedTuple,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from pydantic import (
     ConfigDict,
@@ -21,6 +30,12 @@ from pydantic import (
 from pydantic.errors import PydanticInvalidForJsonSchema
 
 from agenttool_otel.catalog.parameters import EMPTY, Argument, Parameters
+from agenttool_otel.catalog.plain_types import (
+    is_plain_default,
+    plain_object,
+    plain_property,
+    plain_type,
+)
 from agenttool_otel.catalog.reader import call_reader
 from agenttool_otel.values.tables import load_table
 
@@ -40,6 +55,8 @@ def read_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
     text = inspect.getdoc(function) or ""
     if not text:
         return "", {}
+    if _is_a_sentence(text):
+        return text, {}
     import docstring_parser
 
     try:
@@ -49,6 +66,11 @@ def read_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
     parameters = {param.arg_name: param.description or "" for param in parsed.params}
     body = "\n\n".join(part for part in (parsed.short_description, parsed.long_description) if part)
     return body or text, {name: value for name, value in parameters.items() if value}
+
+
+def _is_a_sentence(text: str) -> bool:
+    """Return whether a docstring is one line without a field: ``:param x: a number``, ``@param``."""
+    return "\n" not in text and ":" not in text and "@" not in text
 
 
 def read_parameters(
@@ -67,7 +89,7 @@ def read_parameters(
     signature = signature.replace(parameters=parameters)
     hints = _hints(function)
     arguments: dict[str, Argument] = {}
-    fields: dict[str, Any] = {}
+    fields: dict[str, _Field] = {}
     takes_others = False
     for parameter in parameters:
         name = parameter.name
@@ -81,7 +103,11 @@ def read_parameters(
             continue
         description = descriptions.get(name) if descriptions is not None else None
         fields[name] = _field(parameter, annotation, argument.adapter, description)
-    schema = _schema(fields, strict=strict and not takes_others)
+    is_strict = strict and not takes_others
+    schema = _plain_schema(fields, strict=is_strict)
+    is_plain = schema is not None
+    if schema is None:
+        schema = _schema(fields, strict=is_strict)
     internal_names = frozenset(
         argument.name for argument in arguments.values() if argument.internal
     )
@@ -92,6 +118,7 @@ def read_parameters(
         internal_names,
         _defaults(schema),
         receiver=drop_first,
+        is_plain=is_plain,
         function=function,
         reader=call_reader(function, drop_first=drop_first),
     )
@@ -245,6 +272,8 @@ def _adapter(annotation: Any) -> tuple[TypeAdapter[Any] | None, bool]:
     """Return pydantic's reader of a type, and whether the type is beyond JSON Schema."""
     if annotation is Any:
         return None, False
+    if (plain := plain_type(annotation)) is not None:
+        return plain.adapter, False
     try:
         adapter: TypeAdapter[Any] = TypeAdapter(annotation)
         adapter.json_schema()
@@ -263,12 +292,20 @@ def _default(parameter: inspect.Parameter) -> Any:
     return parameter.default
 
 
+class _Field(NamedTuple):
+    """What is known of one argument of a model."""
+
+    declared: Any  # its type
+    default: Any  # its default, or ``inspect.Parameter.empty``
+    description: str | None
+
+
 def _field(
     parameter: inspect.Parameter,
     annotation: Any,
     adapter: TypeAdapter[Any] | None,
     description: str | None,
-) -> Any:
+) -> _Field:
     declared = _declared_type(parameter, annotation)
     default = _default(parameter)
     if default is None and adapter is not None:
@@ -276,20 +313,40 @@ def _field(
             adapter.validate_python(None)
         except ValueError:
             declared = declared | None  # "x: int = None" means an optional int
+    return _Field(declared, default, description)
+
+
+def _plain_schema(fields: dict[str, _Field], *, strict: bool) -> dict[str, Any] | None:
+    """Return the schema of arguments that all have plain types; ``None`` where one has another."""
+    properties: dict[str, dict[str, Any]] = {}
+    for name, field in fields.items():
+        plain = plain_type(field.declared)
+        if plain is None or not (field.default is EMPTY or is_plain_default(field.default)):
+            return None
+        default = ... if field.default is EMPTY else field.default
+        properties[name] = plain_property(plain, default, field.description)
+    required = [name for name, field in fields.items() if field.default is EMPTY]
+    return plain_object(properties, required, takes_others=not strict)
+
+
+def _model_field(name: str, field: _Field) -> Any:
     # the alias carries the real name: "schema" or "json" as a field would shadow BaseModel's own
     # attributes
-    options: dict[str, Any] = {"alias": parameter.name}
-    if description:
-        options["description"] = description
-    if default is EMPTY:
-        return (declared, Field(**options))
-    return (declared, Field(default=default, **options))
+    options: dict[str, Any] = {"alias": name}
+    if field.description:
+        options["description"] = field.description
+    if field.default is EMPTY:
+        return (field.declared, Field(**options))
+    return (field.declared, Field(default=field.default, **options))
 
 
-def _schema(fields: dict[str, Any], *, strict: bool) -> dict[str, Any]:
+def _schema(fields: dict[str, _Field], *, strict: bool) -> dict[str, Any]:
     extra = "forbid" if strict else "allow"
     config = ConfigDict(extra=extra, arbitrary_types_allowed=True)  # type: ignore[typeddict-item]
-    model_fields = {f"field_{index}": spec for index, spec in enumerate(fields.values())}
+    model_fields = {
+        f"field_{index}": _model_field(name, field)
+        for index, (name, field) in enumerate(fields.items())
+    }
     try:
         model = create_model("Arguments", __config__=config, **model_fields)
         schema = model.model_json_schema(by_alias=True)

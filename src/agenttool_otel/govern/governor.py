@@ -576,8 +576,8 @@ class Governor(Discovery):
             self.tool_added(spec)
         self._lists.warn_of_entries(
             ToolNames(
-                (spec.tool_id, f"{spec.declaration.namespace}.{spec.name}"),
-                (spec.name, *spec.declaration.aliases),
+                (spec.tool_id, f"{spec.namespace}.{spec.name}"),
+                (spec.name, *spec.aliases),
             )
             for spec in tools
         )

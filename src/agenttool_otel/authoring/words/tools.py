@@ -46,8 +46,8 @@ def slips_beside_tools(project: Project, specs: Sequence[ToolSpec]) -> list[Slip
 
 def names_of(spec: ToolSpec) -> ToolNames:
     """Return what a tool is called."""
-    full = f"{spec.declaration.namespace}.{spec.name}"
-    return ToolNames((spec.tool_id, full), (spec.name, *spec.declaration.aliases))
+    full = f"{spec.namespace}.{spec.name}"
+    return ToolNames((spec.tool_id, full), (spec.name, *spec.aliases))
 
 
 class _Globs:
@@ -93,7 +93,7 @@ def _tool_of(tool: Shape, specs: Sequence[ToolSpec]) -> Shape:
     for spec in specs:
         ids.add(spec.tool_id)
         names.add(spec.name)
-        namespaces.add(spec.declaration.namespace)
+        namespaces.add(spec.namespace)
     members = dict(tool.members or {})
     members["id"] = _named(members["id"], ids)
     members["name"] = _named(members["name"], names)
