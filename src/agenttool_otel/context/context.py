@@ -174,6 +174,9 @@ _FIELDS = tuple(AgentContext.__dataclass_fields__)
 _EMPTY = AgentContext(origin=ContextOrigin.NONE)
 _LOST = AgentContext(origin=ContextOrigin.LOST)
 _stated = False  # whether this program states contexts at all
+_NEVER_KEPT = ("user_text", "resources", "host", "surface_in_force")
+# the last context that was stated, with its values; replaced as one, so threads need no lock
+_last: tuple[dict[str, Any], AgentContext] | None = None
 _current: contextvars.ContextVar[AgentContext] = contextvars.ContextVar(
     "agenttool_context", default=_EMPTY
 )
@@ -267,15 +270,33 @@ def agent_context(
     values["surface_in_force"] = _in_force(outer, surface)
     values["within"] = outer.agents
     values["origin"] = ContextOrigin.STATED
-    # the constructor of a frozen dataclass sets each field by a call: half of this block's time
-    inner = object.__new__(AgentContext)
-    vars(inner).update(values)
+    inner = _context_of(values)
     _stated = True
     token = _current.set(inner)
     try:
         yield inner
     finally:
         _current.reset(token)
+
+
+def _context_of(values: dict[str, Any]) -> AgentContext:
+    """Return the context of these values: the last one, where it was stated with equal ones.
+
+    What was worked out of a context is kept on it, so an agent that states the same for each call
+    pays for it once. A context is not kept where its caller may change what it holds
+    (``evaluation``, ``host``), or where it holds much (``resources``, the user's words).
+    """
+    global _last
+    kept = _last
+    if kept is not None and kept[0] == values:
+        return kept[1]
+    # the constructor of a frozen dataclass sets each field by a call: half of this block's time
+    made = object.__new__(AgentContext)
+    vars(made).update(values)
+    if not any(values[name] for name in _NEVER_KEPT) and values["evaluation"] is None:
+        # of labels a copy: a context of one's own may hold a dict that is changed later
+        _last = ({**values, "labels": dict(values["labels"])}, made)
+    return made
 
 
 def _user_texts(user_text: Any) -> tuple[str, ...]:

@@ -82,6 +82,7 @@ def fact_environment(
         protected=protected,
         allowed_hosts=settings.allowed_hosts,
         resolve_dns=settings.resolve_dns,
+        looked_up={},
         ledger=session.ledger_with(context.user_text),
     )
 

@@ -9,7 +9,7 @@ declaration names the kind of text.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Annotated, Any, Final, TypeAlias, TypedDict
 
@@ -273,5 +273,11 @@ class Surroundings:
     read_file_system: bool = True
     # where the roots really are, when that was found out already
     real_roots: tuple[str, ...] | None = None
+    # where roots and protected places lead, and which file is there, by their names: a dict for the
+    # facts of one call, in which each is looked up once. Never for longer: one that was swapped
+    # for a link must be seen at the very next call
+    looked_up: dict[str, tuple[str | None, str | None]] | None = field(
+        default=None, compare=False, repr=False
+    )
     resolver: Resolver | None = None  # replaces the system's resolver
     dns_timeout: float = 2.0  # seconds that one look-up may take; a slower one counts as failed

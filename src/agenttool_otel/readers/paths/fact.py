@@ -45,19 +45,29 @@ never absolute here, so nothing is inside there.
 """
 
 
-def real_root(root: str) -> str:
-    """Return where a root really is, or what no path lies in."""
-    # Not cached: a root that was swapped for a link must be seen at the very next call.
+def real_root(root: str, env: Surroundings | None = None) -> str:
+    """Return where a root really is, or what no path lies in.
+
+    Args:
+        root: the root.
+        env: the call's surroundings, which may know it already.
+    """
     if not root.startswith("/"):
         return _NOWHERE
-    return resolve([], start=root).path or _NOWHERE
+    known = None if env is None else env.looked_up
+    if known is not None and root in known:
+        return known[root][0] or _NOWHERE
+    real = resolve([], start=root)
+    if known is not None:
+        known[root] = (real.path, real.identity if real.exists else None)
+    return real.path or _NOWHERE
 
 
 def real_roots(env: Surroundings) -> tuple[str, ...]:
     """Return where the roots really are, in their order."""
     if env.real_roots is not None:
         return env.real_roots
-    return tuple(map(real_root, env.roots))
+    return tuple(map(real_root, env.roots, repeat(env)))
 
 
 @lru_cache(maxsize=256)
@@ -354,12 +364,16 @@ def _protected(
         replaced = paths - set(map(clean, env.roots))
     folded_paths = list(map(str.casefold, paths))
     kinds: list[str] = []
+    known = {} if env.looked_up is None else env.looked_up
     for place, kind in env.protected:
         named = clean(place)
-        real = resolve([], start=named) if env.read_file_system else Resolution()
-        is_same_file = real.exists and real.identity in identities
+        if env.read_file_system and named not in known:
+            found = resolve([], start=named)
+            known[named] = (found.path, found.identity if found.exists else None)
+        real, identity = known.get(named, (None, None))
+        is_same_file = identity is not None and identity in identities
         # on a file system that folds case, ".AGENTTOOL" is ".agenttool"
-        folded = {named.casefold(), (real.path or named).casefold()}
+        folded = {named.casefold(), (real or named).casefold()}
         pairs = product(folded_paths, folded)
         if is_same_file or any(map(within, repeat(named), replaced)) or any(starmap(within, pairs)):
             kinds.append(kind)

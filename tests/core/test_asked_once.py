@@ -1,0 +1,126 @@
+"""What a call looks up once, and what no call leaves to the next."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agenttool_otel import ApprovalRequired, agent_context
+from agenttool_otel.context.context import AgentContext, run_in_context
+from agenttool_otel.readers import path_fact
+from agenttool_otel.readers.types import Surroundings
+from agenttool_otel.testing import capture
+
+READS: dict[str, Any] = {
+    "read_only": True,
+    "destructive": False,
+    "open_world": False,
+    "access_kinds": ["file_read"],
+    "path_args": ["path"],
+}
+
+
+def stated(**facts: Any) -> AgentContext:
+    with agent_context(**facts) as context:
+        return context
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> tuple[Path, Path]:
+    """A root and a directory outside of it, each with a file ``a``."""
+    root, outside = tmp_path / "root", tmp_path / "outside"
+    for place in (root, outside):
+        place.mkdir()
+        (place / "a").write_text("x", "utf-8")
+    return root, outside
+
+
+def test_an_equal_context_is_the_same_context() -> None:
+    facts: dict[str, Any] = {"actor": "agent:a", "roles": ["reader"], "labels": {"team": "x"}}
+    assert stated(**facts) is stated(**facts)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"actor": "agent:b"}, {"roles": ["writer"]}, {"labels": {"team": "y"}}, {"mode": "strict"}],
+)
+def test_another_statement_is_another_context(change: dict[str, Any]) -> None:
+    facts: dict[str, Any] = {"actor": "agent:a", "roles": ["reader"], "labels": {"team": "x"}}
+    first, second = stated(**facts), stated(**{**facts, **change})
+    assert first.identity != second.identity
+
+
+def test_an_evaluation_that_was_changed_is_seen() -> None:
+    evaluation = {"status": "passing"}
+    first = stated(actor="agent:a", evaluation=evaluation).identity
+    evaluation["status"] = "failing"
+    assert stated(actor="agent:a", evaluation=evaluation).identity != first
+
+
+def test_labels_that_were_changed_outside_are_seen() -> None:
+    labels = {"team": "x"}
+    outer = AgentContext(actor="agent:a", labels=labels)
+    first = run_in_context(outer, lambda: stated(session_id="s").identity)
+    labels["team"] = "y"
+    assert run_in_context(outer, lambda: stated(session_id="s").identity) != first
+
+
+def test_a_relative_root_is_that_of_the_directory_now(
+    places: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = []
+    for place in places:
+        monkeypatch.chdir(place)
+        found.append(stated(roots=["."]).roots)
+    assert found == [(str(place),) for place in places]
+
+
+def test_a_root_swapped_between_two_calls_is_seen(places: tuple[Path, Path]) -> None:
+    root, outside = places
+    link = root.parent / "link"
+    link.symlink_to(root)
+
+    def read(path: str) -> str:
+        """Read."""
+        return Path(path).read_text("utf-8")
+
+    with capture() as captured, agent_context(actor="agent:a", session_id="s", roots=[link]):
+        governed = captured.governor.govern(read, **READS)
+        inside = str(root / "a")
+        assert governed(inside) == "x"
+        link.unlink()
+        link.symlink_to(outside)
+        with pytest.raises(ApprovalRequired):
+            governed(inside)
+
+
+def test_a_place_is_looked_up_once_for_a_calls_paths(
+    places: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, _ = places
+    env = Surroundings(roots=(str(root),), protected=((str(root / "p"), "approval"),), looked_up={})
+    looked_at: list[str] = []
+    lstat = os.lstat
+
+    def counted(path: str) -> os.stat_result:
+        looked_at.append(path)
+        return lstat(path)
+
+    monkeypatch.setattr(os, "lstat", counted)
+    for name in ("/b", "/c", "/d"):
+        path_fact(name, "", env)
+    assert looked_at.count(str(root / "p")) == 1
+
+
+def test_surroundings_of_ones_own_look_again(places: tuple[Path, Path]) -> None:
+    root, outside = places
+    link = root.parent / "link"
+    link.symlink_to(root)
+    env = Surroundings(roots=(str(link),))
+    assert path_fact(str(root / "a"), "", env)["inside"]
+    link.unlink()
+    link.symlink_to(outside)
+    assert not path_fact(str(root / "a"), "", env)["inside"]
