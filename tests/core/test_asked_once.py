@@ -60,6 +60,13 @@ def test_an_evaluation_that_was_changed_is_seen() -> None:
     assert stated(actor="agent:a", evaluation=evaluation).identity != first
 
 
+def test_labels_that_only_compare_equal_are_not_mixed_up() -> None:
+    number: Any = {"paid": 1}
+    truth: Any = {"paid": True}
+    stated(actor="agent:a", labels=number)
+    assert stated(actor="agent:a", labels=truth).labels["paid"] is True
+
+
 def test_labels_that_were_changed_outside_are_seen() -> None:
     labels = {"team": "x"}
     outer = AgentContext(actor="agent:a", labels=labels)

@@ -293,10 +293,17 @@ def _context_of(values: dict[str, Any]) -> AgentContext:
     # the constructor of a frozen dataclass sets each field by a call: half of this block's time
     made = object.__new__(AgentContext)
     vars(made).update(values)
-    if not any(values[name] for name in _NEVER_KEPT) and values["evaluation"] is None:
+    if _may_be_kept(values):
         # of labels a copy: a context of one's own may hold a dict that is changed later
         _last = ({**values, "labels": dict(values["labels"])}, made)
     return made
+
+
+def _may_be_kept(values: dict[str, Any]) -> bool:
+    if any(values[name] for name in _NEVER_KEPT) or values["evaluation"] is not None:
+        return False
+    # labels={"paid": 1} equals labels={"paid": True}, and a policy decides them differently
+    return all(type(label) is str for label in values["labels"].values())
 
 
 def _user_texts(user_text: Any) -> tuple[str, ...]:
