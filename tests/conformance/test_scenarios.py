@@ -274,6 +274,7 @@ def broken_by(lines: str) -> Outcome:
     return outcome
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
@@ -321,6 +322,7 @@ sys.stdin.read()
     assert outcome.failures == ["the subject answered declare with an error: out of order"]
 
 
+@pytest.mark.slow
 def test_a_subject_that_does_not_end_is_killed() -> None:
     lines = "time.sleep(60)\n"
     process = SubjectProcess([sys.executable, "-c", GREETS + lines], time_limit=30)

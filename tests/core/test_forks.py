@@ -104,6 +104,7 @@ def made_by(node: ast.AST) -> list[str]:
     return []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(sys, "getswitchinterval"), reason="CPython")
 def test_a_child_forked_while_every_lock_is_held_works() -> None:
     script = HELD.replace("FORK()", "os.fork()")

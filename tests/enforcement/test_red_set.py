@@ -15,7 +15,7 @@ from red_lines import FUNCTIONS, LINES
 from agenttool_otel.enforcement import available
 
 PROOF = available()["read"]
-pytestmark = pytest.mark.skipif(not PROOF.proven, reason=PROOF.reason)
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not PROOF.proven, reason=PROOF.reason)]
 USERS = [0, ORDINARY] if os.getuid() == 0 else [os.getuid()]
 
 

@@ -373,9 +373,8 @@ def rewritten(text: str, changes: dict[int, tuple[int, str]]) -> str:
     return text
 
 
-@pytest.mark.parametrize(
-    "linked", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["plain", "linked"]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("linked", [False, True], ids=["plain", "linked"])
 def test_siblings_of_a_corpus_row_have_its_verdict(linked: bool, tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")

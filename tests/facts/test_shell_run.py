@@ -203,6 +203,7 @@ def test_the_comparison_notices_a_change(scratch: Path, tmp_path: Path) -> None:
     assert before != after
 
 
+@pytest.mark.slow
 def test_every_proven_command_of_the_corpus_changes_nothing(scratch: Path) -> None:
     rows = [json.loads(line) for line in _OWN.read_text(encoding="utf-8").splitlines()]
     ran = 0

@@ -330,6 +330,7 @@ def test_all_engines_agree_with_opa(engines: Engines, capsys: pytest.CaptureFixt
     assert comparison.engines["embedded_compiled"] > comparison.decisions / 2
 
 
+@pytest.mark.slow
 def test_what_is_undefined_is_what_it_is_in_opa(engines: Engines) -> None:
     # one engine for each of them is made, so a few inputs do; `_` in a rule of its own has no
     # package

@@ -215,7 +215,8 @@ def differences(run: Run, journal: Journal) -> list[tuple[str, str, Any, Any]]:
     return found
 
 
-@pytest.mark.parametrize("count", [1500, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [1500, 10_000])
 def test_every_call_is_rebuilt_from_the_lines_alone(tmp_path: Path, count: int) -> None:
     run = Run(tmp_path / "calls.jsonl", seed=count)
 

@@ -378,6 +378,7 @@ def test_a_file_that_grew_too_large_gives_way_to_a_new_one(tmp_path: Path) -> No
     assert read(tmp_path / "r")[-1]["object"] == "tool_result"
 
 
+@pytest.mark.slow
 def test_a_closed_sink_takes_nothing_and_breaks_nothing(tmp_path: Path) -> None:
     sink = JsonlSink(tmp_path / "r")
     governor = governed(sink)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
 SNIPPET = Path(__file__).parent / "snippet.py"
 SOURCE = Path(__file__).parents[2] / "src"
 EXPECTED = re.compile(r"# (?P<kind>[RE]): (?P<what>.+)$")

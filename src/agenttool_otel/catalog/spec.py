@@ -194,8 +194,9 @@ class ToolSpec:
 def _waits(declaration: ToolDeclaration, interface: ToolInterface) -> bool:
     if interface.always_load:
         return False
-    deferring = (Lifecycle.DEFERRED, Lifecycle.DEPRECATED)
-    return bool(interface.should_defer) or declaration.lifecycle in deferring
+    if interface.should_defer:
+        return True
+    return declaration.lifecycle in (Lifecycle.DEFERRED, Lifecycle.DEPRECATED)
 
 
 def _classify(

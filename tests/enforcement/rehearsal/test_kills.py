@@ -129,6 +129,7 @@ def many_lives(folder: Path, lives: int) -> None:
     assert set(ends) == {"before", "after"}
 
 
+@pytest.mark.slow
 def test_killed_at_forty_points_it_is_whole(tmp_path: Path, host: None) -> None:
     many_lives(tmp_path, 40)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
 FOLDER = Path(__file__).parent
 PROJECT = FOLDER.parents[2]
 FILES = ("test_effects.py", "test_commits.py", "test_isolation.py", "test_equal_trees.py")
