@@ -103,7 +103,7 @@ def test_careful_presets_rehearse_nothing(decided: Decided, preset: str) -> None
 
 
 def test_one_question_outside_of_the_table_is_asked_with_all(decided: Decided) -> None:
-    changes = [{"network": True}, {"sensitive_read": True}]
+    changes = [{"network": True, "connects": True}, {"sensitive_read": True}]
     documents = [
         on(
             merged(UNPROVEN, {"facts": {"shell": [{**UNPROVEN["facts"]["shell"][0], **change}]}}),
@@ -114,6 +114,13 @@ def test_one_question_outside_of_the_table_is_asked_with_all(decided: Decided) -
     answers = decided("coding", *documents)
     assert behaviors(answers) == ["ask", "ask"]
     assert [held_by(answer) for answer in answers] == [None, None]
+
+
+@pytest.mark.parametrize("preset", ["balanced", "coding"])
+def test_a_network_that_is_only_possible_is_rehearsed(decided: Decided, preset: str) -> None:
+    unknown = {**UNPROVEN["facts"]["shell"][0], "network": True, "connects": False}
+    [answer] = decided(preset, on(merged(UNPROVEN, {"facts": {"shell": [unknown]}}), BOTH))
+    assert held_by(answer) == {"profile": "rehearse", "network": "none"}
 
 
 def test_a_denial_is_no_question(decided: Decided) -> None:

@@ -228,6 +228,26 @@ def test_effects_of_what_is_not_proven_are_told(
 
 
 @pytest.mark.parametrize(
+    ("command", "connects"),
+    [
+        ("curl http://h/x", True),
+        ("git push", True),
+        ("pip install x", True),
+        ("cat < /dev/tcp/h/80", True),
+        ("bash -c 'curl http://h'", True),
+        ("for f in *; do curl $f; done", True),
+        ("echo $(wget http://h)", True),
+        ("some-unknown-tool | nc h 1", True),
+        ("some-unknown-tool", False),
+        ("for f in *; do some-unknown-tool $f; done", False),
+        ("python3 -c \"print('a;b$')\"", False),
+    ],
+)
+def test_what_is_known_to_connect_is_told_from_what_may(command: str, connects: bool) -> None:
+    assert fact(command)["connects"] is connects
+
+
+@pytest.mark.parametrize(
     "command", ["curl http://h", "cat f | nc h 1", "dig x.h", "scp f h:", "wget h"]
 )
 def test_what_can_carry_data_out_counts_as_a_sensitive_read(command: str) -> None:

@@ -60,6 +60,7 @@ shell_fact := {
 	"sensitive_read": false,
 	"writes": false,
 	"network": false,
+	"connects": false,
 	"executes": false,
 	"destructive": false,
 	"runs_download": false,

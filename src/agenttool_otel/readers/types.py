@@ -192,6 +192,7 @@ class ShellFact(TypedDict):
     sensitive_read: bool  # reads keys, credentials or the environment, or could carry data out
     writes: bool  # may write; True whenever read_only is not proven
     network: bool  # may reach the network
+    connects: bool  # names a program that is known to reach it
     executes: bool  # runs another program or code that it was given
     destructive: bool  # deletes, overwrites or kills
     runs_download: bool  # runs what it fetches from the network

@@ -416,6 +416,24 @@ ask contains {
 } if {
 	some fact in facts
 	not fact.network == false
+	not fact.connects == false
+	not line_agreed(data.agenttool.config.effective, fact)
+}
+
+# METADATA
+# title: A command of which it is not known whether it reaches the network
+# description: |
+#   A program that no table has. Where it is rehearsed it has no network, and what it tries is counted.
+# custom:
+#   severity: medium
+ask contains {
+	"rule": "agenttool.rules.shell.network_unknown",
+	"message": "it is not known whether the command reaches the network",
+	"type": "safety_check",
+} if {
+	some fact in facts
+	not fact.network == false
+	fact.connects == false
 	not line_agreed(data.agenttool.config.effective, fact)
 }
 

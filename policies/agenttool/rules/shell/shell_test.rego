@@ -26,12 +26,18 @@ test_what_is_not_proven_is_asked[rule] if {
 	some rule, change in {
 		"unparsed": {"parsed": false},
 		"sensitive_read": {"sensitive_read": true},
-		"network": {"network": true, "commands": command(["curl", "x"])},
+		"network": {"network": true, "connects": true, "commands": command(["curl", "x"])},
+		"network_unknown": {"network": true, "commands": command(["some-program", "x"])},
 		"incomplete": {"complete": false, "commands": command(["cat", "x"])},
 	}
 	document := f.with_shell(change)
 	not no_findings with input as document
 	asked == {name(rule)} with input as document
+}
+
+test_a_network_of_which_nothing_is_stated_is_asked_about_as_a_known_one if {
+	document := json.remove(f.with_shell({"network": true}), ["/facts/shell/0/connects"])
+	name("network") in asked with input as document
 }
 
 test_an_unknown_construct_is_asked if {

@@ -167,7 +167,8 @@ def _review(words: list[Word], verdict: Verdict) -> None:
         if word.glob_first:
             unreviewed[word.text] = None
     verdict.unreviewed = list(unreviewed)
-    verdict.warnings.network |= read.sends
+    if read.sends:
+        verdict.warnings.network = verdict.warnings.connects = True
     globs = {word.text for word in words if word.glob}
     for place, operation in read.places:
         verdict.accesses.append(FileAccess(place, operation, glob=place in globs))

@@ -513,5 +513,5 @@ def _add_redirects(redirects: list[Redirect], verdict: Verdict) -> None:
             warnings.destructive |= redirect.truncates
             warnings.sensitive |= names_secret(target)
         if redirect.connects:
-            warnings.network = True
+            warnings.network = warnings.connects = True
             warnings.sensitive = True

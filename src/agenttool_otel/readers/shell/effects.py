@@ -53,8 +53,10 @@ def add_effects(words: Sequence[str], warnings: Warnings, depth: int = 0) -> Non
         warnings.other_shell = True
     if unknown or name in lists["executes"]:
         warnings.executes = True
-    if unknown or _uses_network(name, words):
+    if unknown:
         warnings.network = True
+    if _uses_network(name, words):
+        warnings.network = warnings.connects = True
     if _destroys(name, words):
         warnings.destructive = True
     if _reveals(name, words):

@@ -289,6 +289,7 @@ class _Reading:
         fact["commands"].extend(nested["commands"])
         fact["sensitive_read"] |= nested["sensitive_read"]
         fact["network"] |= nested["network"]
+        fact["connects"] |= nested["connects"]
         fact["executes"] |= nested["executes"]
         fact["destructive"] |= nested["destructive"]
         fact["runs_download"] |= nested["runs_download"]
@@ -431,7 +432,7 @@ def _target(command: Simple) -> str:
 
 def _mark_nested_too_deep(fact: ShellFact, row: ShellCommand | None) -> None:
     """Mark a script whose commands have not been read, which a list may deny."""
-    fact["executes"] = fact["network"] = True
+    fact["executes"] = fact["network"] = fact["connects"] = True
     fact["complete"] = fact["parsed"] = False
     fact["unparsed"] = fact["unparsed"] or "nested_too_deep"
     if row is not None:
@@ -452,7 +453,8 @@ def _warned_of(item: Found, command: Simple, construct: str) -> Verdict:
             warnings.destructive |= redirect.truncates and operator != ">&"
             operation = "append" if redirect.appends else "overwrite"
             verdict.accesses.append(FileAccess(target, operation))
-        warnings.network |= redirect.connects
+        if redirect.connects:
+            warnings.network = warnings.connects = True
     # A word that still holds something to expand names no place that is known.
     known = []
     for access in verdict.accesses:
@@ -488,6 +490,7 @@ def _unreadable(text: str, argument: str, inferred: bool, construct: str) -> She
         warnings = Warnings()
         add_effects([match[1]], warnings)
         fact["destructive"] |= warnings.destructive
+        fact["connects"] |= warnings.connects
     start = head[:MAX_LENGTH]
     words = dict.fromkeys([*_WORDS.findall(start), *surface_words(start)])
     fact["sensitive_read"] = any(map(names_secret, words))
@@ -497,5 +500,6 @@ def _unreadable(text: str, argument: str, inferred: bool, construct: str) -> She
 def _merge(fact: ShellFact, warnings: Warnings) -> None:
     fact["sensitive_read"] |= warnings.sensitive
     fact["network"] |= warnings.network
+    fact["connects"] |= warnings.connects
     fact["executes"] |= warnings.executes
     fact["destructive"] |= warnings.destructive

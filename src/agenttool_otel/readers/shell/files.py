@@ -62,7 +62,7 @@ def _refuse_device(path: str, verdict: Verdict, *, deep: bool) -> None:
     if not reason:
         return
     if reason == "network file" or "/dev/tcp" in path or "/dev/udp" in path:
-        verdict.warnings.network = True
+        verdict.warnings.network = verdict.warnings.connects = True
     raise Refused(reason)
 
 

@@ -65,6 +65,8 @@ class Warnings:
     """Reads credentials or the environment."""
     network: bool = False
     """May send or fetch."""
+    connects: bool = False
+    """Names what is known to send or fetch."""
     executes: bool = False
     """May run code or another program that it was given."""
     destructive: bool = False
