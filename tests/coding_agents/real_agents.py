@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from agent_programs import AgentUnavailable, path
+from benchmarks.serve_soak import wait_for
 from scripted_models import Events, Script, anthropic_events, openai_events, scripted_model
 
 AGENTTOOL = [sys.executable, "-c", "from agenttool_otel.cli import main; main()"]
@@ -165,9 +165,7 @@ class Workplace:
         preset = {"AGENTTOOL_POLICY_PRESET": "coding"}
         running = subprocess.Popen(command, env={**self._environment(), **preset})
         try:
-            until = time.monotonic() + 200
-            while not self.socket.exists() and running.poll() is None and time.monotonic() < until:
-                time.sleep(0.2)
+            wait_for(self.socket)
             yield running
         finally:
             running.kill()
