@@ -13,12 +13,12 @@ SLOW := slow or opa or servers or browser or postgres
 # as they stand in the folders: files of one test, the longest, would come last and one of them alone
 IN_ORDER = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test test-all conformance-proof coverage test-pythons fuzz lint types style size bench docs site release servers lock clean help
+.PHONY: demo test test-all conformance-proof coverage test-pythons fuzz lint types style size bench docs site release servers agents lock clean help
 
 help:
 	@echo "make demo      set up, and watch an agent's tool calls being decided and traced"
 	@echo "make test      set up, check types and style, run the fast tests"
-	@echo "make test-all  make test, then real servers and kill tests (builds servers once, needs Go)"
+	@echo "make test-all  make test, then real servers and kill tests (builds servers and installs agents once, needs Go and npm)"
 	@echo "make coverage  the fast tests under the gate of branch coverage; takes twice as long"
 	@echo "make test-pythons  a part of the fast tests on every other CPython from 3.11 on that is here"
 	@echo "make fuzz      random edits of hostile inputs for FUZZ_SECONDS (an hour)"
@@ -26,6 +26,7 @@ help:
 	@echo "make size      how large and how dense the rooms are: a report"
 	@echo "make bench     measure, as ratios in one run"
 	@echo "make servers   build the real servers of the slow tests into .servers (needs Go)"
+	@echo "make agents    install the coding agents of the slow tests into a cache (needs npm)"
 	@echo "make site      build the documentation as a site into build/site"
 	@echo "make release   build wheel and sdist, check them, install each extra into a bare environment, write an SBOM, tag the version"
 	@echo "make docs      regenerate the generated documents and dashboards"
@@ -48,7 +49,7 @@ coverage: $(STAMP)
 	$(BIN)/python -m pytest -m "not slow and not speed" $(IN_RANDOM_ORDER) --cov --cov-report=term
 
 # what `test` leaves out, and what it skips where the servers are not built yet
-test-all: test servers
+test-all: test servers agents
 	FUZZ_SECONDS=$(or $(FUZZ_SECONDS),600) $(BIN)/python -m pytest -m "not speed and ($(SLOW))" $(IN_ORDER)
 	$(BIN)/python -m pytest -m "speed"
 
@@ -88,6 +89,9 @@ bench: $(STAMP)
 
 servers: $(STAMP)
 	$(BIN)/python tools/servers.py build --available
+
+agents: $(STAMP)
+	$(BIN)/python tools/agent_programs.py build --available
 
 docs: $(STAMP)
 	$(BIN)/python tools/generate.py

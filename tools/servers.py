@@ -143,7 +143,7 @@ def build(name: str) -> Path:
     """
     server = SERVERS[name]
     if server.build is not None:
-        with _locked():
+        with locked():
             if not server.target.exists():
                 server.target.parent.mkdir(parents=True, exist_ok=True)
                 partial = server.target.with_suffix(".partial")
@@ -158,7 +158,7 @@ def build(name: str) -> Path:
 
 
 @contextmanager
-def _locked() -> Iterator[None]:
+def locked() -> Iterator[None]:
     """One build at a time for all working copies that share the cache."""
     cache().mkdir(parents=True, exist_ok=True)
     with (cache() / ".lock").open("w") as handle:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from agent_rules import ASKED, BLOCKED, RAN, outcome, requested
-from agents_served import Hooks, payloads, recorded
+from agents_served import Hooks, hooks_served, payloads, recorded
 
 from agenttool_otel.approvals.types import ApprovalAnswer
 from agenttool_otel.coding_agents.dialects import dialect_of
 from agenttool_otel.names import ApprovalStatus, HookPart
+from agenttool_otel.testing import decision
+from function_engine import FunctionEngine
 
 REQUESTS = payloads(HookPart.PERMIT)
 _NEED_AN_ANSWER = ("rm-r", "write", "edit", "replace", "apply-patch", "tiny-note")
@@ -204,3 +207,26 @@ def test_a_question_ends_with_its_session(hooks: Hooks, agent: str, event: str, 
     store = hooks.governor.approvals.store
     asked = [each for each in store.list() if each.session_id == session["session_id"]]
     assert [each.status for each in asked] == [ApprovalStatus.CANCELED]
+
+
+@pytest.mark.parametrize(
+    ("agent", "name"),
+    [
+        ("claude-code", "PreToolUse-bash-ls-build-subagent"),
+        ("codex", "PreToolUse-bash-ls-a-subagent"),
+    ],
+)
+def test_a_sub_agent_is_a_child_of_its_agent(tmp_path: Path, agent: str, name: str) -> None:
+    seen = []
+
+    def decide(document: Any) -> Any:
+        seen.append(document["actor"])
+        return decision("allow")
+
+    tmp_path.chmod(0o700)
+    payload = recorded(agent, name)
+    with hooks_served(tmp_path, policy=FunctionEngine(decide)) as served:
+        served.fire(agent, "PreToolUse", payload)
+    (actor,) = seen
+    assert actor["id"] == f"agent:{agent}/{payload['agent_type']}"
+    assert [each["id"] for each in actor["chain"]] == [f"agent:{agent}"]

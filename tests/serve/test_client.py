@@ -240,3 +240,13 @@ def test_without_a_store_a_restart_forgets_the_call(tmp_path: Path) -> None:
         pytest.raises(DecisionPointRefused, match="no call of that id"),
     ):
         remote.complete(call.invocation_id, "text")
+
+
+def test_a_chain_goes_to_the_decision_point(point: Served) -> None:
+    remote = RemoteGovernor(point.socket_path)
+    with (
+        agent_context(actor="agent:lead", roots=["/srv/project/src"]) as lead,
+        agent_context(actor="agent:child", parent=lead, roots=["/srv/project"]),
+    ):
+        answer = remote.check("read_file", {"path": "/srv/project/src/a.py"})
+    assert answer.context.rule == "agenttool.rules.delegation.wider"

@@ -141,3 +141,13 @@ def test_roots_of_a_client_do_not_widen_the_operators(tmp_path: Path) -> None:
         answer = point.ask("POST", EVALUATION, request("read_file", path="a"))
     assert answer.status == 400
     assert "outside of the roots" in answer.json["detail"]
+
+
+def test_a_child_that_is_wider_than_who_started_it_is_denied(point: Served) -> None:
+    body = request("read_file", path="notes.txt")
+    lead = {"id": "agent:lead", "roots": ["/srv/project"]}
+    body["context"]["chain"] = [lead]
+    assert evaluated(point, body)["decision"] is True
+    body["context"]["chain"] = [{**lead, "roots": ["/srv/project/src"]}]
+    answer = evaluated(point, body)
+    assert answer["context"]["rule"] == "agenttool.rules.delegation.wider"

@@ -14,7 +14,12 @@ from agenttool_otel.call.pending.paused import PausedCall
 from agenttool_otel.call.pending.serialized import recall
 from agenttool_otel.call.runtime import Runtime
 from agenttool_otel.call.target import Target
-from agenttool_otel.context.context import AgentContext, current_context
+from agenttool_otel.context.context import (
+    AgentContext,
+    Delegator,
+    current_context,
+    joined_chain,
+)
 from agenttool_otel.errors import ApprovalStoreError, UnknownTool
 from agenttool_otel.names import ApprovalStatus, ErrorClass
 from agenttool_otel.records import ToolResult
@@ -158,6 +163,7 @@ def asking_context(stored: dict[str, Any]) -> AgentContext:
         actor=now.actor or stored.get("actor") or "",
         tenant=stored.get("tenant") if now.tenant is None else now.tenant,
         roles=tuple(stored.get("roles") or ()),
+        chain=joined_chain(now.chain, tuple(map(Delegator.of, stored.get("chain") or ()))),
         session_id=stored.get("session_id") if now.session_id is None else now.session_id,
         agent_name=stored.get("agent_name") or "",
         mode=stored.get("mode") or "default",

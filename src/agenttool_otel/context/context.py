@@ -42,6 +42,51 @@ class SurfaceInForce(Protocol):
 
 
 @dataclass(frozen=True)
+class Delegator:
+    """Who started an agent, as a policy sees it (``input.actor.chain``).
+
+    Attributes:
+        actor: id of who it is.
+        roles: its roles.
+        tenant: tenant that it acts for.
+        mode: its permission mode.
+        roots: its directories.
+    """
+
+    actor: str
+    roles: tuple[str, ...] = ()
+    tenant: str | None = None
+    mode: str = "default"
+    roots: tuple[str, ...] = ()
+
+    def document(self) -> dict[str, Any]:
+        """Return it as JSON data."""
+        return {
+            "id": self.actor,
+            "kind": _kind_of(self.actor),
+            "roles": list(self.roles),
+            "tenant": self.tenant,
+            "mode": self.mode,
+            "roots": list(self.roots),
+        }
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> Delegator:
+        """Return what ``document`` has written.
+
+        Args:
+            document: the JSON data.
+        """
+        return cls(
+            actor=document["id"],
+            roles=tuple(document["roles"]),
+            tenant=document["tenant"],
+            mode=document["mode"],
+            roots=tuple(document["roots"]),
+        )
+
+
+@dataclass(frozen=True)
 class AgentContext:
     """The facts that ``agent_context`` sets.
 
@@ -59,6 +104,7 @@ class AgentContext:
         surface: id of the tool surface that the call is selected from.
         surface_in_force: that surface, where it refuses calls of other tools.
         within: the agents that this context's own is inside of, the outermost first.
+        chain: who started the actor, the outermost first (``agent_context(parent=...)``).
         labels: short, low-cardinality facts for policies.
         evaluation: verdict of an evaluator (``status``, ``trend``, ``next_step``).
         resources: the application's state that calls are about, by name, as JSON data
@@ -86,6 +132,7 @@ class AgentContext:
     origin: ContextOrigin = ContextOrigin.STATED
     surface_in_force: SurfaceInForce | None = None
     within: tuple[str, ...] = ()
+    chain: tuple[Delegator, ...] = ()
 
     @cached_property
     def agents(self) -> tuple[str, ...]:
@@ -104,6 +151,7 @@ class AgentContext:
             self.session_key,
             self.agents,
             self.origin,
+            self.chain,
             self.mode,
             self.interactive,
             self.roots,
@@ -115,8 +163,7 @@ class AgentContext:
     @property
     def actor_kind(self) -> str:
         """``agent``, ``user`` or ``service`` by the id's prefix, else ``unknown``."""
-        kind, colon, _ = self.actor.partition(":")
-        return kind if colon and kind in _ACTOR_KINDS else "unknown"
+        return _kind_of(self.actor)
 
     @cached_property
     def agent(self) -> str:
@@ -137,12 +184,20 @@ class AgentContext:
     @cached_property
     def policy_actor(self) -> dict[str, Any]:
         """``input.actor`` of a policy query."""
-        return {
+        actor: dict[str, Any] = {
             "id": self.actor,
             "kind": self.actor_kind,
             "roles": list(self.roles),
             "tenant": self.tenant,
         }
+        if self.chain:
+            actor["chain"] = [delegator.document() for delegator in self.chain]
+        return actor
+
+    @property
+    def as_delegator(self) -> Delegator:
+        """What a child of this context is compared to."""
+        return Delegator(self.actor, self.roles, self.tenant, self.mode, self.roots)
 
     @cached_property
     def policy_evaluation(self) -> dict[str, Any] | None:
@@ -168,6 +223,11 @@ class AgentContext:
             (Attr.SURFACE_ID, self.surface),
         )
         return {name: shown_id(value) for name, value in pairs if value}
+
+
+def _kind_of(actor: str) -> str:
+    kind, colon, _ = actor.partition(":")
+    return kind if colon and kind in _ACTOR_KINDS else "unknown"
 
 
 _FIELDS = tuple(AgentContext.__dataclass_fields__)
@@ -219,6 +279,7 @@ def agent_context(
     evaluation: Mapping[str, Any] | None = None,
     resources: Mapping[str, Any] | None = None,
     host: Mapping[str, Any] | None = None,
+    parent: AgentContext | None = None,
 ) -> Iterator[AgentContext]:
     """Set the facts of the calls made inside the ``with`` block; what is not given is inherited
     from outside.
@@ -233,6 +294,8 @@ def agent_context(
           empty one lifts it.
         labels: merged over the outer ones.
         resources: merged over the outer ones, name by name; copied as JSON data now.
+        parent: the context of the agent that starts this one. What is not given is inherited from it,
+          and the stock policy denies each call of a child that is wider than it.
 
     Yields:
         The context in force.
@@ -242,7 +305,8 @@ def agent_context(
           ``roles``.
     """
     global _stated
-    outer = _current.get()
+    around = _current.get()
+    outer = around if parent is None else _parent(parent)
     stated = (
         ("actor", actor, maybe_text),
         ("tenant", tenant, maybe_text),
@@ -269,9 +333,32 @@ def agent_context(
     values["resources"] = _merged_resources(outer, resources)
     values["surface_in_force"] = _in_force(outer, surface)
     values["within"] = outer.agents
+    if parent is not None:
+        chain = (*parent.chain, parent.as_delegator)
+        values["chain"] = joined_chain(around.chain, chain)
     values["origin"] = ContextOrigin.STATED
     inner = _context_of(values)
     _stated = True
+    token = _current.set(inner)
+    try:
+        yield inner
+    finally:
+        _current.reset(token)
+
+
+@contextmanager
+def delegated_by(chain: Iterable[Mapping[str, Any]]) -> Iterator[AgentContext]:
+    """State who has delegated the calls of the ``with`` block, beside those who did so already.
+
+    Args:
+        chain: who, as ``Delegator.document`` has it, the outermost first.
+
+    Yields:
+        The context in force.
+    """
+    around = current_context()
+    stated = tuple(map(Delegator.of, chain))
+    inner = replace(around, chain=joined_chain(around.chain, stated))
     token = _current.set(inner)
     try:
         yield inner
@@ -304,6 +391,27 @@ def _may_be_kept(values: dict[str, Any]) -> bool:
         return False
     # labels={"paid": 1} equals labels={"paid": True}, and a policy decides them differently
     return all(type(label) is str for label in values["labels"].values())
+
+
+def _parent(parent: Any) -> AgentContext:
+    if not isinstance(parent, AgentContext):
+        kind = type(parent).__name__
+        raise ConfigurationError(f"parent has to be the context of an agent, not {kind}")
+    return parent
+
+
+def joined_chain(
+    around: tuple[Delegator, ...], chain: tuple[Delegator, ...]
+) -> tuple[Delegator, ...]:
+    """Return a chain in which nobody is left out.
+
+    Args:
+        around: who has delegated what happens around.
+        chain: who has delegated what happens inside, which may begin with the same.
+    """
+    if chain[: len(around)] == around:
+        return chain
+    return (*around, *chain)
 
 
 def _user_texts(user_text: Any) -> tuple[str, ...]:
@@ -428,9 +536,9 @@ class ContextDefaults:
     def fill(self, context: AgentContext) -> AgentContext:
         """Return the context with nothing left open that a setting states."""
         settings = self._settings
-        if (context.roots or not settings.roots) and (
-            context.actor or not (settings.actor or settings.roles)
-        ):
+        is_stated = context.roots or not settings.roots
+        has_actor = context.actor or not (settings.actor or settings.roles)
+        if is_stated and has_actor and not context.chain:
             return context
         with self._lock:
             known = self._filled.get(id(context))
@@ -441,7 +549,17 @@ class ContextDefaults:
             roots=context.roots or settings.roots,
             actor=context.actor or settings.actor,
             roles=context.roles or (() if context.actor else settings.roles),
+            chain=tuple(map(self._filled_delegator, context.chain)),
         )
         with self._lock:
             self._filled[id(context)] = (context, filled)
         return filled
+
+    def _filled_delegator(self, delegator: Delegator) -> Delegator:
+        settings = self._settings
+        return replace(
+            delegator,
+            roots=delegator.roots or settings.roots,
+            actor=delegator.actor or settings.actor,
+            roles=delegator.roles or (() if delegator.actor else settings.roles),
+        )

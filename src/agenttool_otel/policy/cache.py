@@ -21,7 +21,7 @@ from agenttool_otel.facts.types import Facts
 from agenttool_otel.policy.bundles.reads import VIEW, ReadSet
 from agenttool_otel.policy.jsonio import ENCODE_STRICT
 from agenttool_otel.policy.rego.syntax import Path
-from agenttool_otel.policy.types import PolicyEngine, Verdict
+from agenttool_otel.policy.types import ActorInput, PolicyEngine, Verdict
 from agenttool_otel.values.forks import new_lock
 
 _SHORT: Final = 256
@@ -31,8 +31,14 @@ _DEEP: Final = 64
 _TYPES: Final = {VIEW + "is_object": dict, VIEW + "is_string": str}
 _LOOKS: Final = {VIEW + "empty", *_TYPES}
 _IN_KEY: Final = {("input",), ("input", VIEW + "object.keys"), ("input", VIEW + "is_object")}
-_NOT_ALWAYS: Final = frozenset(("facts", name) for name in Facts.__optional_keys__)
-"""Members of the contract's own objects that are not always there: effects, of a second decision."""
+_NOT_ALWAYS: Final = frozenset(
+    (member, name)
+    for member, kind in (("facts", Facts), ("actor", ActorInput))
+    for name in kind.__optional_keys__
+)
+"""Members of the contract's own objects that are not always there: effects, of a second decision,
+and who has delegated a call.
+"""
 
 _Take = tuple[str, Callable[[Any], Any]]
 """A member of the document, and what takes out of it what guards read."""

@@ -113,7 +113,25 @@ class PermissionProfileInput(TypedDict):
     redaction_required: bool  # its results have to be redacted
 
 
-class ActorInput(TypedDict):
+class DelegatorInput(TypedDict):
+    """One entry of ``input.actor.chain``: who started the actor, as it was then."""
+
+    id: str  # who it is, such as agent:lead
+    kind: _ActorKind  # agent, user, service, unknown
+    roles: list[str]  # its roles
+    tenant: str | None  # the tenant that it acts for
+    mode: str  # its permission mode
+    roots: list[str]  # its directories
+
+
+class Delegated(TypedDict, total=False):
+    """Who has delegated; left out where nobody has."""
+
+    # who started the actor, the outermost first
+    chain: list[DelegatorInput]
+
+
+class ActorInput(Delegated):
     """``input.actor``."""
 
     id: str  # who calls, such as agent:support

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-from agenttool_otel.context.context import AgentContext, agent_context, native_call
+from agenttool_otel.context.context import AgentContext, agent_context, delegated_by, native_call
 from agenttool_otel.names import ProblemType
 from agenttool_otel.serve.messages import CallContext, EvaluationRequest, Subject, SubjectProperties
 from agenttool_otel.serve.problems import Refusal
@@ -37,11 +37,16 @@ def caller(request: EvaluationRequest, roots: Sequence[str]) -> Iterator[AgentCo
     Raises:
         Refusal: a root of the client's is outside of them, or a fact has another type.
     """
-    stated = request.context.model_dump(exclude_none=True)
+    stated = request.context.model_dump(exclude_none=True, exclude={"chain"})
     _check_roots(stated.get("roots", ()), roots)
     subject = request.subject
     facts: dict[str, Any] = {**subject.properties.model_dump(exclude_none=True), **stated}
-    with agent_context(actor=_actor(subject), **facts) as context, native_call(request.resource.id):
+    chain = [delegator.model_dump() for delegator in request.context.chain or ()]
+    with (
+        agent_context(actor=_actor(subject), **facts),
+        delegated_by(chain) as context,
+        native_call(request.resource.id),
+    ):
         yield context
 
 

@@ -20,7 +20,7 @@ from urllib.parse import quote, urlsplit
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 from pydantic import ValidationError
 
-from agenttool_otel.context.context import AgentContext, current_context
+from agenttool_otel.context.context import AgentContext, Delegator, current_context
 from agenttool_otel.errors import AgentToolError, ConfigurationError
 from agenttool_otel.names import RemoteState
 from agenttool_otel.serve.messages import (
@@ -31,6 +31,7 @@ from agenttool_otel.serve.messages import (
     Message,
     Problem,
     RemoteCall,
+    StatedDelegator,
 )
 from agenttool_otel.values.ids import new_id
 
@@ -418,7 +419,13 @@ def _context(context: AgentContext) -> dict[str, Any]:
     for name in CallContext.model_fields:
         value = getattr(context, name)
         stated[name] = list(value) if isinstance(value, tuple) else value
+    stated["chain"] = [_delegator(each) for each in context.chain]
     return _stated(stated)
+
+
+def _delegator(delegator: Delegator) -> dict[str, Any]:
+    document = delegator.document()
+    return {name: document[name] for name in StatedDelegator.model_fields}
 
 
 def _stated(members: Mapping[str, Any]) -> dict[str, Any]:

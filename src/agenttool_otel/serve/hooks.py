@@ -42,6 +42,7 @@ from agenttool_otel.serve.messages import (
     RemoteCall,
     Resource,
     ResultRequest,
+    StatedDelegator,
     Subject,
 )
 from agenttool_otel.serve.problems import Refusal, bad_request
@@ -194,16 +195,21 @@ class HookCalls:
         labels = {"agent": agent, "turn": call.turn, "permission_mode": call.mode}
         call_id = call.call_id or new_id("call")
         arguments = dict(call.decided or {})
+        roots = [self._project(agent, call, project)]
         try:
+            started_by = [StatedDelegator(id=f"agent:{agent}", roots=roots)]
             context = CallContext(
                 session_id=call.session,
                 agent_name=call.sub_agent or agent,
-                roots=[self._project(agent, call, project)],
+                roots=roots,
                 cwd=call.cwd,
                 labels={name: word for name, word in labels.items() if word},
+                chain=started_by if call.sub_agent else None,
             )
+            # claude-code/Explore
+            named = f"{agent}/{call.sub_agent}" if call.sub_agent else agent
             return EvaluationRequest(
-                subject=Subject(type="agent", id=agent),
+                subject=Subject(type="agent", id=named),
                 action=Action(name=tool),
                 resource=Resource(type="tool_call", id=call_id, properties=arguments),
                 context=context,

@@ -22,6 +22,7 @@ MAX_EVALUATIONS: Final = 100
 MAX_ID_CHARS: Final = 256
 """Characters of an id or a name."""
 _MAX_WORDS: Final = 100
+_MAX_CHAIN: Final = 20
 _MAX_TEXT_CHARS: Final = 100_000
 
 
@@ -99,6 +100,24 @@ class Resource(Message):
     properties: JsonObject = Field(default_factory=dict)
 
 
+class StatedDelegator(Message):
+    """Who started the agent that calls.
+
+    Attributes:
+        id: its actor id, such as ``agent:lead``.
+        roles: its roles.
+        tenant: tenant that it acts for.
+        mode: its permission mode.
+        roots: its absolute directories.
+    """
+
+    id: Id
+    roles: list[Id] = Field(default_factory=list, max_length=_MAX_WORDS)
+    tenant: str | None = Field(default=None, max_length=MAX_ID_CHARS)
+    mode: Id = "default"
+    roots: list[AbsolutePath] = Field(default_factory=list, max_length=_MAX_WORDS)
+
+
 class CallContext(Message):
     """In which session, and where; see ``agent_context`` for what each member means.
 
@@ -113,6 +132,7 @@ class CallContext(Message):
         labels: short facts for policies.
         evaluation: an evaluator's verdict.
         resources: the application's state that the call is about.
+        chain: who started the agent that calls, the outermost first; none of them may be narrower.
     """
 
     session_id: Id | None = None
@@ -127,6 +147,7 @@ class CallContext(Message):
     labels: dict[str, str] | None = Field(default=None, max_length=_MAX_WORDS)
     evaluation: JsonObject | None = None
     resources: JsonObject | None = None
+    chain: list[StatedDelegator] | None = Field(default=None, max_length=_MAX_CHAIN)
 
 
 class EvaluationRequest(Message):

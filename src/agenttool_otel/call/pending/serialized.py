@@ -44,6 +44,7 @@ def stored_context(call: Invocation) -> dict[str, Any]:
         "actor": context.actor,
         "tenant": context.tenant,
         "roles": list(context.roles),
+        "chain": [delegator.document() for delegator in context.chain],
         "session_id": context.session_id,
         "agent_name": context.agent_name,
         "mode": context.mode,
