@@ -39,6 +39,10 @@ OBJECT_DOORS: Final[tuple[tuple[str, str], ...]] = (
         "langchain_core.tools.base.BaseTool",
         "agenttool_otel.integrations.langchain.govern:govern_tool",
     ),
+    (
+        "pydantic_ai.toolsets.abstract.AbstractToolset",
+        "agenttool_otel.integrations.pydantic_ai:govern_toolset",
+    ),
 )
 """Framework tool classes by qualified name, and the function that governs their objects; both
 imported lazily.
