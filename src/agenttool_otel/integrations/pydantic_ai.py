@@ -14,7 +14,7 @@ import inspect
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from pydantic_ai import RunContext
 from pydantic_ai.capabilities import AbstractCapability
@@ -38,6 +38,8 @@ _SOURCE = "pydantic_ai"
 _ANSWERED_BY = "pydantic_ai:deferred_tool_results"
 """Who answered, where the program does not state it: the framework keeps no name."""
 
+# a rejected call goes on to its refusal, and is not asked about again
+_MAY_GO_ON: Final = (ApprovalStatus.PENDING, ApprovalStatus.APPROVED, ApprovalStatus.REJECTED)
 _MOST_REQUESTS = 1_000
 
 
@@ -291,7 +293,7 @@ def _asked(
 def _waiting(tool_id: str, runtime: Runtime, call_ids: Iterable[str]) -> Iterator[StoredCall]:
     store = runtime.approvals.store
     wanted = set(call_ids)
-    for status in (ApprovalStatus.PENDING, ApprovalStatus.APPROVED):
+    for status in _MAY_GO_ON:
         for request in store.list(status, limit=_MOST_REQUESTS):
             if request.tool_id != tool_id:
                 continue
@@ -312,6 +314,8 @@ def _record_rejections(handles: Mapping[str, ForeignTool], messages: list[ModelM
         if handle is None:
             continue
         for stored in _waiting(handle.spec.tool_id, handle.governor, {part.tool_call_id}):
+            if stored.answer is not None:
+                continue
             reason = part.content if isinstance(part.content, str) else ""
             answer = ApprovalAnswer(approved=False, answered_by=_ANSWERED_BY, reason=reason)
             try:
