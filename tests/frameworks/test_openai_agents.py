@@ -15,6 +15,7 @@ from agents import Agent, Runner, RunState, WebSearchTool, function_tool
 from agents_driver import AgentsDriver, agent_of, output_of, tool_call
 
 from agenttool_otel import ApprovalAnswer, ConfigurationError
+from agenttool_otel.integrations.coverage import require_governed, unseen_behind
 from agenttool_otel.integrations.openai_agents import govern_agent, is_governed
 from agenttool_otel.testing import Capture, FixedApprover, StaticEngine, capture
 from agenttool_otel.testing.doors import DOOR_CHECKS
@@ -148,3 +149,11 @@ def test_the_pages_example_runs() -> None:
     names: dict[str, Any] = {}
     exec(block, names)
     assert is_governed(names["agent"].tools[0])
+
+
+def test_what_nothing_governs_is_listed() -> None:
+    first = Agent("first", tools=[look_up, WebSearchTool()])
+    second = Agent("second", tools=[fail], handoffs=[first])
+    assert unseen_behind(second) == ["fail", "look_up", "the tool web_search"]
+    with capture(policy=StaticEngine("allow")) as captured:
+        require_governed(govern_agent(Agent("third", tools=[fail]), captured.governor))

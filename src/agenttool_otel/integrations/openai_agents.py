@@ -89,6 +89,12 @@ def _governed_agent(
 
 def _refuse_unseen(agent: Agent[Any]) -> None:
     """Raise for what an agent calls that does not pass this door."""
+    unseen = _foreign_to(agent)
+    if unseen:
+        raise ConfigurationError(f"of the agent {agent.name} nothing governs {', '.join(unseen)}")
+
+
+def _foreign_to(agent: Agent[Any]) -> list[str]:
     unseen = [f"the MCP server {server.name}" for server in agent.mcp_servers]
     for tool in agent.tools:
         if not isinstance(tool, FunctionTool):
@@ -98,8 +104,29 @@ def _refuse_unseen(agent: Agent[Any]) -> None:
     for other in agent.handoffs:
         if not isinstance(other, Agent):
             unseen.append(f"the handoff {other.tool_name}")
-    if unseen:
-        raise ConfigurationError(f"of the agent {agent.name} nothing governs {', '.join(unseen)}")
+    return unseen
+
+
+def unseen_behind(agent: Agent[Any]) -> list[str]:
+    """Return what nothing governs of an agent and of those that it hands over to.
+
+    Args:
+        agent: The agent.
+    """
+    unseen: list[str] = []
+    seen: set[int] = set()
+    waiting = [agent]
+    while waiting:
+        found = waiting.pop()
+        if id(found) in seen:
+            continue
+        seen.add(id(found))
+        unseen.extend(_foreign_to(found))
+        for tool in found.tools:
+            if isinstance(tool, FunctionTool) and not is_governed(tool) and not tool._is_agent_tool:
+                unseen.append(tool.name)
+        waiting.extend(other for other in found.handoffs if isinstance(other, Agent))
+    return unseen
 
 
 def is_governed(tool: Any) -> bool:
@@ -191,7 +218,7 @@ class _Door:
         stated = self._author.needs_approval
         if callable(stated):
             return bool(await stated(context, arguments, call_id))
-        return stated
+        return bool(stated)
 
     async def is_enabled(self, context: RunContextWrapper[Any], agent: Any) -> bool:
         """Return whether the tool is a part of the next request.
@@ -202,7 +229,7 @@ class _Door:
         self._record_rejections(context)
         stated = self._author.is_enabled
         if not callable(stated):
-            return stated
+            return bool(stated)
         answer = stated(context, agent)
         return bool(await answer if inspect.isawaitable(answer) else answer)
 

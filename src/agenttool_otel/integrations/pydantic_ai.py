@@ -17,10 +17,17 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pydantic_ai import RunContext
+from pydantic_ai.agent import AbstractAgent
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import ApprovalRequired, ToolFailed
 from pydantic_ai.messages import ModelMessage, ToolReturn, ToolReturnPart
-from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
+from pydantic_ai.toolsets import (
+    AbstractToolset,
+    CombinedToolset,
+    FunctionToolset,
+    ToolsetTool,
+    WrapperToolset,
+)
 from pydantic_core import to_jsonable_python
 
 from agenttool_otel.approvals.types import ApprovalAnswer, StoredCall
@@ -29,6 +36,7 @@ from agenttool_otel.call.runtime import Runtime
 from agenttool_otel.call.tool import GovernedTool
 from agenttool_otel.catalog import GovernOptions
 from agenttool_otel.errors import ApprovalError
+from agenttool_otel.govern.governed import governed_inside
 from agenttool_otel.integrations.facts import options_for
 from agenttool_otel.integrations.foreign import ForeignCall, ForeignTool, foreign_tool
 from agenttool_otel.names import ApprovalStatus, ResultStatus
@@ -138,6 +146,44 @@ class Governance(AbstractCapability[Any]):
     def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
         """Return the agent's assembled toolset, governed."""
         return GovernedToolset(toolset, self.governor, self.facts, self.hides)
+
+
+def unseen_behind(agent: AbstractAgent[Any, Any]) -> list[str]:
+    """Return what nothing governs of an agent.
+
+    Args:
+        agent: The agent; what a run of it adds is not seen.
+    """
+    guards: list[AbstractCapability[Any]] = []
+
+    def note(capability: AbstractCapability[Any]) -> None:
+        if isinstance(capability, Governance):
+            guards.append(capability)
+
+    agent.root_capability.apply(note)
+    if guards:
+        return []
+    unseen: list[str] = []
+    for toolset in agent.toolsets:
+        unseen.extend(_unseen_of(toolset))
+    return unseen
+
+
+def _unseen_of(toolset: AbstractToolset[Any]) -> list[str]:
+    if isinstance(toolset, GovernedToolset):
+        return []
+    if isinstance(toolset, FunctionToolset):
+        return [name for name, tool in toolset.tools.items() if not _is_governed(tool.function)]
+    if isinstance(toolset, WrapperToolset):
+        return _unseen_of(toolset.wrapped)
+    if isinstance(toolset, CombinedToolset):
+        return [name for inner in toolset.toolsets for name in _unseen_of(inner)]
+    # its tools are known in a run only, as those of an MCP server
+    return [f"the tools of {toolset.label}"]
+
+
+def _is_governed(function: Any) -> bool:
+    return governed_inside(function) is not None
 
 
 class PydanticCall(ForeignCall):
