@@ -19,7 +19,14 @@ FOLDER: Final = ROOT / ".venvs" / "frameworks"
 UNAVAILABLE: Final = 75
 """Exit code: the packages can't be had here."""
 
-_WITH: Final = ("pytest", "pytest-asyncio", "pytest-timeout", "hypothesis", "hatchling", "editables")
+_WITH: Final = (
+    "pytest",
+    "pytest-asyncio",
+    "pytest-timeout",
+    "hypothesis",
+    "hatchling",
+    "editables",
+)
 
 
 class Framework(NamedTuple):

@@ -9,6 +9,7 @@ import pytest
 from langchain.agents import create_agent
 from langchain_core.language_models import FakeListChatModel
 from langchain_core.tools import tool
+from mcp import Client
 from pydantic_ai import Agent
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.toolsets import FunctionToolset
@@ -17,6 +18,7 @@ from typer.testing import CliRunner
 from agenttool_otel import AgentToolMiddleware, ConfigurationError, govern
 from agenttool_otel.cli.main import app
 from agenttool_otel.integrations.coverage import UngovernedTools, require_governed, unseen_behind
+from agenttool_otel.integrations.mcp.client import govern_session
 from agenttool_otel.integrations.pydantic_ai import Governance, GovernedToolset
 
 PROGRAM = """
@@ -112,3 +114,10 @@ def test_the_command_lists_a_modules_agents(
         "1 ungoverned tools behind 2 agents",
     ]
     assert done.exit_code == 1
+
+
+def test_a_client_of_mcp_is_found_until_it_is_governed() -> None:
+    client = Client("https://files.invalid/mcp")
+    assert unseen_behind(client) == ["the tools of an MCP Client"]
+    with pytest.raises(ConfigurationError, match="GovernedSession is no agent"):
+        unseen_behind(govern_session(client, server="files"))

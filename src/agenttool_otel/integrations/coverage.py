@@ -1,8 +1,8 @@
 """What no guard sees: the tools that a program's agents call and that nothing decides.
 
 It looks at agents and graphs of LangChain and LangGraph with their sub-agents, at agents of Pydantic
-AI, and at agents of the OpenAI Agents SDK with their handoffs. What can't be found from them, as an
-agent that a function makes when it is called, is not reported.
+AI, at agents of the OpenAI Agents SDK with their handoffs, and at clients of MCP. What can't be
+found from them, as an agent that a function makes when it is called, is not reported.
 """
 
 from __future__ import annotations
@@ -19,8 +19,13 @@ _WALKS: Final = {
     "langchain_core.runnables.base.Runnable": "langchain.agents",
     "pydantic_ai.agent.abstract.AbstractAgent": "pydantic_ai",
     "agents.agent.Agent": "openai_agents",
+    "mcp.client.client.Client": "mcp.client",
+    "mcp.client.session.ClientSession": "mcp.client",
+    "mcp.client.session_group.ClientSessionGroup": "mcp.client",
 }
-"""Classes of agents, and the door whose ``unseen_behind`` looks behind them; imported when needed."""
+"""Classes of agents and clients, and the door whose ``unseen_behind`` looks behind them; imported
+when needed.
+"""
 
 
 class UngovernedTools(ConfigurationError):
@@ -48,7 +53,7 @@ def unseen_behind(agent: Any) -> list[str]:
     """Return the names of tools that an agent calls and that nothing governs, sub-agents included.
 
     Args:
-        agent: An agent or graph.
+        agent: An agent, graph or client of MCP.
 
     Raises:
         ConfigurationError: It is of no framework that can be looked into.
