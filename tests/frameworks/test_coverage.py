@@ -6,6 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+pytest.importorskip("pydantic_ai", reason="pydantic-ai-slim is not installed")
+pytest.importorskip("mcp", reason="the extra mcp is not installed")
+
 from langchain.agents import create_agent
 from langchain_core.language_models import FakeListChatModel
 from langchain_core.tools import tool

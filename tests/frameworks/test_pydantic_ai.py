@@ -227,3 +227,12 @@ def test_hidden_tools_are_not_shown() -> None:
         )
     # this engine decides calls and has no rule for surfaces
     assert model.last_model_request_parameters.function_tools == []
+
+
+def test_a_tool_is_declared_once_for_all_runs(allowed: Tools) -> None:
+    agent = allowed.agent()
+    declared = []
+    for _ in range(2):
+        agent.run_sync("go")
+        declared.append(allowed.captured.governor.find("look_up").spec)
+    assert declared[0] is declared[1]

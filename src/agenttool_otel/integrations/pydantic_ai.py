@@ -142,10 +142,12 @@ class Governance(AbstractCapability[Any]):
     governor: Runtime | None = None
     facts: Mapping[str, GovernOptions] = field(default_factory=dict)
     hides: bool = False
+    # a run makes a toolset of its own: what was declared for another one stays
+    _handles: dict[str, tuple[str, ForeignTool]] = field(default_factory=dict, repr=False)
 
     def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
         """Return the agent's assembled toolset, governed."""
-        return GovernedToolset(toolset, self.governor, self.facts, self.hides)
+        return GovernedToolset(toolset, self.governor, self.facts, self.hides, self._handles)
 
 
 def unseen_behind(agent: AbstractAgent[Any, Any]) -> list[str]:
