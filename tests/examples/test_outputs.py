@@ -25,6 +25,7 @@ _SHOWN = {
         "call_2 look_up: schema_validation_failed: the arguments are no JSON",
         "call_3 delete_all: unknown_tool",
     ],
+    "pydantic_ai_tools.py": ["asked: send_mail the tool does not state whether it only reads"],
     "langchain_tools.py": [
         "'notes.txt'}: success: two points are open",
         "'/etc/shadow'}: error: read_file: permission_denied",

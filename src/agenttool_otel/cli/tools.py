@@ -1,15 +1,19 @@
-"""``agenttool tools``: which tools declare no facts, and a first guess at them. Runs no tool."""
+"""``agenttool tools``: which tools declare no facts, a first guess at them, and which tools no guard
+sees. Runs no tool.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
 
+import typer
 from rich.console import Console
 
 from agenttool_otel.catalog import ToolSpec
 from agenttool_otel.cli.common import group
 from agenttool_otel.cli.permissions import Module, governor_of
+from agenttool_otel.integrations.coverage import unseen_in
 from agenttool_otel.preflight.guessed_facts import skeleton, undeclared
 from agenttool_otel.preflight.posture import described_tools
 
@@ -36,6 +40,22 @@ def suggest(module: Module) -> None:
     Console(stderr=True).print(count, highlight=False)
     if lacking:
         sys.stdout.write(f"{skeleton(lacking)}\n")
+
+
+@app.command()
+def coverage(module: Module) -> None:
+    """List the tools that the agents of a module call and that no guard sees; ends with 1 for any."""
+    name = module.partition(":")[0]
+    governor_of(module)
+    found = list(unseen_in(sys.modules[name]))
+    ungoverned = 0
+    for place, tools in found:
+        for tool in tools:
+            ungoverned += 1
+            sys.stdout.write(f"{name}.{place}: nothing governs {tool}\n")
+    sys.stdout.write(f"{ungoverned} ungoverned tools behind {len(found)} agents\n")
+    if ungoverned:
+        raise typer.Exit(1)
 
 
 def _of_langchain(module: str) -> Iterator[ToolSpec]:

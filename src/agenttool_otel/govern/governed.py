@@ -39,6 +39,11 @@ OBJECT_DOORS: Final[tuple[tuple[str, str], ...]] = (
         "langchain_core.tools.base.BaseTool",
         "agenttool_otel.integrations.langchain.govern:govern_tool",
     ),
+    ("agents.tool.FunctionTool", "agenttool_otel.integrations.openai_agents:govern_function_tool"),
+    (
+        "pydantic_ai.toolsets.abstract.AbstractToolset",
+        "agenttool_otel.integrations.pydantic_ai:govern_toolset",
+    ),
 )
 """Framework tool classes by qualified name, and the function that governs their objects; both
 imported lazily.

@@ -381,6 +381,15 @@ class AgentToolMiddleware(AgentMiddleware[Any, Any, Any]):
         return await self._guard.acall(request, handler)
 
 
+def unseen_behind(found: Any) -> list[str]:
+    """Return the names of tools that no guard sees, behind an agent, a graph or a tool.
+
+    Args:
+        found: the object.
+    """
+    return unseen_tools(found, _is_guard)
+
+
 def _is_guard(found: Any) -> bool:
     return isinstance(found, (AgentToolMiddleware, ToolNodeGuard))
 

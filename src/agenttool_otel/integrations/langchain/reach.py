@@ -26,15 +26,15 @@ _MAX_OBJECTS: Final = 5_000
 _CONTAINERS: Final = (list, tuple, set, frozenset)
 
 
-def unseen_tools(tool: BaseTool, is_guard: Callable[[Any], bool]) -> list[str]:
-    """Return the names of tools that a tool reaches through graphs and that nothing governs.
+def unseen_tools(start: Any, is_guard: Callable[[Any], bool]) -> list[str]:
+    """Return the names of tools that an object reaches through graphs and that nothing governs.
 
     Args:
-        tool: a tool of the guarded agent.
+        start: a tool of the guarded agent, or an agent or graph.
         is_guard: whether an object is a guard that decides the calls of a graph.
     """
     names: set[str] = set()
-    for node in _reached([tool]):
+    for node in _reached([start]):
         if not isinstance(node, ToolNode) or _is_guarded(node, is_guard):
             continue
         for name, inner in node.tools_by_name.items():

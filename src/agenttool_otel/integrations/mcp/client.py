@@ -45,6 +45,15 @@ def govern_session(
     return GovernedSession(session, governor, server, facts, pins)
 
 
+def unseen_behind(client: object) -> list[str]:
+    """Return what nothing governs of a client of the SDK: a ``GovernedSession`` is none.
+
+    Args:
+        client: The client or session.
+    """
+    return [f"the tools of an MCP {type(client).__name__}"]
+
+
 class GovernedSession:
     """A session of the SDK under governance, made by ``govern_session``.
 

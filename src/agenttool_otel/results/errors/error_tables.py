@@ -106,7 +106,7 @@ BY_NAME: Final[dict[str, Verdict]] = {
     "psycopg.OperationalError": DEPENDENCY_UNAVAILABLE,
     "pydantic_ai.exceptions.ToolFailed": FAILED,
     # how a pydantic-ai tool asks the model for other arguments
-    "pydantic_ai.exceptions.ModelRetry": INVALID_ARGUMENTS,
+    "pydantic_ai.exceptions.ModelRetry": WRONG_ARGUMENTS,
     # the run's own budget: waiting does not help
     "pydantic_ai.exceptions.UsageLimitExceeded": BUDGET_SPENT,
     "redis.exceptions.TimeoutError": TIMEOUT,
