@@ -19,7 +19,7 @@ from agenttool_otel.names import SandboxNetwork, SandboxProfile
 from agenttool_otel.values.forks import new_lock
 
 _STRICTEST_FIRST: Final = tuple(SandboxProfile)
-_ONLY_KNOWN: Final[Mapping[str, Any]] = MappingProxyType({"extra": "forbid"})
+_ONLY_KNOWN: Final = MappingProxyType({"extra": "forbid"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +73,21 @@ class OwnProfile:
 
     def covers(self, other: OwnProfile) -> bool:
         """Return whether it allows nothing that another profile refuses."""
-        if _STRICTEST_FIRST.index(self.base) > _STRICTEST_FIRST.index(other.base):
+        place = _STRICTEST_FIRST.index
+        if place(self.base) > place(other.base):
             return False
-        places = {Path(os.path.realpath(place)) for place in self.masked}
-        for masked in other.masked:
-            place = Path(os.path.realpath(masked))
-            if places.isdisjoint((place, *place.parents)):
+        hidden = set(map(_resolved, self.masked))
+        for masked in map(_resolved, other.masked):
+            around = {masked, *masked.parents}
+            if hidden.isdisjoint(around):
                 return False
         own = dict(self.limits.items())
         return all(name in own and own[name] <= value for name, value in other.limits.items())
+
+
+def _resolved(path: Path) -> Path:
+    # a place that is not there yet has no real path, and strict=True would raise
+    return Path(os.path.realpath(path))
 
 
 _STOCK: Final = {profile.value: OwnProfile(profile) for profile in SandboxProfile}
@@ -138,7 +144,10 @@ def limited(limits: Limits, name: str) -> Limits:
     smaller: dict[str, Any] = {}
     for limit, most in own.limits.items():
         stated = getattr(limits, limit)
-        smaller[limit] = most if stated is None else min(stated, most)
+        if stated is None:
+            smaller[limit] = most
+        else:
+            smaller[limit] = min(stated, most)
     return replace(limits, **smaller)
 
 
@@ -156,6 +165,8 @@ def strictest_of(names: Iterable[str]) -> str | None:
     if len(known) < len(profiles):
         return None
     for name, profile in profiles.items():
-        if profile is not None and all(map(profile.covers, known)):
+        if profile is None:
+            continue
+        if all(map(profile.covers, known)):
             return name
     return None

@@ -46,9 +46,12 @@ def read_profiles(file: str) -> dict[str, OwnProfile]:
         profiles = _reader().validate_json(text)
     except ValidationError as error:
         # not its text: that quotes what is in the file
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
-        raise _unusable(file, f"{place}: {first['msg']}" if place else first["msg"]) from None
+        message = first["msg"]
+        if place:
+            message = f"{place}: {message}"
+        raise _unusable(file, message) from None
     for name, profile in profiles.items():
         _check(file, name, profile)
     return profiles
@@ -63,12 +66,16 @@ def _reader() -> TypeAdapter[dict[str, OwnProfile]]:
 def _check(file: str, name: str, profile: OwnProfile) -> None:
     for place in profile.masked:
         # "~/notes" would be another place for each user, and "notes" for each directory
-        if not place.is_absolute() or os.path.normpath(place) == "/":
-            raise _unusable(file, f"{name}.masked: absolute places, and not / itself")
+        if not place.is_absolute():
+            raise _unusable(file, f"{name}.masked: absolute places")
+        if os.path.normpath(place) == "/":
+            raise _unusable(file, f"{name}.masked: not / itself")
     for limit, value in profile.limits.items():
         if not value > 0:
             raise _unusable(file, f"{name}.limits.{limit}: more than 0")
-    if profile.base is not SandboxProfile.READ and profile.limits.processes is not None:
+    on_layer = profile.base is not SandboxProfile.READ
+    counted = profile.limits.processes is not None
+    if on_layer and counted:
         raise _unusable(file, f"{name}.limits.processes: they are not counted on a layer")
 
 
