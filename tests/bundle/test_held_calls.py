@@ -25,6 +25,9 @@ UNPROVEN = shell_call(
     ],
 )
 
+# the same by a tool that states what it does
+STATED = merged(UNPROVEN, {"tool": {"inferred": []}})
+
 
 def on(document: Any, sandboxes: Any) -> Any:
     return merged(document, {"execution": {"sandboxes": sandboxes, "scope": "thread"}})
@@ -100,6 +103,33 @@ def test_careful_presets_rehearse_nothing(decided: Decided, preset: str) -> None
     only, both = decided(preset, on(UNPROVEN, ["rehearse"]), on(UNPROVEN, BOTH))
     assert only["behavior"] != "allow"
     assert "rehearse" not in str(held_by(both))
+
+
+def test_plan_holds_what_it_can_not_prove(decided: Decided) -> None:
+    held, unheld = decided("plan", on(STATED, ["read"]), on(STATED, ["rehearse"]))
+    assert (held["behavior"], unheld["behavior"]) == ("allow", "deny")
+    assert held["reason"]["rule_ref"] == "agenttool.sandbox.read"
+    assert held_by(held) == {"profile": "read", "network": "none"}
+
+
+def test_plan_denies_where_a_reason_is_left(decided: Decided) -> None:
+    shell = STATED["facts"]["shell"][0]
+    changes = [{"network": True}, {"sensitive_read": True}, {"destructive": True}]
+    documents = [
+        on(merged(STATED, {"facts": {"shell": [{**shell, **change}]}}), BOTH) for change in changes
+    ]
+    other = on(merged(STATED, {"tool": {"kind": "function"}}), BOTH)
+    assert behaviors(decided("plan", *documents, other, on(UNPROVEN, BOTH))) == ["deny"] * 5
+
+
+@pytest.mark.parametrize("granted", [True, False])
+def test_an_approval_does_not_take_the_place_of_a_profile(decided: Decided, granted: bool) -> None:
+    answered = {
+        "invocation": {"resumed": not granted},
+        "approval": {**fixture("approved"), "granted": granted},
+    }
+    [answer] = decided("plan", on(merged(STATED, answered), BOTH))
+    assert answer["behavior"] == "deny"
 
 
 def test_one_question_outside_of_the_table_is_asked_with_all(decided: Decided) -> None:

@@ -676,3 +676,43 @@ test_a_rehearsal_answers_what_was_asked_about_words if {
 	answer.reason.rule_ref == "agenttool.permission.answered"
 	not answer.obligations.sandbox
 }
+
+not_read_only := "agenttool.rules.shell.not_read_only"
+
+test_a_question_is_held_instead_of_denied if {
+	answer := decision with input as rehearsable with data.agenttool.settings as {"effects": {not_read_only: "held"}}
+	answer.behavior == "allow"
+	answer.obligations.sandbox == {"profile": "rehearse", "network": "none"}
+}
+
+test_a_call_is_held_beside_what_is_answered if {
+	settings := {"effects": {not_read_only: "held", "agenttool.rules.shell.incomplete": "allow"}}
+	answer := decision with input as rehearsable with data.agenttool.settings as settings
+	answer.behavior == "allow"
+	answer.obligations.sandbox == {"profile": "rehearse", "network": "none"}
+}
+
+test_what_can_not_be_held_is_denied[name] if {
+	some name, change in {
+		"nothing is proven": {"execution": {"sandboxes": []}},
+		"approved": {"invocation": {"resumed": true}, "approval": f.approved},
+		"granted": {"approval": object.union(f.approved, {"granted": true})},
+		"no command": {"tool": {"kind": "function"}},
+	}
+	document := object.union(rehearsable, change)
+	answer := decision with input as document with data.agenttool.settings as {"effects": {not_read_only: "held"}}
+	answer.behavior == "deny"
+}
+
+test_a_question_that_no_profile_answers_denies_all if {
+	settings := {"effects": {not_read_only: "held"}, "sandbox": {"answers": {"agenttool.rules.shell.incomplete": "ask"}}}
+	answer := decision with input as rehearsable with data.agenttool.settings as settings
+	answer.behavior == "deny"
+	answer.reason.rule_ref == not_read_only
+}
+
+test_an_answer_does_not_take_the_place_of_a_profile if {
+	settings := {"effects": {not_read_only: "held"}, "approval": {"always_allow": [{"tools": ["*"], "rules": ["agenttool.rules.**"]}]}}
+	answer := decision with input as rehearsable with data.agenttool.settings as settings
+	answer.behavior == "deny"
+}

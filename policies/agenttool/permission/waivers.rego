@@ -19,6 +19,39 @@ hardened_questions contains question if {
 
 hardened(rule) if data.agenttool.config.effective.effects[rule] == "deny"
 
+hardened(rule) if {
+	data.agenttool.config.effective.effects[rule] == "held"
+	not held_instead(rule)
+}
+
+# METADATA
+# title: The call is held instead of denied
+# description: |
+#   A question with the effect "held" is a denial unless a profile answers it, and with it all that is open. No approval
+#   and no grant takes the place of the profile: the call would run unheld.
+held_instead(rule) if {
+	all_could_be_held
+	not data.agenttool.rules.approval.approved
+	not answered(rule)
+	not remembered(rule)
+}
+
+all_could_be_held if {
+	data.agenttool.sandbox.can_be_held
+	every question in questions {
+		answered_or_held(question.rule)
+	}
+}
+
+answered_or_held(rule) if answered(rule)
+
+answered_or_held(rule) if remembered(rule)
+
+answered_or_held(rule) if {
+	rule in data.agenttool.sandbox.held_questions
+	waivable(rule)
+}
+
 # METADATA
 # title: Every open question is answered by what holds the body
 all_held if {

@@ -188,8 +188,8 @@ joined(c, base, findings) := {
 }
 
 # METADATA
-# title: Strictness of sandbox profiles
-# description: As in the package's own list, which refuses every other word.
+# title: Strictness of the stock sandbox profiles
+# description: As in the package's own list.
 sandbox_strictness := {"write": 1, "rehearse": 2, "read": 3}
 
 # METADATA
@@ -199,14 +199,24 @@ sandbox_member(wanted) := {} if {
 	wanted == set()
 } else := {"sandbox": min(not_understood(wanted))} if {
 	count(not_understood(wanted)) > 0
-} else := {"sandbox": object.union({"profile": strictest_profile(wanted)}, network(wanted))}
+} else := {"sandbox": object.union(profile_member(wanted), network(wanted))}
+
+# METADATA
+# title: The strictest profile
+# description: |
+#   What an operator's own profile narrows is not known here. So all names are handed on where one is no stock profile's:
+#   the runtime compares them, and denies the call for a name that it does not know, or that has no order.
+profile_member(wanted) := {"profile": strictest_profile(wanted)} if {
+	every sandbox in wanted {
+		sandbox.profile in object.keys(sandbox_strictness)
+	}
+} else := {"profiles": sort({sandbox.profile | some sandbox in wanted})}
 
 not_understood(wanted) := {sandbox | some sandbox in wanted; not understood(sandbox)}
 
 understood(sandbox) if {
 	is_object(sandbox)
 	is_string(sandbox.profile)
-	sandbox.profile in object.keys(sandbox_strictness)
 	object.keys(sandbox) - {"profile", "network"} == set()
 	object.get(sandbox, "network", null) in {null, "none"}
 }

@@ -156,8 +156,17 @@ test_the_strictest_sandbox_holds if {
 }
 
 test_a_sandbox_that_is_not_understood_is_handed_on[index] if {
-	some index, broken in ["read", {"profile": "reed"}, {"network": "none"}, {"profile": "read", "net": 1}, {"profile": 7}]
+	some index, broken in ["read", {"network": "none"}, {"profile": "read", "net": 1}, {"profile": 7}]
 	sandbox_of([{"profile": "read"}, broken]) == broken with input as f.base
+}
+
+# the runtime knows what it narrows, or refuses it
+test_a_profile_of_ones_own_is_handed_on_beside_the_others if {
+	sandbox_of([{"profile": "ci"}]) == {"profiles": ["ci"]} with input as f.base
+	sandbox_of([{"profile": "read"}, {"profile": "ci", "network": "none"}]) == {
+		"profiles": ["ci", "read"],
+		"network": "none",
+	} with input as f.base
 }
 
 test_an_unknown_obligation_is_no_decision if {

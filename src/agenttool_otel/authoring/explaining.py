@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from agenttool_otel.authoring.bodies import Expression
@@ -112,7 +112,9 @@ def verdict_object(verdict: Verdict) -> dict[str, Any]:
         "persistence": verdict.persistence,
     }
     if verdict.sandbox is not None:
-        obligations["sandbox"] = asdict(verdict.sandbox)
+        names = verdict.sandbox.unordered or (verdict.sandbox.name,)
+        profile = {"profile": names[0]} if len(names) == 1 else {"profiles": list(names)}
+        obligations["sandbox"] = {**profile, "network": verdict.sandbox.network}
     return {
         "behavior": verdict.behavior.value,
         "reason": {

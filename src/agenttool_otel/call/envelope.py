@@ -111,7 +111,7 @@ def _required_action(call: CallRecord) -> dict[str, Any] | None:
         return None
     about = {"invocation_id": call.id, "tool_id": call.spec.tool_id, "tool_name": call.spec.name}
     if call.decision.host_duty is not None:
-        about["sandbox"] = call.decision.host_duty.profile.value
+        about["sandbox"] = call.decision.host_duty.name
     if call.outcome.status is InvocationStatus.NEEDS_INPUT:
         return {"type": "tool_result", **about, "arguments": call_input(call)}
     if call.decision.request is not None:

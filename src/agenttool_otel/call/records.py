@@ -92,7 +92,7 @@ def _decision(call: CallRecord, decided: Decided) -> PermissionDecision:
 def _sandbox_of(verdict: Verdict) -> SandboxObligation | None:
     if verdict.sandbox is None:
         return None
-    return SandboxObligation(profile=verdict.sandbox.profile, network=verdict.sandbox.network)
+    return SandboxObligation(profile=verdict.sandbox.name, network=verdict.sandbox.network)
 
 
 def call_input(call: CallRecord) -> dict[str, Any]:

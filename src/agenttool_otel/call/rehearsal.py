@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agenttool_otel.call.services import LayerPlace
+from agenttool_otel.enforcement.own import masked_by
 from agenttool_otel.enforcement.rehearsal import RehearsalError, Rehearsals, default_directory
 from agenttool_otel.enforcement.rehearsing import Rehearsal, current_rehearsal
 from agenttool_otel.enforcement.thread import confined
@@ -62,7 +63,7 @@ class RehearsedBody:
         self,
         place: LayerPlace,
         roots: tuple[Path, ...],
-        profile: SandboxProfile = SandboxProfile.REHEARSE,
+        profile: str = SandboxProfile.REHEARSE.value,
     ) -> None:
         self.current: Rehearsal | None = None
         self.sealed: SealedLayer | None = None
@@ -89,7 +90,8 @@ class RehearsedBody:
             SandboxUnavailable: it can't be had.
         """
         try:
-            layer = rehearsals_at(self._place, os.getpid()).open(self._roots)
+            rehearsals = rehearsals_at(self._place, os.getpid())
+            layer = rehearsals.open(self._roots, masked=sorted(masked_by(self._profile)))
             rehearsal = Rehearsal(layer, self._profile)
         except (RehearsalError, OSError, RuntimeError) as error:
             raise self._unavailable(str(error)) from error

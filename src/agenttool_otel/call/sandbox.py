@@ -83,7 +83,7 @@ class Sandbox:
         """The profile that holds the thread of the body; only commands have a layer."""
         if self.duty.profile in ON_LAYERS:
             return SandboxProfile.READ.value
-        return self.duty.profile.value
+        return self.duty.name
 
     @property
     def commands(self) -> Rehearsal | None:
@@ -96,11 +96,13 @@ class Sandbox:
         return bool(self.violations) or self.unfinished or self.unavailable is not None
 
     def masked(self) -> tuple[Path, ...]:
-        """Return the keys and credentials below the roots.
+        """Return the keys and credentials below the roots, and what the profile itself masks.
 
         Raises:
             SandboxUnavailable: they can't all be found.
         """
+        from agenttool_otel.enforcement.own import masked_by
         from agenttool_otel.enforcement.secrets import secrets_below
 
-        return secrets_below(self.roots, self.held_by)
+        own = masked_by(self.duty.name)
+        return (*secrets_below(self.roots, self.held_by), *sorted(own))

@@ -26,7 +26,7 @@ from agenttool_otel.cli.common import AsJson, print_json
 from agenttool_otel.cli.plain_text import clean
 from agenttool_otel.cli.rendering import out
 from agenttool_otel.context.settings import Settings
-from agenttool_otel.errors import AgentToolError
+from agenttool_otel.errors import AgentToolError, ConfigurationError
 from agenttool_otel.names import SCHEMA_VERSION, Env, PolicyMode
 from agenttool_otel.redaction import Redactor
 
@@ -128,7 +128,7 @@ def _parts(settings: Settings) -> Iterator[Part]:
     yield _tried("policy", lambda: _check_policy(settings))
     yield _tried("OPA program", _check_opa_program)
     yield _tried("approvals", lambda: _check_approvals(settings))
-    yield from _sandboxes()
+    yield from _sandboxes(settings)
     yield _tried("sandbox rehearse", lambda: _check_rehearsals(settings))
     yield _tried("exporters", _check_exporters)
 
@@ -195,9 +195,14 @@ def _check_approvals(settings: Settings) -> tuple[State, str]:
     return State.WORKS, f"{settings.approvals_url}, {waiting} pending"
 
 
-def _sandboxes() -> Iterator[Part]:
+def _sandboxes(settings: Settings) -> Iterator[Part]:
     from agenttool_otel.enforcement import available
+    from agenttool_otel.govern.opening import use_profiles
 
+    try:
+        use_profiles(settings)
+    except ConfigurationError as error:
+        yield Part("sandbox profiles", State.BROKEN, str(error))
     for profile, proof in available().items():
         if proof.proven:
             yield Part(f"sandbox {profile}", State.WORKS, f"held by {proof.mechanism}")

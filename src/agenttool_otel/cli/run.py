@@ -18,7 +18,7 @@ import typer
 from agenttool_otel.cli.common import failure
 from agenttool_otel.enforcement import CommandResult, arun_command, oblige_commands
 from agenttool_otel.enforcement.secrets import secrets_below
-from agenttool_otel.errors import SandboxUnavailable
+from agenttool_otel.errors import ConfigurationError, SandboxUnavailable
 from agenttool_otel.names import SandboxProfile
 
 EXIT_CODES: Final = {"usage": 2, "unavailable": 125, "not_found": 127}
@@ -33,7 +33,10 @@ app = typer.Typer(pretty_exceptions_show_locals=False)  # local variables hold w
 def run(
     command: Annotated[list[str], typer.Argument(help="The command, after --.")],
     profile: Annotated[
-        str, typer.Option("--profile", help="What it may do: read, and change nothing.")
+        str,
+        typer.Option(
+            "--profile", help="What it may do: read, or a profile of your own that narrows it."
+        ),
     ] = SandboxProfile.READ.value,
     root: Annotated[
         list[Path] | None,
@@ -46,7 +49,7 @@ def run(
 ) -> None:
     """Run a command under a profile that the kernel holds, or not at all."""
     # the effects of the others need a decision, or a commit: agenttool rehearse
-    if profile != SandboxProfile.READ:
+    if not _changes_nothing(profile):
         raise failure(EXIT_CODES, f"no profile {profile!r} can be held here; read can", "usage")
     try:
         roots = [path.absolute() for path in root or [Path()]]
@@ -61,6 +64,23 @@ def run(
         raise typer.Exit(_BY_SIGNAL + signal.SIGTERM) from None
     _show(ended)
     raise typer.Exit(ended.status if ended.status >= 0 else _BY_SIGNAL - ended.status)
+
+
+def _changes_nothing(profile: str) -> bool:
+    if profile == SandboxProfile.READ:
+        return True
+    from agenttool_otel.context.settings import Settings
+    from agenttool_otel.enforcement.own import profile_named
+    from agenttool_otel.enforcement.profile_file import use_profile_file
+
+    file = Settings.load().sandbox_profiles
+    try:
+        if file:
+            use_profile_file(file)
+    except ConfigurationError as error:
+        raise failure(EXIT_CODES, str(error), "usage") from None
+    known = profile_named(profile)
+    return known is not None and known.base is SandboxProfile.READ
 
 
 async def _run(command: Sequence[str], profile: str, masked: Sequence[Path]) -> CommandResult:

@@ -204,6 +204,8 @@ class Settings:
         rehearsals_dir: where the layers of rehearsed calls are, outside of the roots and of this
           user alone (``AGENTTOOL_REHEARSALS_DIR``); ``agenttool/rehearsals`` in the user's state
           directory where empty.
+        sandbox_profiles: JSON file with profiles of your own, by name
+          (``AGENTTOOL_SANDBOX_PROFILES``).
         lock_timeout: seconds that a call waits at most for the locks that its tool states
           (``AGENTTOOL_LOCK_TIMEOUT``).
         max_inline_chars: characters of a result that reach a model inline
@@ -259,6 +261,7 @@ class Settings:
     sessions_memory_mb: int = _setting(64, "SESSIONS_MEMORY_MB", _count)
     results_dir: str = _setting("", "RESULTS_DIR")
     rehearsals_dir: str = _setting("", "REHEARSALS_DIR")
+    sandbox_profiles: str = _setting("", "SANDBOX_PROFILES")
     max_inline_chars: int = _setting(50_000, "MAX_INLINE_CHARS", _count)
     lock_timeout: float = _setting(300.0, "LOCK_TIMEOUT", _positive)
     problems: tuple[str, ...] = ()

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from agenttool_otel.enforcement.commands import arun_command, run_command
     from agenttool_otel.enforcement.holding import hold
     from agenttool_otel.enforcement.limits import CommandResult, Limits
+    from agenttool_otel.enforcement.own import OwnLimits, OwnProfile, define_profiles
     from agenttool_otel.enforcement.proofs import available
     from agenttool_otel.enforcement.thread import held_profile, oblige_commands
     from agenttool_otel.enforcement.types import (
@@ -38,6 +39,7 @@ _HOMES = {
         "commands": "arun_command run_command",
         "holding": "hold",
         "limits": "CommandResult Limits",
+        "own": "OwnLimits OwnProfile define_profiles",
         "thread": "held_profile oblige_commands",
         "types": "PROFILES HeldResult Profile Proof Violation ViolationKind",
     }.items()
@@ -49,12 +51,15 @@ __all__ = [
     "CommandResult",
     "HeldResult",
     "Limits",
+    "OwnLimits",
+    "OwnProfile",
     "Profile",
     "Proof",
     "Violation",
     "ViolationKind",
     "arun_command",
     "available",
+    "define_profiles",
     "held_profile",
     "hold",
     "oblige_commands",

@@ -6,6 +6,7 @@ profile, or else its failure under the profile shows nothing.
 
 from __future__ import annotations
 
+import itertools
 import os
 import socket
 import subprocess
@@ -17,10 +18,12 @@ from pathlib import Path
 
 from agenttool_otel.enforcement import scratch
 from agenttool_otel.enforcement.mechanism import Mechanism
+from agenttool_otel.enforcement.own import masked_by
 from agenttool_otel.enforcement.thread import hold_by
 from agenttool_otel.errors import SandboxUnavailable
 
 _SECONDS = 10
+_MOST_FILES = 1000
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,7 @@ def failure(mechanism: Mechanism, profile: str) -> str:
 
 def _first_failure(mechanism: Mechanism, profile: str, stage: _Stage) -> str:
     masked = [stage.secret]
-    for canary in stage.canaries():
+    for canary in [*stage.canaries(), *_own_masks(profile)]:
         try:
             canary.act()
         except Exception as error:
@@ -71,6 +74,23 @@ def _first_failure(mechanism: Mechanism, profile: str, stage: _Stage) -> str:
         if held.exception is not None:
             return f"what the profile allows is refused: {name}: {held.exception}"
     return ""
+
+
+def _own_masks(profile: str) -> Iterator[Canary]:
+    """Yield a read of each place that a profile of one's own masks, and that can be read now."""
+    for place in sorted(masked_by(profile)):
+        file = _readable_file(place)
+        if file is not None:
+            yield Canary("a read of a place that it masks", file.read_bytes)
+
+
+def _readable_file(place: Path) -> Path | None:
+    """Return a file that can be read at a place, or below it: names stay visible, contents not."""
+    below = (Path(folder, name) for folder, _, names in os.walk(place) for name in names)
+    for file in itertools.islice(itertools.chain([place], below), _MOST_FILES):
+        if file.is_file() and not file.is_symlink() and os.access(file, os.R_OK):
+            return file
+    return None
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import replace
 from typing import IO, Any, Final
 
 from agenttool_otel.enforcement import processes, scratch
@@ -22,6 +23,7 @@ from agenttool_otel.enforcement.holding import mechanism_of
 from agenttool_otel.enforcement.limits import CommandResult, Limits
 from agenttool_otel.enforcement.noted import note
 from agenttool_otel.enforcement.output import Output
+from agenttool_otel.enforcement.own import limited
 from agenttool_otel.enforcement.refusals import suspected_in
 from agenttool_otel.enforcement.rehearsing import Rehearsal, current_rehearsal
 from agenttool_otel.enforcement.thread import confined, held_duty, hold_by
@@ -105,12 +107,11 @@ class _Command:
         timeout: float | None,
         limits: Limits,
     ) -> None:
-        self._arguments = _arguments(command, limits)
+        self._command = command
         self._cwd = cwd
         self._environment = _environment(env or {})
         self._input = input.encode() if isinstance(input, str) else input
-        self._seconds = limits.seconds if timeout is None else timeout
-        self._limits = limits
+        self._limits = limits if timeout is None else replace(limits, seconds=timeout)
         self._stopped = threading.Event()
         self._rehearsal: Rehearsal | None = None
 
@@ -129,11 +130,13 @@ class _Command:
     def _run_held(self) -> CommandResult:
         rehearsal = current_rehearsal()
         if rehearsal is not None:
+            self._limits = limited(self._limits, rehearsal.profile)
             return self._rehearse(rehearsal)
         duty = held_duty()
         if duty is None:
             return self._run(None, None)
         profile, masked = duty
+        self._limits = limited(self._limits, profile)
         if confined() is not None:
             return self._run(profile, None)
         mechanism = mechanism_of(profile)
@@ -149,11 +152,11 @@ class _Command:
         """Run it on a layer, which has a temporary directory of its own."""
         self._rehearsal = rehearsal
         run = rehearsal.run(
-            self._arguments,
+            _arguments(self._command, self._limits),
             cwd=self._cwd,
             env={**_REHEARSED_PLACES, **self._environment},
             input=self._input,
-            timeout=self._seconds,
+            timeout=self._limits.seconds,
             output_limit=self._limits.output_bytes,
         )
         found = [Violation(ViolationKind.LIMIT, "seconds")] if run.timed_out else []
@@ -166,7 +169,7 @@ class _Command:
             stderr_omitted=run.stderr_omitted,
             seconds=run.seconds,
             timed_out=run.timed_out,
-            profile=rehearsal.profile.value,
+            profile=rehearsal.profile,
             left=0,
             violations=(*found, *suspected_in(run.stderr + run.stdout)),
         )
@@ -181,7 +184,7 @@ class _Command:
             environment = {"TMPDIR": place, "TMP": place, "TEMP": place, **self._environment}
             began = processes.now()
             process = subprocess.Popen(  # noqa: S603 # what it is for
-                self._arguments,
+                _arguments(self._command, self._limits),
                 cwd=self._cwd,
                 env=environment,
                 stdin=subprocess.DEVNULL if self._input is None else subprocess.PIPE,
@@ -192,7 +195,7 @@ class _Command:
             )
             watch = _Watch(process, self._input, self._limits, began)
             try:
-                watch.until_end(self._seconds, self._stopped)
+                watch.until_end(self._limits.seconds, self._stopped)
             finally:
                 watch.end()
             return watch.result(profile)

@@ -32,7 +32,7 @@ class Rehearsal:
         profile: the profile that they run under.
     """
 
-    def __init__(self, layer: OpenLayer, profile: SandboxProfile = SandboxProfile.REHEARSE) -> None:
+    def __init__(self, layer: OpenLayer, profile: str = SandboxProfile.REHEARSE.value) -> None:
         self.profile = profile
         self.runs: list[RehearsedRun] = []
         self.failure: Exception | None = None  # why a command did not run; a body may catch it

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from agenttool_otel.enforcement import privileges, processes, scratch
 from agenttool_otel.enforcement.mechanism import Mechanism
+from agenttool_otel.enforcement.own import masked_by
 from agenttool_otel.enforcement.refusals import refusals_of
 from agenttool_otel.enforcement.types import HeldResult
 from agenttool_otel.errors import SandboxUnavailable
@@ -157,7 +158,7 @@ def hold_by(
     Raises:
         SandboxUnavailable: the thread could not be confined; the function has not run.
     """
-    masks = frozenset(masked)
+    masks = frozenset(masked) | masked_by(profile)
     # asyncio.to_thread carries the profile's variable to a thread that is free: that one is held
     outer = confined()
     if outer is not None:

@@ -45,6 +45,7 @@ from agenttool_otel.govern.opening import (
     open_sessions,
     protected_places,
     telemetry_settings,
+    use_profiles,
 )
 from agenttool_otel.govern.option_types import check_option_types
 from agenttool_otel.govern.typing import Governed, GovernsNext
@@ -144,6 +145,7 @@ class Governor(Discovery):
             shadow_packages=shadow_packages,
         )
         settings = settings if settings is not None and not options else Settings.load(**options)
+        use_profiles(settings)
         cache = DecisionCache(settings.policy_cache) if settings.policy_cache else None
         engines, self._source = open_engines(
             settings,

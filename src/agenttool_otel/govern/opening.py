@@ -138,6 +138,7 @@ def protected_places(settings: Settings) -> tuple[tuple[str, str], ...]:
         (settings.policy_data, "policy"),
     ]
     places.append((settings.tools_file, "policy"))
+    places.append((settings.sandbox_profiles, "policy"))
     for url in (settings.approvals_url, settings.sessions_url):
         if url.startswith("sqlite:///"):
             places.append((url.removeprefix("sqlite:///"), "approval"))
@@ -146,6 +147,18 @@ def protected_places(settings: Settings) -> tuple[tuple[str, str], ...]:
         for place, kind in places
         if place and "://" not in place
     )
+
+
+def use_profiles(settings: Settings) -> None:
+    """Make the operator's own profiles known, where the settings name a file of them.
+
+    Raises:
+        ConfigurationError: the file can't be used.
+    """
+    if settings.sandbox_profiles:
+        from agenttool_otel.enforcement.profile_file import use_profile_file  # few have any
+
+        use_profile_file(settings.sandbox_profiles)
 
 
 def open_decisions(target: str) -> DecisionRecorder | None:

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
+from functools import reduce
 from typing import Any, Final
 
 from agenttool_otel.errors import PolicyError, PolicyEvaluationError, PolicyTimeout
@@ -21,7 +23,6 @@ from agenttool_otel.names import (
     PersistenceStrategy,
     ReasonType,
     SandboxNetwork,
-    SandboxProfile,
 )
 from agenttool_otel.policy.types import EngineAnswer, SandboxDuty, Verdict
 from agenttool_otel.redaction.types import DETECTED
@@ -42,8 +43,7 @@ _PERSISTENCE: Final = frozenset(str(item) for item in PersistenceStrategy)
 _OBLIGATION_KEYS: Final = frozenset(
     {"redact_input", "redact_result", "max_inline_chars", "persistence", "sandbox"}
 )
-_SANDBOX_KEYS: Final = frozenset({"profile", "network"})
-_PROFILES: Final = {str(item): item for item in SandboxProfile}
+_SANDBOX_KEYS: Final = frozenset({"profile", "profiles", "network"})
 _NETWORKS: Final = {str(item): item for item in SandboxNetwork}
 _POINTER: Final = re.compile(r"(?:/(?:[^/~]|~[01])*)*")
 
@@ -151,17 +151,36 @@ def _sandbox(value: Any) -> SandboxDuty:
         raise _malformed(place, "is not an object")
     if not value.keys() <= _SANDBOX_KEYS:
         raise _malformed(place, "has an unknown member")
-    if "profile" not in value:
-        raise _malformed(place, "has no profile")
-    profile = _PROFILES.get(_text(value["profile"], f"{place}.profile"))
-    if profile is None:
-        raise _malformed(f"{place}.profile", "is an unknown word")
+    duty = _strictest(value, place)
     if value.get("network") is None:
-        return SandboxDuty(profile)
+        return duty
     network = _NETWORKS.get(_text(value["network"], f"{place}.network"))
     if network is None:
         raise _malformed(f"{place}.network", "is an unknown word")
-    return SandboxDuty(profile, network)
+    return replace(duty, network=network)
+
+
+def _strictest(value: dict[str, Any], place: str) -> SandboxDuty:
+    """Return what one profile obliges, or several of which the strictest holds.
+
+    A policy does not know what a profile of one's own narrows, and so can't compare it.
+    """
+    if ("profile" in value) == ("profiles" in value):
+        raise _malformed(place, "has to have either a profile or profiles")
+    if "profile" in value:
+        return _duty(value["profile"], f"{place}.profile")
+    names = _texts(value["profiles"], f"{place}.profiles")
+    if not names:
+        raise _malformed(f"{place}.profiles", "is empty")
+    duties = [_duty(name, f"{place}.profiles") for name in names]
+    return reduce(SandboxDuty.joined, duties)
+
+
+def _duty(name: Any, place: str) -> SandboxDuty:
+    duty = SandboxDuty.named(_text(name, place))
+    if duty is None:
+        raise _malformed(place, "is an unknown word")
+    return duty
 
 
 def normalise(answer: EngineAnswer, *, engine: str) -> Verdict:

@@ -7,12 +7,11 @@ error.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import (
     Annotated,
     Any,
-    Final,
     NamedTuple,
     Protocol,
     TypeAlias,
@@ -20,6 +19,7 @@ from typing import (
     runtime_checkable,
 )
 
+from agenttool_otel.enforcement.own import profile_named, strictest_of
 from agenttool_otel.facts.types import Facts
 from agenttool_otel.names import (
     AccessKind,
@@ -206,7 +206,8 @@ class SandboxHistory(TypedDict, total=False):
 class ExecutionInput(SandboxHistory):
     """``input.execution``: what can hold this very body on this host, proven and not stated."""
 
-    # profiles that may be obliged: read, rehearse, write; empty where no rule reads it
+    # profiles that may be obliged: read, rehearse, write, and those of one's own; empty where no
+    # rule reads it
     sandboxes: list[str]
     # thread (all of the body), command (the programs it starts by arun_command) or none
     scope: str
@@ -313,19 +314,33 @@ class PolicyEngine(Protocol):
 class SandboxDuty:
     """What a decision obliges of the place where the body runs."""
 
-    profile: SandboxProfile  # what it may do
+    profile: SandboxProfile  # what it may do; of a profile of one's own, which one it narrows
     network: SandboxNetwork | None = None  # what it may reach; the profile's own where None
+    own: str = ""  # the name of a profile of one's own
+    unordered: tuple[str, ...] = ()  # profiles of which none is the strictest: nothing holds all
+
+    @classmethod
+    def named(cls, name: str, network: SandboxNetwork | None = None) -> SandboxDuty | None:
+        """Return a duty by its profile's name; ``None`` where there is no such profile."""
+        profile = profile_named(name)
+        if profile is None:
+            return None
+        return cls(profile.base, network, own=name if name != profile.base else "")
+
+    @property
+    def name(self) -> str:
+        """The profile's name."""
+        return self.own or self.profile.value
 
     def joined(self, other: SandboxDuty | None) -> SandboxDuty:
         """Return the stricter of two in each member."""
         if other is None:
             return self
-        strictest = min(self.profile, other.profile, key=STRICTEST_FIRST.index)
-        return SandboxDuty(strictest, self.network or other.network)
-
-
-STRICTEST_FIRST: Final = tuple(SandboxProfile)
-"""The profiles in the order of their strictness, which is that of their class."""
+        network = self.network or other.network
+        names = {name for duty in (self, other) for name in duty.unordered or (duty.name,)}
+        strictest = strictest_of(names)
+        duty = SandboxDuty.named(strictest, network) if strictest is not None else None
+        return duty or replace(self, network=network, unordered=tuple(sorted(names)))
 
 
 @dataclass(slots=True)

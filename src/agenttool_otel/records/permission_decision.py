@@ -13,7 +13,6 @@ from agenttool_otel.names import (
     DecisionSource,
     ReasonType,
     SandboxNetwork,
-    SandboxProfile,
 )
 from agenttool_otel.records.base import (
     JsonObject,
@@ -47,11 +46,11 @@ class SandboxObligation(Part):
     """What has to hold the call's body (docs/policies.md).
 
     Attributes:
-        profile: ``read``, ``rehearse`` or ``write``.
+        profile: ``read``, ``rehearse``, ``write``, or the name of a profile of one's own.
         network: ``none``, where the policy names it.
     """
 
-    profile: SandboxProfile
+    profile: str
     network: SandboxNetwork | None = None
 
 

@@ -235,10 +235,7 @@ def _type(finding: Finding, member: Shape) -> Iterator[Slip]:
             yield finding.slip(f"there is no type {word!r}{did_you_mean(word, known)}", at=member)
 
 
-_SANDBOX: Final[Mapping[str, type[StrEnum]]] = {
-    "profile": SandboxProfile,
-    "network": SandboxNetwork,
-}
+_SANDBOX: Final = ("profile", "network")
 
 
 def _waives(finding: Finding, member: Shape) -> Iterator[Slip]:
@@ -292,8 +289,23 @@ def _sandbox(finding: Finding, sandbox: Shape) -> Iterator[Slip]:
         if name not in _SANDBOX:
             near = did_you_mean(name, _SANDBOX)
             yield finding.slip(f"a sandbox has no {name!r}{near}", at=value)
+        elif name == "profile":
+            yield from _profile(finding, value)
         else:
-            yield from _word(finding, f"{name} of a sandbox", value, _SANDBOX[name])
+            yield from _word(finding, f"{name} of a sandbox", value, SandboxNetwork)
+
+
+def _profile(finding: Finding, value: Shape) -> Iterator[Slip]:
+    """Yield a name that is no stock profile's; where the rules run it may be one of one's own."""
+    known = [str(word) for word in SandboxProfile]
+    for word in _constants(value):
+        if word not in known:
+            near = did_you_mean(word, known)
+            message = (
+                f"there is no stock profile {word!r}{near}; a profile of your own has to be in the"
+                " file of AGENTTOOL_SANDBOX_PROFILES, or the call is denied"
+            )
+            yield finding.slip(message, at=value, certain=False)
 
 
 def _is_no_count(value: Any) -> bool:

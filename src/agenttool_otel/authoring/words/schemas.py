@@ -29,7 +29,6 @@ from agenttool_otel.names import (
     PersistenceStrategy,
     ReasonType,
     SandboxNetwork,
-    SandboxProfile,
 )
 from agenttool_otel.policy.bundles.input_schema import input_schema
 from agenttool_otel.policy.normalise import DECISION_KEYS
@@ -170,7 +169,8 @@ def obligations_shape() -> Shape:
 
 
 def _sandbox_shape() -> Shape:
-    members = {"profile": texts(SandboxProfile), "network": texts(SandboxNetwork)}
+    # profiles of one's own are known where the rules run, and not where they are written
+    members = {"profile": A_TEXT, "profiles": list_of(A_TEXT), "network": texts(SandboxNetwork)}
     return Shape(OF_KINDS[OBJECT].kinds, members=members)
 
 

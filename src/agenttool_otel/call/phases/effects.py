@@ -412,7 +412,21 @@ _UNAVAILABLE: Final = FailClosedCause.SANDBOX_UNAVAILABLE
 
 
 def _with_earlier_duties(call: Invocation, verdict: Verdict) -> Verdict:
-    """Add what the decision that let the body run obliges of its result."""
+    """Add what the decision that let the body run obliges of its result.
+
+    It is a denial where a profile of one's own is obliged that is stricter than what held the body.
+    """
+    held, late = duty_of(call), verdict.sandbox
+    if held is not None and late is not None and late.own:
+        both = held.joined(late)
+        if both.unordered or both.name != held.name:
+            message = f"the commands ran already, and not inside the sandbox {late.own}"
+            verdict = replace(
+                fail_closed(message, _UNAVAILABLE),
+                engine=verdict.engine,
+                revision=verdict.revision,
+                rule_ref=verdict.rule_ref,
+            )
     limits = [verdict.max_inline_chars]
     results, persistence = dict.fromkeys(verdict.redact_result), verdict.persistence
     for earlier in call.decision.decisions:
@@ -421,7 +435,7 @@ def _with_earlier_duties(call: Invocation, verdict: Verdict) -> Verdict:
         persistence = persistence or earlier.verdict.persistence
     return replace(
         verdict,
-        sandbox=duty_of(call),
+        sandbox=held,
         redact_result=tuple(results),
         persistence=persistence,
         max_inline_chars=min((limit for limit in limits if limit is not None), default=None),

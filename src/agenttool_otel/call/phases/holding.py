@@ -13,6 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from types import AsyncGeneratorType
 from typing import Any, Final, NoReturn
 
@@ -64,7 +65,7 @@ def execution_input(call: Invocation, target: Target, session: Session) -> Execu
         target: what it runs.
         session: its session, which knows what a sandbox refused to the same call.
     """
-    from agenttool_otel.enforcement import available  # its proofs take a while, once in a process
+    from agenttool_otel.enforcement.own import own_profiles
 
     by_host = profiles_of_host(call)
     if by_host:
@@ -72,9 +73,8 @@ def execution_input(call: Invocation, target: Target, session: Session) -> Execu
     scope = scope_of(call, target)
     if scope is SandboxScope.NONE:
         return {"sandboxes": [], "scope": scope.value, "refused": []}
-    proven = {str(name) for name, proof in available().items() if proof.proven}
-    if not _without_layer(call, scope):
-        proven.update(profile.value for profile in ON_LAYERS)
+    known = {*SandboxProfile, *own_profiles()}
+    proven = {str(name) for name in known if not _without(call, scope, name)}
     refusal = session.refusal_of(call.spec.tool_id, call.inputs.permission_input)
     call.refused_earlier = refusal.kinds if refusal is not None else ()
     return {
@@ -101,7 +101,25 @@ def profiles_of_host(call: Invocation) -> frozenset[str]:
     return frozenset(each.value for each in stated if each in proofs and proofs[each].proven)
 
 
-def _without_layer(call: Invocation, scope: SandboxScope) -> str:
+def _without(call: Invocation, scope: SandboxScope, profile: str) -> str:
+    """Return why a profile can't hold a body here; empty where it can."""
+    from agenttool_otel.enforcement import available  # its proofs take a while, once in a process
+    from agenttool_otel.enforcement.own import profile_named
+
+    known = profile_named(profile)
+    if known is None:
+        return "it is not known here"
+    if known.limits_commands and not call.spec.runs_commands:
+        return "only commands have limits, and the tool is not governed with runs_commands=True"
+    if known.base in ON_LAYERS:
+        return _without_layer(call, scope, known.masked)
+    proof = available().get(profile)
+    if proof is None:
+        return "it is not known here"
+    return "" if proof.proven else proof.reason or "it is not proven"
+
+
+def _without_layer(call: Invocation, scope: SandboxScope, masked: tuple[Path, ...]) -> str:
     """Return why the commands of a body can't write on a layer; empty where they can."""
     if not call.spec.runs_commands:
         return "only commands can write on a layer, and the tool is not governed with runs_commands=True"
@@ -114,7 +132,7 @@ def _without_layer(call: Invocation, scope: SandboxScope) -> str:
     read = available()[SandboxProfile.READ]
     if scope is SandboxScope.THREAD and not read.proven:
         return read.reason
-    return rehearsal_failure(directory_of(call.in_charge.layers))
+    return rehearsal_failure(directory_of(call.in_charge.layers), masked)
 
 
 def oblige(call: Invocation, target: Target, verdict: Verdict) -> Verdict:
@@ -132,35 +150,33 @@ def oblige(call: Invocation, target: Target, verdict: Verdict) -> Verdict:
     if duty is None or verdict.mode is PolicyMode.SHADOW or verdict.behavior is Behavior.DENY:
         return verdict
     verdict = replace(verdict, sandbox=duty)
-    if duty.profile in profiles_of_host(call):
+    if duty.unordered:
+        names = " and ".join(duty.unordered)
+        return _denied(verdict, f"none of the sandboxes {names} is the strictest")
+    if duty.name in profiles_of_host(call):
         call.decision.host_duty = duty
         return verdict
     scope = scope_of(call, target)
     if scope is SandboxScope.NONE:
-        return _denied(verdict, f"the sandbox {duty.profile} can't hold {_kind(call, target)}")
+        return _denied(verdict, f"the sandbox {duty.name} can't hold {_kind(call, target)}")
+    why = _without(call, scope, duty.name)
+    if why:
+        return _denied(verdict, f"the sandbox {duty.name} can't be had here: {why}")
+    call.sandbox = _sandbox(call, duty, scope)
+    return verdict
+
+
+def _sandbox(call: Invocation, duty: SandboxDuty, scope: SandboxScope) -> Sandbox:
+    roots = roots_of(call.context)
     if duty.profile in ON_LAYERS:
-        sandbox = Sandbox(duty, scope, "bubblewrap", roots_of(call.context))
-        return _oblige_layer(call, verdict, sandbox)
+        from agenttool_otel.call.rehearsal import RehearsedBody
+
+        sandbox = Sandbox(duty, scope, "bubblewrap", roots)
+        sandbox.rehearsal = RehearsedBody(call.in_charge.layers, roots, duty.name)
+        return sandbox
     from agenttool_otel.enforcement import available
 
-    proof = available().get(duty.profile.value)
-    if proof is None or not proof.proven:
-        why = "it is not known here" if proof is None else proof.reason
-        return _denied(verdict, f"the sandbox {duty.profile} can't be had on this host: {why}")
-    call.sandbox = Sandbox(duty, scope, str(proof.mechanism), roots_of(call.context))
-    return verdict
-
-
-def _oblige_layer(call: Invocation, verdict: Verdict, sandbox: Sandbox) -> Verdict:
-    profile = sandbox.duty.profile
-    why = _without_layer(call, sandbox.scope)
-    if why:
-        return _denied(verdict, f"the sandbox {profile} can't be had here: {why}")
-    from agenttool_otel.call.rehearsal import RehearsedBody
-
-    sandbox.rehearsal = RehearsedBody(call.in_charge.layers, sandbox.roots, profile)
-    call.sandbox = sandbox
-    return verdict
+    return Sandbox(duty, scope, str(available()[duty.name].mechanism), roots)
 
 
 def duty_of(call: Invocation, verdict: Verdict | None = None) -> SandboxDuty | None:
@@ -265,7 +281,7 @@ class HeldCoroutine:
         except SandboxUnavailable as error:
             sandbox.unavailable = error
             raise
-        profile = sandbox.duty.profile.value
+        profile = sandbox.duty.name
         with (
             commands_on(sandbox.commands),
             oblige_commands(profile, masked),
@@ -325,7 +341,7 @@ def refusal(sandbox: Sandbox) -> str:
     what = " ".join(part for part in (first.kind, first.target, name) if part)
     more = len(sandbox.violations) - 1
     others = f", and {more} more" if more else ""
-    return f"the sandbox {sandbox.duty.profile} refused: {what}{others}"
+    return f"the sandbox {sandbox.duty.name} refused: {what}{others}"
 
 
 def remember_refusals(call: Invocation, session: Session) -> None:

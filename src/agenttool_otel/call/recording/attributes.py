@@ -72,10 +72,10 @@ def _verdict_attributes(verdict: Verdict) -> dict[str, Any]:
     if verdict.opa_decision_id is not None:
         attributes[Attr.POLICY_OPA_DECISION_ID] = verdict.opa_decision_id
     if verdict.sandbox is not None:
-        attributes[Attr.SANDBOX_PROFILE] = verdict.sandbox.profile.value
+        attributes[Attr.SANDBOX_PROFILE] = verdict.sandbox.name
     if verdict.shadow is not None:
         if verdict.mode is PolicyMode.SHADOW and verdict.shadow.sandbox is not None:
-            attributes[Attr.SANDBOX_PROFILE] = verdict.shadow.sandbox.profile.value
+            attributes[Attr.SANDBOX_PROFILE] = verdict.shadow.sandbox.name
         attributes[Attr.PERMISSION_SHADOW_BEHAVIOR] = verdict.shadow.behavior.value
         attributes[Attr.PERMISSION_SHADOW_RULE] = verdict.shadow.rule_ref
     return attributes
@@ -157,7 +157,7 @@ def effects_attributes(counts: Mapping[str, Any]) -> dict[str, Any]:
 def sandbox_attributes(sandbox: Sandbox) -> dict[str, Any]:
     """Return the attributes of what holds a body."""
     return {
-        Attr.SANDBOX_PROFILE: sandbox.duty.profile.value,
+        Attr.SANDBOX_PROFILE: sandbox.duty.name,
         Attr.SANDBOX_MECHANISM: sandbox.mechanism,
         Attr.SANDBOX_SCOPE: sandbox.scope.value,
     }
@@ -166,7 +166,7 @@ def sandbox_attributes(sandbox: Sandbox) -> dict[str, Any]:
 def violation_attributes(sandbox: Sandbox) -> dict[str, Any]:
     """Return the attributes of what a sandbox refused, without what it is about."""
     return {
-        Attr.SANDBOX_PROFILE: sandbox.duty.profile.value,
+        Attr.SANDBOX_PROFILE: sandbox.duty.name,
         Attr.SANDBOX_VIOLATIONS: len(sandbox.violations),
         Attr.SANDBOX_VIOLATION_KINDS: sorted({str(each.kind) for each in sandbox.violations}),
     }
@@ -266,7 +266,7 @@ def _duration_labels(call: Invocation) -> Mapping[str, Any]:
 def _sandbox_labels(call: Invocation, sandbox: Sandbox) -> dict[str, Any]:
     labels: dict[str, Any] = {
         GenAI.TOOL_NAME: call.spec.name,
-        Attr.SANDBOX_PROFILE: sandbox.duty.profile.value,
+        Attr.SANDBOX_PROFILE: sandbox.duty.name,
         Attr.SANDBOX_ENFORCED: sandbox.entered,
     }
     if call.outcome.error is not None:

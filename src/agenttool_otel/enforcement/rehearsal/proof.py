@@ -19,7 +19,7 @@ from agenttool_otel.values.forks import in_child, new_lock
 _SECONDS: Final = 30.0
 _CANARY: Final = """
 import json, os, socket, sys
-inside, outside, secret, port = sys.argv[1:]
+inside, outside, secret, port, *masked = sys.argv[1:]
 tried = {}
 def attempt(name, action):
     try:
@@ -37,15 +37,24 @@ def read(path):
 attempt("inside", lambda: write(inside))
 attempt("outside", lambda: write(outside))
 attempt("secret", lambda: read(secret))
+def can_read(path):
+    try:
+        with open(path, "rb") as file:
+            return bool(file.read(1))
+    except OSError:
+        return False
+places = [*masked, *(os.path.join(folder, name)
+    for place in masked for folder, _, names in os.walk(place) for name in names)]
+tried["masked"] = any(can_read(path) for path in places if os.path.isfile(path))
 attempt("connection", lambda: socket.create_connection(("127.0.0.1", int(port)), 5).close())
 print(json.dumps(tried))
 """
 
-_failures: dict[str, str] = {}
+_failures: dict[tuple[str, tuple[Path, ...]], str] = {}
 _lock: Final = new_lock()
 
 
-def rehearsal_failure(directory: Path) -> str:
+def rehearsal_failure(directory: Path, masked: tuple[Path, ...] = ()) -> str:
     """Return why layers can't be had in a state directory; empty where they can.
 
     It is tried once in a process for each directory: a write outside of the layer, a read of a masked
@@ -54,15 +63,16 @@ def rehearsal_failure(directory: Path) -> str:
 
     Args:
         directory: the state directory.
+        masked: places that a profile of one's own masks; what can be read of them must not be.
     """
-    place = os.fspath(directory)
+    tried = os.fspath(directory), masked
     with _lock:
-        if place not in _failures:
-            _failures[place] = _try(directory)
-        return _failures[place]
+        if tried not in _failures:
+            _failures[tried] = _try(directory, masked)
+        return _failures[tried]
 
 
-def _try(directory: Path) -> str:
+def _try(directory: Path, masked: tuple[Path, ...]) -> str:
     try:
         rehearsals = Rehearsals(directory)
         # where commands have a /tmp of their own, a write beside the layer would prove nothing
@@ -71,24 +81,24 @@ def _try(directory: Path) -> str:
     except (RehearsalError, OSError) as error:
         return str(error)
     try:
-        return _rehearse(rehearsals, Path(stage).resolve())
+        return _rehearse(rehearsals, Path(stage).resolve(), masked)
     except (RehearsalError, OSError, ValueError) as error:
         return f"{type(error).__name__}: {error}"
     finally:
         shutil.rmtree(stage, ignore_errors=True)
 
 
-def _rehearse(rehearsals: Rehearsals, stage: Path) -> str:
+def _rehearse(rehearsals: Rehearsals, stage: Path, masked: tuple[Path, ...]) -> str:
     root, secret, outside = stage / "root", stage / "root" / "secret", stage / "outside"
     root.mkdir()
     secret.write_text("canary", "ascii")
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = str(server.getsockname()[1])
-        with rehearsals.open([root], masked=[secret], places=()) as layer:
+        with rehearsals.open([root], masked=[secret, *masked], places=()) as layer:
             inside = root / "inside"
             words = [sys.executable, "-I", "-S", "-c", _CANARY]
             words += [os.fspath(path) for path in (inside, outside, secret)]
-            run = layer.run([*words, port], cwd=root, timeout=_SECONDS)
+            run = layer.run([*words, port, *map(os.fspath, masked)], cwd=root, timeout=_SECONDS)
             sealed = layer.finish()
     try:
         tried = json.loads(run.stdout or b"null")
@@ -100,7 +110,7 @@ def _rehearse(rehearsals: Rehearsals, stage: Path) -> str:
 def _judge(tried: Any, sealed: SealedLayer, inside: Path, outside: Path) -> str:
     if not isinstance(tried, dict) or tried.get("inside") is not True:
         return "the canary could not run on a layer"
-    for name in ("secret", "connection"):
+    for name in ("secret", "masked", "connection"):
         if tried.get(name) is not False:
             return f"a layer did not hold the canary: {name}"
     if outside.exists() or inside.exists():
