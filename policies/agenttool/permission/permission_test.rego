@@ -676,3 +676,73 @@ test_a_rehearsal_answers_what_was_asked_about_words if {
 	answer.reason.rule_ref == "agenttool.permission.answered"
 	not answer.obligations.sandbox
 }
+
+asked_of(settings) := {"approval": settings}
+
+by(people) := object.union(f.writing, {
+	"invocation": {"resumed": true},
+	"approval": object.union(f.approved, {"answers": people}),
+})
+
+ann := {"answered_by": "user:ann", "roles": ["finance"], "counts_as": "finance"}
+
+bob := {"answered_by": "user:bob", "roles": ["legal"], "counts_as": "legal"}
+
+two := asked_of({"approvals_needed": {"medium": 2, "low": 2}})
+
+both_roles := asked_of({"required_roles": {"low": ["finance", "legal"], "medium": ["finance", "legal"]}})
+
+test_the_question_names_how_many_people_have_to_agree if {
+	answer := decision with input as f.writing with data.agenttool.settings as two
+	answer.approvals_needed == 2
+	answer.suggested_updates == []
+	roles := decision with input as f.writing with data.agenttool.settings as both_roles
+	roles.required_roles == ["finance", "legal"]
+	not decision.approvals_needed with input as f.writing
+}
+
+test_two_people_have_to_agree if {
+	behavior == "ask" with input as by([ann]) with data.agenttool.settings as two
+	behavior == "allow" with input as by([ann, bob]) with data.agenttool.settings as two
+}
+
+test_one_person_twice_counts_once if {
+	behavior == "ask" with input as by([ann, ann]) with data.agenttool.settings as two
+	again := object.union(ann, {"counts_as": "legal"})
+	behavior == "ask" with input as by([ann, again]) with data.agenttool.settings as both_roles
+}
+
+test_each_role_is_that_of_a_person if {
+	behavior == "allow" with input as by([ann, bob]) with data.agenttool.settings as both_roles
+	without := object.union(bob, {"roles": ["finance"]})
+	behavior == "ask" with input as by([ann, without]) with data.agenttool.settings as both_roles
+}
+
+test_an_approval_without_its_people_is_not_enough if {
+	behavior == "ask" with input as approved(f.writing) with data.agenttool.settings as two
+	behavior == "ask" with input as by("user:ann") with data.agenttool.settings as two
+	behavior == "ask" with input as remembered(f.writing) with data.agenttool.settings as two
+}
+
+test_a_custom_question_wants_two_people if {
+	rules := custom("ask", {"approvals_needed": 2, "required_roles": ["legal"]})
+	answer := decision with input as f.base with data.agenttool.custom as rules
+	answer.approvals_needed == 2
+	answer.required_roles == ["legal"]
+	behavior == "allow" with input as by([ann, bob]) with data.agenttool.custom as rules
+	behavior == "ask" with input as by([bob]) with data.agenttool.custom as rules
+}
+
+test_configured_needs_that_can_not_be_read_are_met_by_nobody[index] if {
+	some index, needs in [{"approvals_needed": {"low": 0, "medium": 0}}, {"required_roles": {"low": "a", "medium": "a"}}]
+	answer := decision with input as by([ann, bob]) with data.agenttool.settings as asked_of(needs)
+	answer.behavior == "ask"
+	"agenttool.unreadable_approvals_needed" in answer.required_roles
+}
+
+test_needs_that_can_not_be_read_are_met_by_nobody[index] if {
+	some index, extra in [{"approvals_needed": "2"}, {"approvals_needed": 1.5}, {"required_roles": "legal"}]
+	answer := decision with input as by([ann, bob]) with data.agenttool.custom as custom("ask", extra)
+	answer.behavior == "ask"
+	"agenttool.unreadable_approvals_needed" in answer.required_roles
+}

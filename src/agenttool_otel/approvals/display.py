@@ -14,9 +14,10 @@ from typing import Any, Final
 
 from agenttool_otel.approvals.identity import args_digest
 from agenttool_otel.approvals.needs import sentence
+from agenttool_otel.approvals.people import people_text
 from agenttool_otel.approvals.types import ApprovalRequest
 from agenttool_otel.errors import ApprovalConflict, ApprovalError
-from agenttool_otel.names import ApprovalConflictReason
+from agenttool_otel.names import ApprovalConflictReason, ApprovalStatus
 from agenttool_otel.values.conversion import loads_unique
 
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
@@ -76,6 +77,7 @@ def request_facts(request: ApprovalRequest) -> list[tuple[str, str]]:
         *(("Root", root) for root in request.roots),
         ("Policy", request.policy_revision),
         ("May answer", ", ".join(request.approver_roles) or "anybody who is identified"),
+        *_people_facts(request),
         ("Answered by", request.answered_by),
         ("Answer's reason", request.answer_reason),
         ("Closed because", request.closed_reason),
@@ -83,6 +85,26 @@ def request_facts(request: ApprovalRequest) -> list[tuple[str, str]]:
         ("Invocation", request.invocation_id),
     ]
     return [(label, text) for label, text in facts if text]
+
+
+def _people_facts(request: ApprovalRequest) -> list[tuple[str, str]]:
+    if not request.needs_several:
+        return []
+    agreed = [
+        ("Agreed", f"{each['answered_by']} ({', '.join(each['roles']) or 'no role'})")
+        for each in request.agreed
+    ]
+    needed = f"{request.approvals_needed} different people"
+    if request.required_roles:
+        needed += f", one of each role: {', '.join(request.required_roles)}"
+    return [("Have to agree", needed), *agreed, ("Still needed", open_people(request))]
+
+
+def open_people(request: ApprovalRequest) -> str:
+    """Return who still has to agree to a request that waits for several people; empty for others."""
+    if request.status is not ApprovalStatus.PENDING or not request.needs_several:
+        return ""
+    return people_text(request.still_needed)
 
 
 def _declared_reason(request: ApprovalRequest) -> str:

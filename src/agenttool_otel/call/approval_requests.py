@@ -99,6 +99,8 @@ class Questions:
                 [update for update in verdict.suggested_updates if _acceptable(update, context)]
             ),
             approver_roles=list(verdict.approver_roles),
+            approvals_needed=verdict.approvals_needed,
+            required_roles=list(verdict.required_roles),
             created_at=now,
             expires_at=now + timedelta(seconds=self._ttl),
         )

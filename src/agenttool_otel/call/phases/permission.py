@@ -12,7 +12,8 @@ from enum import Enum, auto
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from agenttool_otel.approvals.types import ApprovalAnswer, ClaimBinding
+from agenttool_otel.approvals.people import Agreement, counted, people_text, still_needed
+from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest, ClaimBinding
 from agenttool_otel.call.approval_requests import Questions, bound_places
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.pending.serialized import (
@@ -440,6 +441,8 @@ class Permission:
             "roles": list(answer.roles),
             "granted": False,
         }
+        if answer.approved and call.decision.request is not None:
+            call.decision.approval |= _several(call.decision.request, answer)
         self._span.record_answer(call, answer, waited)
         if self.decisions is not None:
             self.decisions.answer(call.id, request_id, answer, waited, call.span)
@@ -517,23 +520,42 @@ class Permission:
         call.decision.approval_status = ApprovalStatus.CONSUMED.value
 
     def check_roles(self, call: Invocation, verdict: Verdict, session: Session) -> None:
-        """End a call whose approver has none of the roles that the second decision asks for.
+        """End a call to which not all agreed whom the second decision asks for.
 
         A policy may ask for other people the second time: because the approver changed the
         arguments, because the policy changed while the call waited, or because it only sees now who
         answered.
         """
-        needed = verdict.approver_roles if verdict.behavior is not Behavior.ALLOW else ()
-        if (
-            needed
-            and call.decision.approval is not None
-            and set(needed).isdisjoint(call.decision.approval["roles"])
-        ):
+        approval = call.decision.approval
+        if verdict.behavior is Behavior.ALLOW or approval is None:
+            return
+        missing = _missing_people(verdict, approval)
+        if missing:
             session.count("denials")
-            roles = self._refusals.redact(", ".join(needed), call)
-            self._refusals.unapproved(
-                call, f"the approval can't be used: it takes one of the roles: {roles}"
-            )
+            shown = self._refusals.redact(missing, call)
+            self._refusals.unapproved(call, f"the approval can't be used: it takes {shown}")
+
+
+def _several(request: ApprovalRequest, answer: ApprovalAnswer) -> dict[str, Any]:
+    """Return what the policy's input has of an approval by several people."""
+    if not request.needs_several:
+        return {}
+    agreed = [
+        Agreement(each.answered_by, frozenset(each.roles)) for each in (*answer.earlier, answer)
+    ]
+    return {"answers": counted(request.required_roles, agreed)}
+
+
+def _missing_people(verdict: Verdict, approval: Mapping[str, Any]) -> str:
+    """Return what the people who agreed lack for a decision, in words; empty where it is nothing."""
+    agreed = [
+        Agreement(each["answered_by"] or "", frozenset(each["roles"]))
+        for each in approval.get("answers", (approval,))
+    ]
+    needed = set(verdict.approver_roles)
+    if needed and any(needed.isdisjoint(each.roles) for each in agreed):
+        return f"one of the roles: {', '.join(verdict.approver_roles)}"
+    return people_text(still_needed(verdict.approvals_needed, verdict.required_roles, agreed))
 
 
 def _has_effects(call: Invocation) -> bool:
