@@ -26,7 +26,7 @@ plain_answer(behavior, reason) := {
 #   comes first there. Of equal ones the first name decides, so that all engines tell the same.
 answer(behavior, findings) := document if {
 	rule := min({[generality(finding.rule), finding.rule] | some finding in findings})[1]
-	document := object.union(people_asked(behavior), {
+	document := object.union(object.union(people_asked(behavior), questions_told(behavior)), {
 		"behavior": behavior,
 		"reason": {
 			"type": min({kind | some finding in findings; finding.rule == rule; kind := reason_type(finding)}),

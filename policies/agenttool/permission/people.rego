@@ -91,7 +91,6 @@ configured_needs_readable if {
 is_count(number) if {
 	is_number(number)
 	number >= 1
-	floor(number) == number
 }
 
 # METADATA

@@ -741,8 +741,46 @@ test_configured_needs_that_can_not_be_read_are_met_by_nobody[index] if {
 }
 
 test_needs_that_can_not_be_read_are_met_by_nobody[index] if {
-	some index, extra in [{"approvals_needed": "2"}, {"approvals_needed": 1.5}, {"required_roles": "legal"}]
+	some index, extra in [{"approvals_needed": "2"}, {"approvals_needed": 0}, {"required_roles": "legal"}]
 	answer := decision with input as by([ann, bob]) with data.agenttool.custom as custom("ask", extra)
 	answer.behavior == "ask"
 	"agenttool.unreadable_approvals_needed" in answer.required_roles
+}
+
+told(document) := {"open": result.open_questions, "answered": result.answered_questions} if {
+	result := decision with input as document
+}
+
+writing_question := "agenttool.rules.paths.write_inside"
+
+by_rule(name) := [{"question": writing_question, "by": name}]
+
+test_the_decision_names_the_open_questions if {
+	told(f.writing) == {"open": [writing_question], "answered": []}
+}
+
+test_the_decision_names_what_answers_a_question[index] if {
+	some index, answer in [
+		["settings.effects", {"effects": {writing_question: "allow"}}],
+		["settings.approval.always_allow", {"approval": {"always_allow": [f.writing.tool.id]}}],
+	]
+	told(f.writing) == {"open": [], "answered": by_rule(answer[0])} with data.agenttool.settings as answer[1]
+}
+
+test_the_decision_names_the_allow_that_answers if {
+	rules := custom("allow", {"waives": [writing_question]})
+	told(f.writing) == {"open": [], "answered": by_rule(finding.rule)} with data.agenttool.custom as rules
+}
+
+test_an_answered_question_is_none_of_the_open_ones if {
+	rules := custom("allow", {"waives": [writing_question]})
+	high := object.union(f.writing, {"permission_profile": {"risk_level": "high"}})
+	result := decision with input as high with data.agenttool.custom as rules
+	result.open_questions == ["agenttool.rules.approval.risk"]
+	result.answered_questions == by_rule(finding.rule)
+}
+
+test_the_decision_names_people_as_an_answer if {
+	told(approved(f.writing)).answered == by_rule("agenttool.rules.approval.approved")
+	told(remembered(f.writing)).answered == by_rule("agenttool.rules.approval.remembered")
 }

@@ -42,6 +42,9 @@ class ApprovalRequest(Record):
         policy_revision: revision of the bundle that asked; a changed revision means deciding again.
         rule_ref: the rule that asked.
         rule_refs: every rule that decided about the call; a grant answers no questions but theirs.
+        open_questions: the rules whose questions this answer is about, where the policy states
+          them.
+        answered_questions: questions that something else answers, ``{"question", "by"}``.
         message: why it asked.
         approval_reason: why the tool's author wants a person to be asked, redacted.
         profile: of the tool's permission profile its ``risk_level``, ``access_kinds``,
@@ -93,6 +96,8 @@ class ApprovalRequest(Record):
     policy_revision: str = ""
     rule_ref: str = ""
     rule_refs: list[str] = Field(default_factory=list)
+    open_questions: list[str] = Field(default_factory=list)
+    answered_questions: list[JsonObject] = Field(default_factory=list)
     message: str = ""
     approval_reason: str = ""
     profile: JsonObject = Field(default_factory=dict)

@@ -75,6 +75,10 @@ class Questions:
             policy_revision=verdict.revision,
             rule_ref=verdict.rule_ref,
             rule_refs=list(verdict.rule_refs),
+            open_questions=list(verdict.open_questions),
+            answered_questions=[
+                {"question": question, "by": by} for question, by in verdict.answered_questions
+            ],
             message=verdict.message or reason,
             approval_reason=reason,
             profile=spec.permission.model_dump(

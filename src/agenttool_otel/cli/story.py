@@ -33,6 +33,7 @@ from agenttool_otel.names import (
     RedactionState,
     SandboxScope,
 )
+from agenttool_otel.names.advice import would_answer
 
 CAUSES: Final[dict[str, str]] = {
     FailClosedCause.UNDEFINED: "the policy had no answer for this input",
@@ -183,9 +184,14 @@ def _reason(span: SpanView) -> Iterator[str]:
         path = _text(span, Attr.PERMISSION_BLOCKED_PATH)
         names = f", which names {path}" if path else ""
         yield f"It is about the argument {argument}{names}."
+    open_questions = span.get(Attr.PERMISSION_OPEN_QUESTIONS) or ()
+    if isinstance(open_questions, (list, tuple)):
+        for name in open_questions:
+            yield f"The open question was {clean(name)}; it would be answered by {would_answer(name)}."
     fired = span.get(Attr.PERMISSION_RULES)
     if isinstance(fired, (list, tuple)):
-        others = [name for name in fired if name != span.get(Attr.PERMISSION_RULE)]
+        shown = {span.get(Attr.PERMISSION_RULE), *open_questions}
+        others = [name for name in fired if name not in shown]
         if others:
             yield f"Other rules that fired: {clean(others)}."
     if cause := span.get(Attr.PERMISSION_FAIL_CLOSED):

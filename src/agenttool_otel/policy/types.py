@@ -350,6 +350,10 @@ class Verdict:
     approver_roles: tuple[str, ...] = ()
     approvals_needed: int = 1  # how many different people have to agree to this ask
     required_roles: tuple[str, ...] = ()  # roles that have to agree to it, each a person of its own
+    # rules whose questions nothing has answered yet
+    open_questions: tuple[str, ...] = ()
+    # a rule whose question is answered, and the rule or setting that answers it
+    answered_questions: tuple[tuple[str, str], ...] = ()
     expires_at: str | None = None  # RFC 3339 time until which the decision holds
     engine: str = ""  # engine name
     revision: str = ""  # bundle revision
