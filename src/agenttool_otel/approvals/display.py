@@ -100,7 +100,7 @@ def _rule_facts(request: ApprovalRequest) -> list[tuple[str, str]]:
     ]
     shown = {*request.open_questions, request.rule_ref}
     for pair in request.answered_questions:
-        shown |= {pair.get("question"), pair.get("by")}
+        shown |= {str(pair.get("question")), str(pair.get("by"))}
     others = [("Rule too", rule) for rule in request.rule_refs if rule not in shown]
     return [("Rule", request.rule_ref), *answered, *others]
 

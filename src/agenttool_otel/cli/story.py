@@ -184,19 +184,26 @@ def _reason(span: SpanView) -> Iterator[str]:
         path = _text(span, Attr.PERMISSION_BLOCKED_PATH)
         names = f", which names {path}" if path else ""
         yield f"It is about the argument {argument}{names}."
-    open_questions = span.get(Attr.PERMISSION_OPEN_QUESTIONS) or ()
-    if isinstance(open_questions, (list, tuple)):
-        for name in open_questions:
-            yield f"The open question was {clean(name)}; it would be answered by {would_answer(name)}."
-    fired = span.get(Attr.PERMISSION_RULES)
-    if isinstance(fired, (list, tuple)):
-        shown = {span.get(Attr.PERMISSION_RULE), *open_questions}
-        others = [name for name in fired if name not in shown]
-        if others:
-            yield f"Other rules that fired: {clean(others)}."
+    yield from _rules(span)
     if cause := span.get(Attr.PERMISSION_FAIL_CLOSED):
         because = CAUSES.get(str(cause), clean(cause))
         yield f"It was denied because {because}: without a decision nothing runs."
+
+
+def _rules(span: SpanView) -> Iterator[str]:
+    """Yield the questions that nothing had answered, and then the other rules."""
+    asking = _names(span, Attr.PERMISSION_OPEN_QUESTIONS)
+    for name in asking:
+        yield f"The open question was {clean(name)}; it would be answered by {would_answer(name)}."
+    shown = {_text(span, Attr.PERMISSION_RULE), *asking}
+    others = [name for name in _names(span, Attr.PERMISSION_RULES) if name not in shown]
+    if others:
+        yield f"Other rules that fired: {clean(others)}."
+
+
+def _names(span: SpanView, attribute: str) -> list[str]:
+    value = span.get(attribute)
+    return [str(name) for name in value] if isinstance(value, (list, tuple)) else []
 
 
 def _mode(span: SpanView) -> Iterator[str]:
