@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from agenttool_otel.approvals.identity import is_same_identity
 
@@ -65,8 +65,10 @@ def roles_filled(required_roles: Sequence[str], people: Sequence[Agreement]) -> 
     return filled
 
 
-def counted(required_roles: Sequence[str], given: Sequence[Agreement]) -> list[dict[str, Any]]:
-    """Return ``input.approval.answers``: each person's yes, and the role that it counts as.
+def counted(
+    required_roles: Sequence[str], given: Sequence[Agreement]
+) -> list[tuple[Agreement, str | None]]:
+    """Return each person's yes, and the role that it counts as; ``None`` where it counts as none.
 
     Args:
         required_roles: roles that have to agree.
@@ -74,14 +76,7 @@ def counted(required_roles: Sequence[str], given: Sequence[Agreement]) -> list[d
     """
     people = different_people(given)
     roles = {number: role for role, number in roles_filled(required_roles, people).items()}
-    return [
-        {
-            "answered_by": agreement.person,
-            "roles": sorted(agreement.roles),
-            "counts_as": roles.get(number),
-        }
-        for number, agreement in enumerate(people)
-    ]
+    return [(agreement, roles.get(number)) for number, agreement in enumerate(people)]
 
 
 def people_text(left: StillNeeded) -> str:

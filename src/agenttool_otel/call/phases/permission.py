@@ -59,7 +59,13 @@ from agenttool_otel.names import (
     SandboxScope,
 )
 from agenttool_otel.policy.rego.syntax import Path
-from agenttool_otel.policy.types import ExecutionInput, PolicyInput, Verdict, expired
+from agenttool_otel.policy.types import (
+    AgreementInput,
+    ExecutionInput,
+    PolicyInput,
+    Verdict,
+    expired,
+)
 from agenttool_otel.values.canonical import digest
 
 if TYPE_CHECKING:  # loaded where decisions are recorded
@@ -432,7 +438,8 @@ class Permission:
     ) -> None:
         """Take an answer into the call."""
         status = ApprovalStatus.APPROVED if answer.approved else ApprovalStatus.REJECTED
-        request_id = call.decision.request.request_id if call.decision.request is not None else ""
+        request = call.decision.request
+        request_id = request.request_id if request is not None else ""
         call.decision.approval_status = status.value
         call.decision.approval = {
             "request_id": request_id,
@@ -441,8 +448,8 @@ class Permission:
             "roles": list(answer.roles),
             "granted": False,
         }
-        if answer.approved and call.decision.request is not None:
-            call.decision.approval |= _several(call.decision.request, answer)
+        if answer.approved and request is not None and request.needs_several:
+            call.decision.approval["answers"] = _answers(request, answer)
         self._span.record_answer(call, answer, waited)
         if self.decisions is not None:
             self.decisions.answer(call.id, request_id, answer, waited, call.span)
@@ -536,14 +543,15 @@ class Permission:
             self._refusals.unapproved(call, f"the approval can't be used: it takes {shown}")
 
 
-def _several(request: ApprovalRequest, answer: ApprovalAnswer) -> dict[str, Any]:
+def _answers(request: ApprovalRequest, answer: ApprovalAnswer) -> list[AgreementInput]:
     """Return what the policy's input has of an approval by several people."""
-    if not request.needs_several:
-        return {}
     agreed = [
         Agreement(each.answered_by, frozenset(each.roles)) for each in (*answer.earlier, answer)
     ]
-    return {"answers": counted(request.required_roles, agreed)}
+    return [
+        {"answered_by": each.person, "roles": sorted(each.roles), "counts_as": role}
+        for each, role in counted(request.required_roles, agreed)
+    ]
 
 
 def _missing_people(verdict: Verdict, approval: Mapping[str, Any]) -> str:
