@@ -5,6 +5,7 @@ accident.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -257,7 +258,8 @@ def test_a_watch_runs_again_after_a_change(project: Path, monkeypatch: pytest.Mo
         )
         yield
 
-    monkeypatch.setattr("agenttool_otel.cli.policy.app.changes", changed)
+    # the package has a name "app" beside its module
+    monkeypatch.setattr(import_module("agenttool_otel.cli.policy.app"), "changes", changed)
     result = run("test", project, "--engine", "embedded", "--run", "test_", "--watch")
     assert result.exit_code == 0
     assert result.output.count("tests passed") == 2
