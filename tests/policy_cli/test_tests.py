@@ -4,12 +4,16 @@ accident.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 from opa_program import find_opa
 from policy_project import rule_file, run, run_json, write
+
+from agenttool_otel.authoring.watching import changes
 
 ENGINES = ["embedded", pytest.param("opa", marks=pytest.mark.opa)]
 
@@ -241,3 +245,29 @@ def test_part_of_the_tests_reaches_no_coverage(project: Path) -> None:
     result = run("test", project, "--engine", "embedded", "--run", "test_", "--min-coverage", "1")
     assert "only some of the tests ran" in result.output
     assert result.exit_code != 0
+
+
+def test_a_watch_runs_again_after_a_change(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def changed(folder: Path) -> Iterator[None]:
+        yield
+        write(folder, {"agenttool/custom/broken_test.rego": "package broken_test\n\ntest_it if {"})
+        yield
+        write(
+            folder,
+            {"agenttool/custom/broken_test.rego": "package broken_test\n\ntest_it if true\n"},
+        )
+        yield
+
+    # the package has a name "app" beside its module
+    monkeypatch.setattr(import_module("agenttool_otel.cli.policy.app"), "changes", changed)
+    result = run("test", project, "--engine", "embedded", "--run", "test_", "--watch")
+    assert result.exit_code == 0
+    assert result.output.count("tests passed") == 2
+    assert "broken_test.rego" in result.output
+
+
+def test_a_change_of_a_test_file_is_seen(project: Path) -> None:
+    seen = changes(project)
+    next(seen)
+    write(project, {"agenttool/custom/new_test.rego": "package new_test\n\ntest_it if true\n"})
+    next(seen)

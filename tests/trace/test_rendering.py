@@ -17,7 +17,7 @@ from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from rich.console import Console
 from spans_made import ALLOWED, DENIED, MESSAGE, make
 
-from agenttool_otel.cli import story, would_have
+from agenttool_otel.cli import story
 from agenttool_otel.cli.plain_text import clean, duration_text, size_text
 from agenttool_otel.cli.rendering import render_summary, render_tree
 from agenttool_otel.cli.spans import SpanView, TraceFormatError, spans_from_document
@@ -32,6 +32,7 @@ from agenttool_otel.names import (
     PersistenceStrategy,
     Recoverability,
 )
+from agenttool_otel.names.advice import ADVICE
 
 
 @pytest.fixture(scope="module")
@@ -190,10 +191,17 @@ def test_only_the_policy_as_decider_has_a_sentence_of_its_own() -> None:
 
 
 def test_a_longer_name_of_a_rule_stands_before_its_beginning() -> None:
-    starts = list(would_have.ADVICE)
+    starts = list(ADVICE)
     for number, start in enumerate(starts):
         hidden = [later for later in starts[number + 1 :] if later.startswith(start)]
         assert hidden == [], start
+
+
+def test_the_open_question_comes_with_its_answer() -> None:
+    rules = [Attr.PERMISSION_RULES, Attr.PERMISSION_OPEN_QUESTIONS]
+    told = why(view({**DENIED, rules[0]: ["acme.a", "acme.b"], rules[1]: ["acme.b"]}))
+    assert "The open question was acme.b; it would be answered by its name in waives" in told
+    assert "Other rules that fired: acme.a." in told
 
 
 def test_a_timeout_is_never_told_as_a_refusal() -> None:

@@ -26,7 +26,7 @@ plain_answer(behavior, reason) := {
 #   comes first there. Of equal ones the first name decides, so that all engines tell the same.
 answer(behavior, findings) := document if {
 	rule := min({[generality(finding.rule), finding.rule] | some finding in findings})[1]
-	document := {
+	document := object.union(object.union(people_asked(behavior), questions_told(behavior)), {
 		"behavior": behavior,
 		"reason": {
 			"type": min({kind | some finding in findings; finding.rule == rule; kind := reason_type(finding)}),
@@ -46,7 +46,7 @@ answer(behavior, findings) := document if {
 		"approver_roles": approver_roles(behavior),
 		"source": min({origin | some finding in findings; finding.rule == rule; origin := rule_source(finding)}),
 		"expires_at": expires_at(behavior),
-	}
+	})
 }
 
 # METADATA
@@ -131,10 +131,18 @@ approver_roles(behavior) := data.agenttool.rules.approval.needed_roles if {
 } else := []
 
 # METADATA
+# title: How many people have to agree
+# description: Stated where any one who may answer is not enough.
+people_asked(behavior) := {"approvals_needed": people_needed, "required_roles": sort(roles_needed)} if {
+	behavior == "ask"
+	not one_is_enough
+} else := {}
+
+# METADATA
 # title: What an approver may accept besides the call itself
 # description: |
 #   Grants of this tool with exactly these arguments, for a while, as the approval store understands them. None where
-#   some question may not be remembered, nor once a grant was there and did not suffice.
+#   some question may not be remembered or several people have to agree, nor once a grant was there and did not suffice.
 suggestions(behavior) := array.concat(array.concat(grants, fact_grants), custom_suggestions) if {
 	behavior == "ask"
 	input.approval == null
@@ -179,6 +187,7 @@ facts_tell if input.facts.shell != []
 # title: What answers this call's questions may be remembered
 offered if {
 	is_string(input.tool.id)
+	one_is_enough
 	call_rememberable(data.agenttool.config.effective.approval.never_remember)
 	every question in open_questions {
 		rememberable(question.rule)

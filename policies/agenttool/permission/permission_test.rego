@@ -716,3 +716,111 @@ test_an_answer_does_not_take_the_place_of_a_profile if {
 	answer := decision with input as rehearsable with data.agenttool.settings as settings
 	answer.behavior == "deny"
 }
+
+asked_of(settings) := {"approval": settings}
+
+by(people) := object.union(f.writing, {
+	"invocation": {"resumed": true},
+	"approval": object.union(f.approved, {"answers": people}),
+})
+
+ann := {"answered_by": "user:ann", "roles": ["finance"], "counts_as": "finance"}
+
+bob := {"answered_by": "user:bob", "roles": ["legal"], "counts_as": "legal"}
+
+two := asked_of({"approvals_needed": {"medium": 2, "low": 2}})
+
+both_roles := asked_of({"required_roles": {"low": ["finance", "legal"], "medium": ["finance", "legal"]}})
+
+test_the_question_names_how_many_people_have_to_agree if {
+	answer := decision with input as f.writing with data.agenttool.settings as two
+	answer.approvals_needed == 2
+	answer.suggested_updates == []
+	roles := decision with input as f.writing with data.agenttool.settings as both_roles
+	roles.required_roles == ["finance", "legal"]
+	not decision.approvals_needed with input as f.writing
+}
+
+test_two_people_have_to_agree if {
+	behavior == "ask" with input as by([ann]) with data.agenttool.settings as two
+	behavior == "allow" with input as by([ann, bob]) with data.agenttool.settings as two
+}
+
+test_one_person_twice_counts_once if {
+	behavior == "ask" with input as by([ann, ann]) with data.agenttool.settings as two
+	again := object.union(ann, {"counts_as": "legal"})
+	behavior == "ask" with input as by([ann, again]) with data.agenttool.settings as both_roles
+}
+
+test_each_role_is_that_of_a_person if {
+	behavior == "allow" with input as by([ann, bob]) with data.agenttool.settings as both_roles
+	without := object.union(bob, {"roles": ["finance"]})
+	behavior == "ask" with input as by([ann, without]) with data.agenttool.settings as both_roles
+}
+
+test_an_approval_without_its_people_is_not_enough if {
+	behavior == "ask" with input as approved(f.writing) with data.agenttool.settings as two
+	behavior == "ask" with input as by("user:ann") with data.agenttool.settings as two
+	behavior == "ask" with input as remembered(f.writing) with data.agenttool.settings as two
+}
+
+test_a_custom_question_wants_two_people if {
+	rules := custom("ask", {"approvals_needed": 2, "required_roles": ["legal"]})
+	answer := decision with input as f.base with data.agenttool.custom as rules
+	answer.approvals_needed == 2
+	answer.required_roles == ["legal"]
+	behavior == "allow" with input as by([ann, bob]) with data.agenttool.custom as rules
+	behavior == "ask" with input as by([bob]) with data.agenttool.custom as rules
+}
+
+test_configured_needs_that_can_not_be_read_are_met_by_nobody[index] if {
+	some index, needs in [{"approvals_needed": {"low": 0, "medium": 0}}, {"required_roles": {"low": "a", "medium": "a"}}]
+	answer := decision with input as by([ann, bob]) with data.agenttool.settings as asked_of(needs)
+	answer.behavior == "ask"
+	"agenttool.unreadable_approvals_needed" in answer.required_roles
+}
+
+test_needs_that_can_not_be_read_are_met_by_nobody[index] if {
+	some index, extra in [{"approvals_needed": "2"}, {"approvals_needed": 0}, {"required_roles": "legal"}]
+	answer := decision with input as by([ann, bob]) with data.agenttool.custom as custom("ask", extra)
+	answer.behavior == "ask"
+	"agenttool.unreadable_approvals_needed" in answer.required_roles
+}
+
+told(document) := {"open": result.open_questions, "answered": result.answered_questions} if {
+	result := decision with input as document
+}
+
+writing_question := "agenttool.rules.paths.write_inside"
+
+by_rule(name) := [{"question": writing_question, "by": name}]
+
+test_the_decision_names_the_open_questions if {
+	told(f.writing) == {"open": [writing_question], "answered": []}
+}
+
+test_the_decision_names_what_answers_a_question[index] if {
+	some index, answer in [
+		["settings.effects", {"effects": {writing_question: "allow"}}],
+		["settings.approval.always_allow", {"approval": {"always_allow": [f.writing.tool.id]}}],
+	]
+	told(f.writing) == {"open": [], "answered": by_rule(answer[0])} with data.agenttool.settings as answer[1]
+}
+
+test_the_decision_names_the_allow_that_answers if {
+	rules := custom("allow", {"waives": [writing_question]})
+	told(f.writing) == {"open": [], "answered": by_rule(finding.rule)} with data.agenttool.custom as rules
+}
+
+test_an_answered_question_is_none_of_the_open_ones if {
+	rules := custom("allow", {"waives": [writing_question]})
+	high := object.union(f.writing, {"permission_profile": {"risk_level": "high"}})
+	result := decision with input as high with data.agenttool.custom as rules
+	result.open_questions == ["agenttool.rules.approval.risk"]
+	result.answered_questions == by_rule(finding.rule)
+}
+
+test_the_decision_names_people_as_an_answer if {
+	told(approved(f.writing)).answered == by_rule("agenttool.rules.approval.approved")
+	told(remembered(f.writing)).answered == by_rule("agenttool.rules.approval.remembered")
+}

@@ -3,11 +3,10 @@ package agenttool.permission
 # METADATA
 # title: Questions that nobody has answered
 open_questions contains question if {
-	some question in questions
-	not data.agenttool.rules.approval.approved
-	not answered(question.rule)
-	not remembered(question.rule)
+	some question in for_people
 	not hardened(question.rule)
+	not agreed_by_all
+	not remembered(question.rule)
 }
 
 # METADATA
@@ -127,9 +126,12 @@ always_allows(entry, rule) if {
 
 # METADATA
 # title: A remembered approval answers the question
-# description: Decided by the configuration as it is now, not as it was when the approval was given.
+# description: |
+#   Decided by the configuration as it is now, not as it was when the approval was given. One person's remembered answer
+#   is none where several have to agree.
 remembered(rule) if {
 	data.agenttool.rules.approval.granted
+	one_is_enough
 	rememberable(rule)
 	call_rememberable(data.agenttool.config.effective.approval.never_remember)
 }

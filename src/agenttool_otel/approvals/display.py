@@ -14,9 +14,11 @@ from typing import Any, Final
 
 from agenttool_otel.approvals.identity import args_digest
 from agenttool_otel.approvals.needs import sentence
+from agenttool_otel.approvals.people import people_text
 from agenttool_otel.approvals.types import ApprovalRequest
 from agenttool_otel.errors import ApprovalConflict, ApprovalError
-from agenttool_otel.names import ApprovalConflictReason
+from agenttool_otel.names import ApprovalConflictReason, ApprovalStatus
+from agenttool_otel.names.advice import would_answer
 from agenttool_otel.values.conversion import loads_unique
 
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
@@ -55,6 +57,7 @@ def request_facts(request: ApprovalRequest) -> list[tuple[str, str]]:
     state is left out.
     """
     facts = [
+        *(("Open question", _question_text(rule)) for rule in request.open_questions),
         ("Tool", f"{request.tool_name} ({request.tool_id})"),
         ("Description", request.tool_description),
         ("For", request.actor_id or "unknown"),
@@ -63,8 +66,7 @@ def request_facts(request: ApprovalRequest) -> list[tuple[str, str]]:
         ("Reason", request.message),
         ("Declared reason", _declared_reason(request)),
         *_profile_facts(request),
-        ("Rule", request.rule_ref),
-        *(("Rule too", rule) for rule in request.rule_refs if rule != request.rule_ref),
+        *_rule_facts(request),
         *(
             (
                 f"{'Place' if place.get('access') else 'Origin'} of {place.get('argument')}",
@@ -76,6 +78,7 @@ def request_facts(request: ApprovalRequest) -> list[tuple[str, str]]:
         *(("Root", root) for root in request.roots),
         ("Policy", request.policy_revision),
         ("May answer", ", ".join(request.approver_roles) or "anybody who is identified"),
+        *_people_facts(request),
         ("Answered by", request.answered_by),
         ("Answer's reason", request.answer_reason),
         ("Closed because", request.closed_reason),
@@ -83,6 +86,43 @@ def request_facts(request: ApprovalRequest) -> list[tuple[str, str]]:
         ("Invocation", request.invocation_id),
     ]
     return [(label, text) for label, text in facts if text]
+
+
+def _question_text(rule: str) -> str:
+    return f"{rule}; would be answered by: {would_answer(rule)}"
+
+
+def _rule_facts(request: ApprovalRequest) -> list[tuple[str, str]]:
+    """Return the rules that are no open question: what is answered already, and what answers it."""
+    answered = [
+        ("Answered", f"{pair.get('question')}, by {pair.get('by')}")
+        for pair in request.answered_questions
+    ]
+    shown = {*request.open_questions, request.rule_ref}
+    for pair in request.answered_questions:
+        shown |= {str(pair.get("question")), str(pair.get("by"))}
+    others = [("Rule too", rule) for rule in request.rule_refs if rule not in shown]
+    return [("Rule", request.rule_ref), *answered, *others]
+
+
+def _people_facts(request: ApprovalRequest) -> list[tuple[str, str]]:
+    if not request.needs_several:
+        return []
+    agreed = [
+        ("Agreed", f"{each['answered_by']} ({', '.join(each['roles']) or 'no role'})")
+        for each in request.agreed
+    ]
+    needed = f"{request.approvals_needed} different people"
+    if request.required_roles:
+        needed += f", one of each role: {', '.join(request.required_roles)}"
+    return [("Have to agree", needed), *agreed, ("Still needed", open_people(request))]
+
+
+def open_people(request: ApprovalRequest) -> str:
+    """Return who still has to agree to a request that waits for several people; empty for others."""
+    if request.status is not ApprovalStatus.PENDING or not request.needs_several:
+        return ""
+    return people_text(request.still_needed)
 
 
 def _declared_reason(request: ApprovalRequest) -> str:

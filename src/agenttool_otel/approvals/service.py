@@ -138,7 +138,7 @@ class Approvals:
         if answer.way is AnswerWay.PROGRAM:
             answer = replace(answer, way=AnswerWay.APPROVER)
         try:
-            self.store.answer(request.request_id, answer)
+            stored = self.store.answer(request.request_id, answer)
         except ApprovalStoreError:
             self.store.outbox.keep(
                 "an answer", partial(self.store.answer, request.request_id, answer)
@@ -147,7 +147,10 @@ class Approvals:
         except ApprovalError as error:
             _logger.warning("the answer could not be taken: %s", type(error).__name__)
             return None
-        return answer
+        if not stored.needs_several:
+            return answer
+        # one of several people: the call waits for the others
+        return self.store.stored_call(request.request_id).answer
 
     def waiting(self, invocation_id: str) -> StoredCall:
         """Return the stored call of a paused invocation."""

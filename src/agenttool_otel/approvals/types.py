@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 
 from pydantic import Field
 
+from agenttool_otel.approvals.people import Agreement, StillNeeded, still_needed
 from agenttool_otel.names import AnswerWay, ApprovalLogKind, ApprovalStatus, ResultStatus
 from agenttool_otel.records.base import JsonObject, Record, Timestamp, utc_now
 from agenttool_otel.values.ids import new_id
@@ -41,6 +42,9 @@ class ApprovalRequest(Record):
         policy_revision: revision of the bundle that asked; a changed revision means deciding again.
         rule_ref: the rule that asked.
         rule_refs: every rule that decided about the call; a grant answers no questions but theirs.
+        open_questions: the rules whose questions this answer is about, where the policy states
+          them.
+        answered_questions: questions that something else answers, ``{"question", "by"}``.
         message: why it asked.
         approval_reason: why the tool's author wants a person to be asked, redacted.
         profile: of the tool's permission profile its ``risk_level``, ``access_kinds``,
@@ -63,6 +67,9 @@ class ApprovalRequest(Record):
         alternatives: safer calls.
         suggested_updates: grants that the answerer may accept with the approval.
         approver_roles: roles of which an answerer needs one; empty: any authenticated answerer.
+        approvals_needed: how many different people have to agree.
+        required_roles: roles that have to agree, each a person of its own.
+        agreed: who has agreed so far, where several have to: ``{"answered_by", "roles"}``.
         requester_may_answer: whether the requesting actor may answer too.
         status: state of the request.
         answered_by: who answered.
@@ -89,6 +96,8 @@ class ApprovalRequest(Record):
     policy_revision: str = ""
     rule_ref: str = ""
     rule_refs: list[str] = Field(default_factory=list)
+    open_questions: list[str] = Field(default_factory=list)
+    answered_questions: list[JsonObject] = Field(default_factory=list)
     message: str = ""
     approval_reason: str = ""
     profile: JsonObject = Field(default_factory=dict)
@@ -105,6 +114,9 @@ class ApprovalRequest(Record):
     alternatives: list[JsonObject] = Field(default_factory=list)
     suggested_updates: list[JsonObject] = Field(default_factory=list)
     approver_roles: list[str] = Field(default_factory=list)
+    approvals_needed: int = 1
+    required_roles: list[str] = Field(default_factory=list)
+    agreed: list[JsonObject] = Field(default_factory=list)
     requester_may_answer: bool = False
     status: ApprovalStatus = ApprovalStatus.PENDING
     answered_by: str | None = None
@@ -116,6 +128,19 @@ class ApprovalRequest(Record):
     outcome: ResultStatus | None = None
     closed_reason: str | None = None
     supersedes: str | None = None
+
+    @property
+    def still_needed(self) -> StillNeeded:
+        """Who still has to agree, where several people have to."""
+        agreed = [
+            Agreement(str(each["answered_by"]), frozenset(each["roles"])) for each in self.agreed
+        ]
+        return still_needed(self.approvals_needed, self.required_roles, agreed)
+
+    @property
+    def needs_several(self) -> bool:
+        """Whether the yes of any one person who may answer is not enough."""
+        return self.approvals_needed != 1 or bool(self.required_roles)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +157,8 @@ class ApprovalAnswer:
         stored: the store has this answer already, because it was given there; it is claimed, not
           stored again.
         way: by which way it was given; recorded, and no permission of any kind.
+        earlier: the answers with yes of other people before it, where several have to agree; set by
+          the store.
     """
 
     approved: bool
@@ -142,6 +169,7 @@ class ApprovalAnswer:
     remember: int | None = None
     stored: bool = False
     way: AnswerWay = AnswerWay.PROGRAM
+    earlier: tuple[ApprovalAnswer, ...] = ()
 
 
 class StoredCall(NamedTuple):

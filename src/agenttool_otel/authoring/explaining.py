@@ -129,6 +129,12 @@ def verdict_object(verdict: Verdict) -> dict[str, Any]:
         "alternatives": list(verdict.alternatives),
         "obligations": {name: value for name, value in obligations.items() if value},
         "approver_roles": list(verdict.approver_roles),
+        "approvals_needed": verdict.approvals_needed,
+        "required_roles": list(verdict.required_roles),
+        "open_questions": list(verdict.open_questions),
+        "answered_questions": [
+            {"question": question, "by": by} for question, by in verdict.answered_questions
+        ],
         "expires_at": verdict.expires_at,
         "source": verdict.source.value,
         "engine": verdict.engine,

@@ -75,6 +75,10 @@ class Questions:
             policy_revision=verdict.revision,
             rule_ref=verdict.rule_ref,
             rule_refs=list(verdict.rule_refs),
+            open_questions=list(verdict.open_questions),
+            answered_questions=[
+                {"question": question, "by": by} for question, by in verdict.answered_questions
+            ],
             message=verdict.message or reason,
             approval_reason=reason,
             profile=spec.permission.model_dump(
@@ -99,6 +103,8 @@ class Questions:
                 [update for update in verdict.suggested_updates if _acceptable(update, context)]
             ),
             approver_roles=list(verdict.approver_roles),
+            approvals_needed=verdict.approvals_needed,
+            required_roles=list(verdict.required_roles),
             created_at=now,
             expires_at=now + timedelta(seconds=self._ttl),
         )

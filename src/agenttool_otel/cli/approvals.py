@@ -25,6 +25,7 @@ from agenttool_otel.approvals.console import edit_in_editor, local_identity, req
 from agenttool_otel.approvals.display import (
     editable_arguments,
     merge_edit,
+    open_people,
     parse_edit,
     remaining,
     visible,
@@ -204,13 +205,20 @@ def list_requests(
                     request.request_id,
                     request.tool_name,
                     request.actor_id,
-                    request.status.value,
+                    _people_counted(request),
                     request.message,
                     left,
                 )
             )
         headings = ("Request", "Tool", "For", "State", "Reason", "Expires in")
         _print_table("Approval requests", headings, rows)
+
+
+def _people_counted(request: ApprovalRequest) -> str:
+    """Return a request's state, and how many more people it waits for where several have to agree."""
+    if not open_people(request):
+        return request.status.value
+    return f"{request.status.value}, {request.still_needed.people} more"
 
 
 def _print_table(title: str, headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
@@ -335,8 +343,14 @@ def _answered(request: ApprovalRequest, as_json: bool) -> None:
     if as_json:
         print_json(request.to_json_object())
     else:
-        person = visible(request.answered_by or "")
-        out().print(Text(f"{request.request_id}: {request.status.value} by {person}"))
+        out().print(Text(f"{request.request_id}: {_state_text(request)}"))
+
+
+def _state_text(request: ApprovalRequest) -> str:
+    if left := open_people(request):
+        people = ", ".join(visible(str(each["answered_by"])) for each in request.agreed)
+        return f"agreed: {people}; still needed: {visible(left)}"
+    return f"{request.status.value} by {visible(request.answered_by or '')}"
 
 
 @app.command()

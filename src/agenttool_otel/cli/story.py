@@ -33,6 +33,7 @@ from agenttool_otel.names import (
     RedactionState,
     SandboxScope,
 )
+from agenttool_otel.names.advice import would_answer
 
 CAUSES: Final[dict[str, str]] = {
     FailClosedCause.UNDEFINED: "the policy had no answer for this input",
@@ -183,14 +184,26 @@ def _reason(span: SpanView) -> Iterator[str]:
         path = _text(span, Attr.PERMISSION_BLOCKED_PATH)
         names = f", which names {path}" if path else ""
         yield f"It is about the argument {argument}{names}."
-    fired = span.get(Attr.PERMISSION_RULES)
-    if isinstance(fired, (list, tuple)):
-        others = [name for name in fired if name != span.get(Attr.PERMISSION_RULE)]
-        if others:
-            yield f"Other rules that fired: {clean(others)}."
+    yield from _rules(span)
     if cause := span.get(Attr.PERMISSION_FAIL_CLOSED):
         because = CAUSES.get(str(cause), clean(cause))
         yield f"It was denied because {because}: without a decision nothing runs."
+
+
+def _rules(span: SpanView) -> Iterator[str]:
+    """Yield the questions that nothing had answered, and then the other rules."""
+    asking = _names(span, Attr.PERMISSION_OPEN_QUESTIONS)
+    for name in asking:
+        yield f"The open question was {clean(name)}; it would be answered by {would_answer(name)}."
+    shown = {_text(span, Attr.PERMISSION_RULE), *asking}
+    others = [name for name in _names(span, Attr.PERMISSION_RULES) if name not in shown]
+    if others:
+        yield f"Other rules that fired: {clean(others)}."
+
+
+def _names(span: SpanView, attribute: str) -> list[str]:
+    value = span.get(attribute)
+    return [str(name) for name in value] if isinstance(value, (list, tuple)) else []
 
 
 def _mode(span: SpanView) -> Iterator[str]:

@@ -15,48 +15,12 @@ from agenttool_otel.cli.plain_text import clean
 from agenttool_otel.cli.rendering import style_of
 from agenttool_otel.cli.spans import SpanView
 from agenttool_otel.names import Attr, Behavior, GenAI
+from agenttool_otel.names.advice import advice
 
-_STOCK_RULES: Final = "agenttool.rules."
 _WOULD_HAVE_BEEN: Final[dict[str, str]] = {
     Behavior.ASK: "asked about",
     Behavior.DENY: "denied",
 }
-
-ADVICE: Final = {
-    "declared.unstated": "state its facts: agenttool tools suggest --module ...",
-    "declared.": "settings.approval.always_allow for this tool and rule, or an approver",
-    "paths.undeclared": "path_args",
-    "paths.write_inside": (
-        "settings.approval.always_allow for this tool and rule, the preset coding, or an approver"
-    ),
-    "paths.": "roots; settings.paths",
-    "network.undeclared": "url_args",
-    "network.": "settings.network.allowed_hosts, .ports or .schemes",
-    "shell.": (
-        "runs_commands=True for a tool that starts commands by run_command, so that they can be"
-        " held; settings.shell.commands or .categories, the preset coding, or an approver"
-    ),
-    "sql.": "settings.sql.statements, or an approver",
-    "destructive.": "an approver",
-    "dataflow.untrusted_target": (
-        "open_world=False or result_trust for the tool whose output has the value, where nobody"
-        " else writes there; or an approver"
-    ),
-    "dataflow.unvouched": (
-        "result_trust for the source, settings.counterparties, inert_args; or an approver"
-    ),
-    "dataflow.other_source": "sources, which states where the value may come from; or an approver",
-    "dataflow.not_called_for": "verbs; or an approver",
-    "dataflow.no_target": "inert_args; or an approver",
-    "dataflow.untraced": "session_id and user_text in agent_context",
-    "dataflow.": "an approver, or settings.dataflow",
-    "approval.": "an approver, or settings.approval",
-    "roles.": "roles in agent_context; settings.roles",
-    "tenancy.": "the tenant in agent_context; settings.tenancy",
-    "budgets.": "settings.budgets",
-    "evaluation.": "an evaluator's verdict in agent_context",
-}
-"""What to declare or set, by the beginning of a stock rule's name; the first that fits counts."""
 
 
 def render_would_have(spans: Sequence[SpanView]) -> Table:
@@ -82,7 +46,7 @@ def render_would_have(spans: Sequence[SpanView]) -> Table:
             ),
             str(number),
             Text(clean(rule)),
-            Text(_advice(rule)),
+            Text(advice(rule)),
         )
     return table
 
@@ -96,13 +60,3 @@ def _stopped(calls: Iterable[SpanView]) -> Iterable[tuple[str, str, str]]:
         tool = str(span.get(GenAI.TOOL_NAME) or span.name)
         rule = str(span.get(Attr.PERMISSION_SHADOW_RULE) or "")
         yield tool, rule, behavior
-
-
-def _advice(rule: str) -> str:
-    # "mycompany.rules.paths.x" is not stock: only its author can explain it
-    if rule.startswith(_STOCK_RULES):
-        name = rule.removeprefix(_STOCK_RULES)
-        for start, text in ADVICE.items():
-            if name.startswith(start):
-                return text
-    return "what that rule states"

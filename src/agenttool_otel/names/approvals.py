@@ -82,6 +82,8 @@ class ApprovalConflictReason(StrEnum):
     """Who asks may not answer."""
     ROLE = "role"
     """The person lacks a role that the answer needs."""
+    SAME_PERSON = "same_person"
+    """Several people have to agree, and this one has."""
     UNIDENTIFIED = "unidentified"
     """The answer does not name who gives it."""
     INVALID_ANSWER = "invalid_answer"

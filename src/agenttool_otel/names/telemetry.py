@@ -94,6 +94,7 @@ class Attr:
     PERMISSION_REASON_MESSAGE: Final = "agenttool.permission.reason.message"
     PERMISSION_RULE: Final = "agenttool.permission.rule"
     PERMISSION_RULES: Final = "agenttool.permission.rules"
+    PERMISSION_OPEN_QUESTIONS: Final = "agenttool.permission.open_questions"
     PERMISSION_ORIGINS: Final = "agenttool.permission.origins"
     PERMISSION_DECISION_ID: Final = "agenttool.permission.decision_id"
     PERMISSION_SHADOW_BEHAVIOR: Final = "agenttool.permission.shadow.behavior"

@@ -52,6 +52,8 @@ _BINDING: Final = (
     *sorted(_OBLIGATION_KEYS),
     "obligations",
     "approver_roles",
+    "approvals_needed",
+    "required_roles",
     "expires_at",
     "updated_input",
 )
@@ -269,6 +271,28 @@ def _set_approver_roles(verdict: Verdict, value: Any) -> None:
     verdict.approver_roles = _texts(value, "approver_roles")
 
 
+def _set_approvals_needed(verdict: Verdict, value: Any) -> None:
+    if type(value) is not int or value < 1:
+        raise _malformed("approvals_needed", "is not a whole number of people")
+    verdict.approvals_needed = value
+
+
+def _set_required_roles(verdict: Verdict, value: Any) -> None:
+    verdict.required_roles = _texts(value, "required_roles")
+
+
+def _set_open_questions(verdict: Verdict, value: Any) -> None:
+    verdict.open_questions = _texts(value, "open_questions")
+
+
+def _set_answered_questions(verdict: Verdict, value: Any) -> None:
+    place = "answered_questions"
+    verdict.answered_questions = tuple(
+        (_text(pair.get("question"), place), _text(pair.get("by"), place))
+        for pair in _objects(value, place)
+    )
+
+
 def _set_expires_at(verdict: Verdict, value: Any) -> None:
     verdict.expires_at = _time(value, "expires_at")
 
@@ -287,6 +311,10 @@ _SETTERS: Final[dict[str, Callable[[Verdict, Any], None]]] = {
     "alternatives": _set_alternatives,
     "obligations": _set_obligations,
     "approver_roles": _set_approver_roles,
+    "approvals_needed": _set_approvals_needed,
+    "required_roles": _set_required_roles,
+    "open_questions": _set_open_questions,
+    "answered_questions": _set_answered_questions,
     "expires_at": _set_expires_at,
     "source": _set_source,
 }

@@ -176,7 +176,22 @@ class SessionInput(TypedDict):
     history_complete: bool  # nothing of it was forgotten
 
 
-class ApprovalInput(TypedDict):
+class AgreementInput(TypedDict):
+    """One entry of ``input.approval.answers``: one person's yes."""
+
+    answered_by: str  # who gave it
+    roles: list[str]  # that person's roles
+    counts_as: str | None  # the needed role that it counts as; null where it counts as none
+
+
+class SeveralAnswers(TypedDict, total=False):
+    """Answers of several people."""
+
+    # every yes; left out where one person's was enough
+    answers: list[AgreementInput]
+
+
+class ApprovalInput(SeveralAnswers):
     """``input.approval``: an answered approval request that belongs to this invocation and these
     arguments.
     """
@@ -366,6 +381,12 @@ class Verdict:
     sandbox: SandboxDuty | None = None  # what has to hold the body
     # roles of which the person who answers this ask needs one; empty: any authenticated answerer
     approver_roles: tuple[str, ...] = ()
+    approvals_needed: int = 1  # how many different people have to agree to this ask
+    required_roles: tuple[str, ...] = ()  # roles that have to agree to it, each a person of its own
+    # rules whose questions nothing has answered yet
+    open_questions: tuple[str, ...] = ()
+    # a rule whose question is answered, and the rule or setting that answers it
+    answered_questions: tuple[tuple[str, str], ...] = ()
     expires_at: str | None = None  # RFC 3339 time until which the decision holds
     engine: str = ""  # engine name
     revision: str = ""  # bundle revision

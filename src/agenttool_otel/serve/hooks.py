@@ -263,10 +263,10 @@ class HookCalls:
         )
 
     async def _needs_a_role(self, view: RemoteCall) -> bool:
-        """Return whether not everybody may answer: who sits at the agent's dialog is not known."""
+        """Return whether not any one person may answer: who sits at the agent's dialog is not known."""
         store = self._governor.approvals.store
         request = await asyncio.to_thread(store.get, view.request_id or "")
-        return bool(request.approver_roles)
+        return bool(request.approver_roles) or request.needs_several
 
     # --- after a call -----------------------------------------------------------------------------
 

@@ -1,8 +1,9 @@
-"""The store's answers: who may answer, what counts as one, and that there is only one."""
+"""The store's answers: who may answer, what counts as one, and that nobody gives two."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import jsonschema_rs
@@ -12,7 +13,14 @@ from agenttool_otel.approvals.identity import has_unseen, is_same_identity
 from agenttool_otel.approvals.store.clock import from_us
 from agenttool_otel.approvals.store.grants import Grants
 from agenttool_otel.approvals.store.requests import OPEN_STATES, Requests, by_id, find
-from agenttool_otel.approvals.store.rows import open_call, request_of, seal_answer
+from agenttool_otel.approvals.store.rows import (
+    answers_with_yes,
+    lacks,
+    open_answer,
+    open_call,
+    request_of,
+    seal_answer,
+)
 from agenttool_otel.approvals.store.schema import requests
 from agenttool_otel.approvals.store.transaction import Refused, Transaction
 from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest, Grant, StoredCall
@@ -25,10 +33,13 @@ from agenttool_otel.values.unicode import escape_surrogates
 
 
 class Answers:
-    """Takes the one answer of a request, or cancels it."""
+    """Takes the answers of a request, or cancels it."""
 
     def __init__(
-        self, requests: Requests, grants: Grants, answered: Callable[[StoredCall], object]
+        self,
+        requests: Requests,
+        grants: Grants,
+        answered: Callable[[StoredCall, ApprovalAnswer], object],
     ) -> None:
         self._requests = requests
         self._answered = answered
@@ -38,17 +49,23 @@ class Answers:
     def answer(
         self, request_id: str, answer: ApprovalAnswer, *, allow_requester: bool = False
     ) -> ApprovalRequest:
-        """Answer a pending request, once."""
+        """Answer a pending request, once; where several people have to agree, once each.
+
+        The first no rejects it. It waits until all who have to agree did.
+        """
         with self._db.write() as tx:
             tx.check_clock()
             if (row := by_id(tx.connection, request_id)) is None:
                 raise ApprovalNotFound("no such approval request")
             request = request_of(self._db.sealer, row)
             row = self._requests.expire_if_due(tx, row)
+            given = open_answer(self._db.sealer, row)
+            earlier = answers_with_yes(None if given is None else given[0])
             try:
                 _check_form(answer)
                 _check_state(row)
                 _check_answerer(request, answer, allow_requester)
+                left = _check_people(request, answer, earlier)
                 digest, grant = self._check_content(tx, request, answer)
             except ApprovalError as error:
                 reason = (
@@ -59,14 +76,19 @@ class Answers:
                 tx.log(Kind.ANSWER_REFUSED, request_id, by=by, reason=reason.value)
                 raise Refused(error) from None
             status = Status.APPROVED if answer.approved else Status.REJECTED
+            answer = replace(answer, earlier=tuple(replace(each, earlier=()) for each in earlier))
             sealed = seal_answer(self._db.sealer, request_id, answer, digest, tx.now_us)
+            changes: dict[str, Any] = {"sealed_answer": sealed}
+            if not left:
+                changes |= {"status": status.value, "answered_us": tx.now_us}
             tx.update(
                 requests,
                 row,
-                {"status": status.value, "answered_us": tx.now_us, "sealed_answer": sealed},
+                changes,
                 Kind.ANSWERED,
                 request_id,
                 status=status.value,
+                still_needed=left or None,
                 by=answer.answered_by,
                 roles=sorted(answer.roles),
                 args_digest=digest,
@@ -78,7 +100,7 @@ class Answers:
                 self._grants.insert(tx, grant)
             row = by_id(tx.connection, request_id)
         stored = open_call(self._db.sealer, row)
-        self._answered(stored)
+        self._answered(stored, answer)
         return stored.request
 
     def _check_content(
@@ -87,6 +109,10 @@ class Answers:
         """Return the digest of what the answer approves, and the grant that it accepts."""
         try:
             digest = request.args_digest
+            if request.needs_several and answer.edited_input is not None:
+                raise _invalid("several people agree to the same arguments: nobody can edit them")
+            if request.needs_several and answer.remember is not None:
+                raise _invalid("an answer is not remembered where several people have to agree")
             if answer.edited_input is not None:
                 digest = self._requests.digest(answer.edited_input)
                 _check_schema(request, answer.edited_input)
@@ -173,6 +199,23 @@ def _check_answerer(
     if request.approver_roles and not set(request.approver_roles) & set(answer.roles):
         message = f"an answer needs one of the roles: {', '.join(request.approver_roles)}"
         raise ApprovalConflict(message, reason=Reason.ROLE)
+
+
+def _check_people(
+    request: ApprovalRequest, answer: ApprovalAnswer, earlier: Sequence[ApprovalAnswer]
+) -> int:
+    """Return how many more people have to agree after an answer; 0 after a no, which ends it."""
+    if not answer.approved or not request.needs_several:
+        return 0
+    if any(is_same_identity(each.answered_by, answer.answered_by) for each in earlier):
+        raise ApprovalConflict(
+            "this person has agreed already, and another one has to", reason=Reason.SAME_PERSON
+        )
+    before, after = lacks(request, earlier), lacks(request, [*earlier, answer])
+    if after.people >= before.people:
+        message = f"an answer needs one of the roles: {', '.join(before.roles)}"
+        raise ApprovalConflict(message, reason=Reason.ROLE)
+    return after.people
 
 
 def _check_schema(request: ApprovalRequest, edited: dict[str, Any]) -> None:

@@ -7,11 +7,13 @@ instead of running it again.
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from typing import Any, Final
 
 from sqlalchemy import func, select
 
+from agenttool_otel.approvals.people import Agreement, still_needed
 from agenttool_otel.approvals.store.clock import from_us
 from agenttool_otel.approvals.store.owner import HELD, is_lost
 from agenttool_otel.approvals.store.requests import Requests, by_id, find
@@ -119,6 +121,10 @@ class Claims:
             raise ApprovalConflict("the approval was used already", reason=Reason.CONSUMED)
         tx.check(requests, row)
         call = open_call(self._db.sealer, row)
+        if call.request.needs_several and _lacked(tx, call.request):
+            raise ApprovalConflict(
+                "not all who have to agree have answered", reason=Reason.NOT_ANSWERED
+            )
         if call.request.expires_at is None or call.request.expires_at <= from_us(tx.now_us):
             raise ApprovalExpired("the request has expired")
         return call
@@ -294,6 +300,21 @@ def _was_claimed(tx: Transaction, request_id: str) -> bool:
     ).all()
     counts = {str(kind): int(count) for kind, count in rows}
     return counts.get(Kind.CLAIMED.value, 0) > counts.get(Kind.CLAIM_RELEASED.value, 0)
+
+
+def _lacked(tx: Transaction, request: ApprovalRequest) -> int:
+    """Return how many people have not agreed to a request, by the evidence."""
+    answers = tx.connection.execute(
+        select(log.c.data).where(
+            log.c.request_id == request.request_id, log.c.kind == Kind.ANSWERED.value
+        )
+    )
+    agreed = []
+    for (data,) in answers:
+        facts = json.loads(data)
+        if facts["status"] == Status.APPROVED.value:
+            agreed.append(Agreement(facts["by"], frozenset(facts["roles"])))
+    return still_needed(request.approvals_needed, request.required_roles, agreed).people
 
 
 def _runs(row: Any, claim: Claim) -> bool:

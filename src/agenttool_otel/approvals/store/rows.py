@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any, Final
 
 from pydantic import ValidationError
 
+from agenttool_otel.approvals.people import Agreement, StillNeeded, still_needed
 from agenttool_otel.approvals.store.clock import from_us
 from agenttool_otel.approvals.store.evidence import check_row
 from agenttool_otel.approvals.store.schema import grants, requests, required
@@ -29,6 +31,7 @@ MUTABLE_FIELDS: Final = frozenset(
         "answer_reason",
         "answered_at",
         "edited",
+        "agreed",
         "outcome",
         "closed_reason",
         "supersedes",
@@ -55,8 +58,8 @@ def seal_request(sealer: Sealer, request: ApprovalRequest) -> bytes:
 def seal_answer(
     sealer: Sealer, request_id: str, answer: ApprovalAnswer, digest: str, now_us: int
 ) -> bytes:
-    """Seal an answer with the digest of what it approves; without it no ``approved`` is
-    believed.
+    """Seal an answer, and those before it, with the digest of what it approves; without it no
+    ``approved`` is believed.
     """
     body = asdict(answer)
     del body["stored"]
@@ -86,19 +89,35 @@ def open_answer(sealer: Sealer, row: Any) -> tuple[ApprovalAnswer, str] | None:
         return None
     body = sealer.open(row.sealed_answer, purpose="answer", row=row.request_id)
     try:
-        answer = ApprovalAnswer(
-            approved=body["approved"] is True,
-            answered_by=body["answered_by"],
-            reason=body["reason"],
-            edited_input=body["edited_input"],
-            roles=tuple(body["roles"]),
-            remember=body["remember"],
-            # an older version stored none
-            way=AnswerWay(body.get("way", AnswerWay.PROGRAM)),
-        )
-        return answer, body["digest"]
+        return _answer_of(body), body["digest"]
     except (KeyError, TypeError, ValueError):
         raise ApprovalStoreError("the stored answer is not in a known format") from None
+
+
+def _answer_of(body: dict[str, Any]) -> ApprovalAnswer:
+    return ApprovalAnswer(
+        approved=body["approved"] is True,
+        answered_by=body["answered_by"],
+        reason=body["reason"],
+        edited_input=body["edited_input"],
+        roles=tuple(body["roles"]),
+        remember=body["remember"],
+        # an older version stored neither
+        way=AnswerWay(body.get("way", AnswerWay.PROGRAM)),
+        earlier=tuple(map(_answer_of, body.get("earlier", ()))),
+    )
+
+
+def answers_with_yes(answer: ApprovalAnswer | None) -> list[ApprovalAnswer]:
+    """Return an answer and those before it, as far as they agree."""
+    if answer is None:
+        return []
+    return [each for each in (*answer.earlier, answer) if each.approved]
+
+
+def agreements(answers: Iterable[ApprovalAnswer]) -> list[Agreement]:
+    """Return who gave answers, in which roles."""
+    return [Agreement(each.answered_by, frozenset(each.roles)) for each in answers]
 
 
 def open_call(sealer: Sealer, row: Any) -> StoredCall:
@@ -111,7 +130,8 @@ def open_call(sealer: Sealer, row: Any) -> StoredCall:
     except (KeyError, TypeError):
         raise ApprovalStoreError("the stored call is not in a known format") from None
     opened = open_answer(sealer, row)
-    if opened is None:
+    # of a request that still waits, some have answered, and not all who have to
+    if opened is None or request.status is ApprovalStatus.PENDING:
         return StoredCall(request, original, original, context, None, request.args_digest)
     answer, digest = opened
     arguments = original if answer.edited_input is None else answer.edited_input
@@ -151,6 +171,11 @@ def request_of(sealer: Sealer, row: Any) -> ApprovalRequest:
         raise ApprovalStoreError(
             "the request is marked approved, but its answer does not approve it"
         )
+    agreed = answers_with_yes(answer)
+    if status in _NEED_APPROVAL and lacks(request, agreed).people:
+        raise ApprovalStoreError(
+            "the request is marked approved, but not all who have to agree did"
+        )
     state: dict[str, Any] = {
         "status": status,
         "outcome": outcome,
@@ -158,11 +183,20 @@ def request_of(sealer: Sealer, row: Any) -> ApprovalRequest:
         "supersedes": row.supersedes,
         "answered_at": None if row.answered_us is None else from_us(row.answered_us),
     }
-    if answer is not None:
+    if request.needs_several:
+        state["agreed"] = [
+            {"answered_by": each.answered_by, "roles": list(each.roles)} for each in agreed
+        ]
+    if answer is not None and status is not ApprovalStatus.PENDING:
         state["answered_by"] = answer.answered_by
         state["answer_reason"] = answer.reason or None
         state["edited"] = answer.edited_input is not None
     return request.model_copy(update=state)
+
+
+def lacks(request: ApprovalRequest, agreed: Iterable[ApprovalAnswer]) -> StillNeeded:
+    """Return who has to agree to a request beside those who did."""
+    return still_needed(request.approvals_needed, request.required_roles, agreements(agreed))
 
 
 def unreadable(row: Any, why: str) -> ApprovalRequest:

@@ -34,6 +34,7 @@ from agenttool_otel.approvals.store.sealing import (
 from agenttool_otel.approvals.types import (
     MAX_PENDING,
     MAX_PENDING_PER_SESSION,
+    ApprovalAnswer,
     AskLimit,
     ChainReport,
     Claim,
@@ -202,9 +203,8 @@ class ApprovalStore:
         """
         return self._levels.read()
 
-    def _record(self, stored: StoredCall) -> None:
-        if stored.answer is not None:
-            self.recorder.record(stored.request, stored.answer, stored.context)
+    def _record(self, stored: StoredCall, answer: ApprovalAnswer) -> None:
+        self.recorder.record(stored.request, answer, stored.context)
 
     # --- evidence ---------------------------------------------------------------------------------
 

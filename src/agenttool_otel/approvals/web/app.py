@@ -79,6 +79,7 @@ _DONE: Final = {
     "approved": "Approved. The call runs once, exactly as shown, when its agent resumes it.",
     "edited": "Approved with your arguments. They are validated and decided again before anything runs.",
     "rejected": "Rejected. The call will not run.",
+    "agreed": "You agreed. The call runs once when the others who have to agree did, too.",
 }
 
 
@@ -345,7 +346,8 @@ class ApprovalsPage:
         self, request: Request, request_id: str, action: str, form: dict[str, str]
     ) -> Response:
         try:
-            self.store.answer(request_id, self._answer_of(self.store.get(request_id), action, form))
+            answer = self._answer_of(self.store.get(request_id), action, form)
+            answered = self.store.answer(request_id, answer)
         except (ApprovalConflict, ApprovalExpired) as error:
             refused = RefusedForm(
                 str(error), action, form.get("reason", ""), form.get("arguments", "")
@@ -353,7 +355,9 @@ class ApprovalsPage:
             return self._detail(request, self.store.get(request_id), HTTPStatus.CONFLICT, refused)
         if action == "reject" and self._on_rejected is not None:
             self._on_rejected(request_id)
-        return RedirectResponse(f"/?done={_DONE_BY_ACTION[action]}", HTTPStatus.SEE_OTHER)
+        waits = answered.status is ApprovalStatus.PENDING
+        done = "agreed" if waits else _DONE_BY_ACTION[action]
+        return RedirectResponse(f"/?done={done}", HTTPStatus.SEE_OTHER)
 
     def _answer_of(
         self, asked: ApprovalRequest, action: str, form: dict[str, str]

@@ -17,6 +17,7 @@ from agenttool_otel.approvals.display import (
     describe_effects,
     describe_suggestion,
     effects_text,
+    open_people,
     remaining,
     visible,
 )
@@ -66,6 +67,7 @@ def _environment() -> jinja2.Environment:
         "describe_arguments": describe_arguments,
         "describe_effects": describe_effects,
         "effects_text": effects_text,
+        "open_people": open_people,
         "remaining": remaining,
     }
     return environment

@@ -33,7 +33,7 @@ _ALWAYS: Final = frozenset({"rule", "message", "type", "source", "obligations", 
 _RESTRICTING: Final = _ALWAYS | {"blocked_path"}
 _MEMBERS: Final[Mapping[str, frozenset[str]]] = {
     "deny": _RESTRICTING,
-    "ask": _RESTRICTING | {"suggested_updates"},
+    "ask": _RESTRICTING | {"suggested_updates", "approvals_needed", "required_roles"},
     "allow": _ALWAYS | {"waives", "updated_input", "expires_at"},
 }
 """By set, the members of a finding that the stock decision reads."""
@@ -50,6 +50,8 @@ _KINDS: Final[Mapping[str, str]] = {
     "alternatives": LIST,
     "suggested_updates": LIST,
     "waives": LIST,
+    "required_roles": LIST,
+    "approvals_needed": NUMBER,
 }
 """By member, the type that it has to have."""
 
@@ -349,6 +351,11 @@ def _expiry(finding: Finding, member: Shape) -> Iterator[Slip]:
             yield finding.slip(f"expires_at: {text!r} is no RFC 3339 time with a zone", at=member)
 
 
+def _people(finding: Finding, member: Shape) -> Iterator[Slip]:
+    if member.value is not None and (_is_no_count(member.value) or member.value < 1):
+        yield finding.slip("approvals_needed is a number of people, 1 or more", at=member)
+
+
 _CHECKS: Final[Mapping[str, Callable[[Finding, Shape], Iterator[Slip]]]] = {
     "rule": _rule_name,
     "message": _message,
@@ -357,6 +364,7 @@ _CHECKS: Final[Mapping[str, Callable[[Finding, Shape], Iterator[Slip]]]] = {
     "obligations": _obligations,
     "alternatives": _alternatives,
     "expires_at": _expiry,
+    "approvals_needed": _people,
 }
 
 

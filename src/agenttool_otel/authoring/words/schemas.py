@@ -191,6 +191,9 @@ def decision_shape(rules: Iterable[str] | None) -> Shape:
     members["rule_refs"] = list_of(rule)
     members["obligations"] = obligations_shape()
     members["approver_roles"] = list_of(A_TEXT)
+    members["approvals_needed"] = A_NUMBER
+    members["required_roles"] = list_of(A_TEXT)
+    members["open_questions"] = list_of(rule)
     members["alternatives"] = A_LIST
     members["suggested_updates"] = A_LIST
     whole = Shape(OF_KINDS[OBJECT].kinds, members=members)

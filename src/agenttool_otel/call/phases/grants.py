@@ -193,6 +193,9 @@ def _offers(verdict: Verdict, args: str = "") -> bool:
     """Return whether a verdict that asks offers to remember the answer, by these arguments."""
     if verdict.behavior is not Behavior.ASK or verdict.mode is not PolicyMode.ENFORCE:
         return False
+    # a remembered answer is one person's
+    if verdict.approvals_needed > 1 or verdict.required_roles:
+        return False
     return any(_is_grant(update, args) for update in verdict.suggested_updates)
 
 

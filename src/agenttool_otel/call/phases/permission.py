@@ -12,7 +12,8 @@ from enum import Enum, auto
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from agenttool_otel.approvals.types import ApprovalAnswer, ClaimBinding
+from agenttool_otel.approvals.people import Agreement, counted, people_text, still_needed
+from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest, ClaimBinding
 from agenttool_otel.call.approval_requests import Questions, bound_places
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.pending.serialized import (
@@ -58,7 +59,13 @@ from agenttool_otel.names import (
     SandboxScope,
 )
 from agenttool_otel.policy.rego.syntax import Path
-from agenttool_otel.policy.types import ExecutionInput, PolicyInput, Verdict, expired
+from agenttool_otel.policy.types import (
+    AgreementInput,
+    ExecutionInput,
+    PolicyInput,
+    Verdict,
+    expired,
+)
 from agenttool_otel.values.canonical import digest
 
 if TYPE_CHECKING:  # loaded where decisions are recorded
@@ -431,7 +438,8 @@ class Permission:
     ) -> None:
         """Take an answer into the call."""
         status = ApprovalStatus.APPROVED if answer.approved else ApprovalStatus.REJECTED
-        request_id = call.decision.request.request_id if call.decision.request is not None else ""
+        request = call.decision.request
+        request_id = request.request_id if request is not None else ""
         call.decision.approval_status = status.value
         call.decision.approval = {
             "request_id": request_id,
@@ -440,6 +448,8 @@ class Permission:
             "roles": list(answer.roles),
             "granted": False,
         }
+        if answer.approved and request is not None and request.needs_several:
+            call.decision.approval["answers"] = _answers(request, answer)
         self._span.record_answer(call, answer, waited)
         if self.decisions is not None:
             self.decisions.answer(call.id, request_id, answer, waited, call.span)
@@ -517,23 +527,43 @@ class Permission:
         call.decision.approval_status = ApprovalStatus.CONSUMED.value
 
     def check_roles(self, call: Invocation, verdict: Verdict, session: Session) -> None:
-        """End a call whose approver has none of the roles that the second decision asks for.
+        """End a call to which not all agreed whom the second decision asks for.
 
         A policy may ask for other people the second time: because the approver changed the
         arguments, because the policy changed while the call waited, or because it only sees now who
         answered.
         """
-        needed = verdict.approver_roles if verdict.behavior is not Behavior.ALLOW else ()
-        if (
-            needed
-            and call.decision.approval is not None
-            and set(needed).isdisjoint(call.decision.approval["roles"])
-        ):
+        approval = call.decision.approval
+        if verdict.behavior is Behavior.ALLOW or approval is None:
+            return
+        missing = _missing_people(verdict, approval)
+        if missing:
             session.count("denials")
-            roles = self._refusals.redact(", ".join(needed), call)
-            self._refusals.unapproved(
-                call, f"the approval can't be used: it takes one of the roles: {roles}"
-            )
+            shown = self._refusals.redact(missing, call)
+            self._refusals.unapproved(call, f"the approval can't be used: it takes {shown}")
+
+
+def _answers(request: ApprovalRequest, answer: ApprovalAnswer) -> list[AgreementInput]:
+    """Return what the policy's input has of an approval by several people."""
+    agreed = [
+        Agreement(each.answered_by, frozenset(each.roles)) for each in (*answer.earlier, answer)
+    ]
+    return [
+        {"answered_by": each.person, "roles": sorted(each.roles), "counts_as": role}
+        for each, role in counted(request.required_roles, agreed)
+    ]
+
+
+def _missing_people(verdict: Verdict, approval: Mapping[str, Any]) -> str:
+    """Return what the people who agreed lack for a decision, in words; empty where it is nothing."""
+    agreed = [
+        Agreement(each["answered_by"] or "", frozenset(each["roles"]))
+        for each in approval.get("answers", (approval,))
+    ]
+    needed = set(verdict.approver_roles)
+    if needed and any(needed.isdisjoint(each.roles) for each in agreed):
+        return f"one of the roles: {', '.join(verdict.approver_roles)}"
+    return people_text(still_needed(verdict.approvals_needed, verdict.required_roles, agreed))
 
 
 def _has_effects(call: Invocation) -> bool:

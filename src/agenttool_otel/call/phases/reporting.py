@@ -268,7 +268,13 @@ def _checked(asked: Verdict | None, verdict: Verdict) -> Verdict:
     # a remembered yes would be one to the call, whatever it changes the next time
     verdict = replace(verdict, suggested_updates=())
     if verdict.behavior is Behavior.ASK and asked is not None and _is_same(asked, verdict):
-        return replace(verdict, behavior=Behavior.ALLOW, approver_roles=())
+        return replace(
+            verdict,
+            behavior=Behavior.ALLOW,
+            approver_roles=(),
+            approvals_needed=1,
+            required_roles=(),
+        )
     return verdict
 
 
@@ -283,4 +289,8 @@ def _is_same(asked: Verdict, verdict: Verdict) -> bool:
     if asked.message != verdict.message:
         return False
     rules, roles = set(verdict.rule_refs), set(verdict.approver_roles)
+    if verdict.approvals_needed > asked.approvals_needed:
+        return False
+    if not set(verdict.required_roles) <= set(asked.required_roles):
+        return False
     return rules <= set(asked.rule_refs) and roles <= set(asked.approver_roles)

@@ -189,6 +189,10 @@ def lean_decision(verdict: Verdict) -> dict[str, Any]:
         attributes[Attr.PERMISSION_RULE] = verdict.rule_ref
     if len(verdict.rule_refs) > 1:
         attributes[Attr.PERMISSION_RULES] = list(verdict.rule_refs)
+    if verdict.open_questions:
+        # rule_refs are redacted, and a name that is none of them is not shown
+        shown = [rule for rule in verdict.open_questions if rule in verdict.rule_refs]
+        attributes[Attr.PERMISSION_OPEN_QUESTIONS] = shown
     if verdict.message:
         attributes[Attr.PERMISSION_REASON_MESSAGE] = verdict.message[:_MAX_MESSAGE_CHARS]
     return attributes

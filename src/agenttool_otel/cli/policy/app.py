@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -18,6 +20,7 @@ from agenttool_otel.authoring.checking import (
 )
 from agenttool_otel.authoring.scaffold import init_project
 from agenttool_otel.authoring.testing import ENGINES, TestReport, run_tests
+from agenttool_otel.authoring.watching import changes
 from agenttool_otel.cli.common import AsJson, group, print_json
 from agenttool_otel.cli.policy.asking import decide, explain
 from agenttool_otel.cli.policy.common import (
@@ -145,10 +148,44 @@ def run_command(
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Show every test and every missed line.")
     ] = False,
+    watch: Annotated[
+        bool,
+        typer.Option("--watch", "-w", help="Run again at each change of a file, until Ctrl-C."),
+    ] = False,
     standalone: Standalone = None,
     as_json: AsJson = False,
 ) -> None:
     """Run the tests of a policy (rules named test_ in _test.rego files), with coverage."""
+    run = partial(
+        _run_once,
+        folder,
+        engine=engine,
+        pattern=pattern,
+        min_coverage=min_coverage,
+        verbose=verbose,
+        standalone=standalone,
+        as_json=as_json,
+    )
+    if not watch:
+        run()
+        return
+    with suppress(KeyboardInterrupt):
+        for _ in changes(folder):
+            # a policy that is broken while it is edited is reported, and looked at again
+            with suppress(typer.Exit):
+                run()
+
+
+def _run_once(
+    folder: Path,
+    *,
+    engine: str,
+    pattern: str,
+    min_coverage: float,
+    verbose: bool,
+    standalone: bool | None,
+    as_json: bool,
+) -> None:
     with failures():
         project = open_project(folder, standalone=standalone)
         report = run_tests(project, engine=engine, pattern=pattern)

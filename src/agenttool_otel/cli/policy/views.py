@@ -11,6 +11,7 @@ from rich.text import Text
 from agenttool_otel.approvals.display import visible
 from agenttool_otel.authoring.checking import CheckReport
 from agenttool_otel.authoring.testing import FileCoverage, TestReport, TestResult
+from agenttool_otel.names.advice import would_answer
 
 _STYLES: Final = {
     "passed": "green",
@@ -168,6 +169,10 @@ def show_explanation(out: Console, explanation: dict[str, Any], *, every: bool) 
                 (", ".join(places), "cyan"),
             )
         )
+    for rule in decision["open_questions"]:
+        out.print(_line("open: ", (rule, "bold"), f"; would be answered by: {would_answer(rule)}"))
+    for pair in decision["answered_questions"]:
+        out.print(_line("answered: ", (pair["question"], "bold"), f", by {pair['by']}"))
     if decision["blocked_path"]:
         out.print(_line(f"path {decision['blocked_path']}"))
     if explanation["filled_in"]:

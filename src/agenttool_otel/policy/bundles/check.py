@@ -13,9 +13,11 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from agenttool_otel.errors import PolicyLoadError, PolicyUnsupported
+from agenttool_otel.names import EntryPoint
 from agenttool_otel.policy.bundles.bounds import check_bounds
 from agenttool_otel.policy.bundles.bundle import Bundle, in_roots
 from agenttool_otel.policy.bundles.concerns import check_concerns, iterates, written_out
+from agenttool_otel.policy.bundles.own_rules import CUSTOM
 from agenttool_otel.policy.rego.builtins import REFUSED_BUILTINS
 from agenttool_otel.policy.rego.syntax import Path, Program, Rule, parse_program
 
@@ -80,10 +82,13 @@ def check_program(
 
     Raises:
         PolicyUnsupported: a rule uses a builtin that the engine lacks, or one without bounds.
-        PolicyLoadError: a rule is recursive, or something that is asked for is not defined.
+        PolicyLoadError: a rule is recursive, something that is asked for is not defined, or the
+          rules are those of an extension.
     """
+    entry_points = tuple(entry_points)
     known = frozenset(builtins)
     defined = {rule.path for rule in program.rules}
+    _check_whole(defined, frozenset(entry_points))
     check_bounds(program)
     for rule in program.rules:
         for call in rule.calls:
@@ -101,6 +106,17 @@ def check_program(
     for entry_point in entry_points:
         if entry_path(entry_point) not in defined:
             raise PolicyLoadError(f"the entry point {entry_point} is not defined in the bundle")
+
+
+def _check_whole(defined: set[Path], entry_points: frozenset[str]) -> None:
+    """Refuse a policy project that is given where a whole bundle is meant."""
+    if EntryPoint.DECISION not in entry_points or entry_path(EntryPoint.DECISION) in defined:
+        return
+    if any(path[: len(CUSTOM)] == CUSTOM for path in defined):
+        raise PolicyLoadError(
+            "these are rules on top of the stock bundle, which does not decide by itself: give them as extension,"
+            " or build a whole bundle with agenttool policy build --with-base"
+        )
 
 
 def _why_not(builtin: str, engine: str) -> str:
