@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import socket
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -25,6 +26,7 @@ from agenttool_otel.cli.common import AsJson, failure, group, print_json
 from agenttool_otel.errors import AgentToolError, ConfigurationError
 from agenttool_otel.integrations.facts import read_facts, server_facts
 from agenttool_otel.integrations.mcp.client import list_all
+from agenttool_otel.integrations.mcp.http import PATH, HttpProxy, read_clients, serve_http
 from agenttool_otel.integrations.mcp.pins import PinChange, Pins
 from agenttool_otel.integrations.mcp.proxy import DEFAULT_TIMEOUT, run_proxy
 from agenttool_otel.integrations.mcp.upstream import Upstream, server_process
@@ -62,8 +64,18 @@ def proxy(
         Path | None, typer.Option("--pins", help="Refuse tools that are not as in this lock file.")
     ] = None,
     timeout: Timeout = DEFAULT_TIMEOUT,
+    listen: Annotated[
+        int | None,
+        typer.Option("--listen", help="Serve HTTP clients on this port of 127.0.0.1 (0: any)."),
+    ] = None,
+    clients: Annotated[
+        Path | None, typer.Option("--clients", help="JSON file of their tokens, by actor.")
+    ] = None,
 ) -> None:
-    """Serve an MCP server's tools over standard input and output, each call decided first."""
+    """Serve an MCP server's tools over standard input and output, each call decided first.
+
+    With --listen they are served to several clients over HTTP, which share nothing.
+    """
     from agenttool_otel.cli.serve import exported
     from agenttool_otel.govern.governor import Governor
 
@@ -72,12 +84,25 @@ def proxy(
             stated = _facts(facts, reviewed)
             pinned = None if pins is None else _existing(pins)
             upstream = _upstream(command, http)
+            tokens = _clients(clients, listen)
             governor = Governor()
         except AgentToolError as error:
             raise failure(EXIT_CODES, str(error), "failed") from None
         name = server or _name(command, http)
         try:
-            anyio.run(_serve, upstream, governor, name, stated, pinned, timeout)
+            if listen is None:
+                anyio.run(_serve, upstream, governor, name, stated, pinned, timeout)
+                return
+            app = HttpProxy(
+                upstream,
+                tokens,
+                governor,
+                server=name,
+                facts=stated,
+                pins=pinned,
+                timeout=timeout,
+            )
+            anyio.run(_serve_http, app, listen)
         finally:
             governor.close()
 
@@ -91,6 +116,22 @@ async def _serve(
     timeout: float,
 ) -> None:
     await run_proxy(upstream, governor, server=server, facts=facts, pins=pins, timeout=timeout)
+
+
+def _clients(path: Path | None, listen: int | None) -> Mapping[str, str]:
+    if (path is None) != (listen is None):
+        raise ConfigurationError("--listen PORT and --clients FILE go together")
+    return {} if path is None else read_clients(path)
+
+
+async def _serve_http(app: HttpProxy, port: int) -> None:
+    try:
+        listening = socket.create_server(("127.0.0.1", port))
+    except OSError as error:
+        raise failure(EXIT_CODES, f"port {port}: {error.strerror}", "failed") from None
+    with listening:
+        typer.echo(f"http://127.0.0.1:{listening.getsockname()[1]}{PATH}", err=True)
+        await serve_http(app, listening)
 
 
 def _facts(path: Path | None, reviewed: str) -> Mapping[str, GovernOptions]:
