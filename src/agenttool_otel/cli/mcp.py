@@ -1,6 +1,8 @@
-"""``agenttool mcp``: a governed proxy in front of an MCP server, and the pins of its tools.
+"""``agenttool mcp``: a governed proxy in front of an MCP server, clients that are put behind it, and
+the pins of its tools.
 
 agenttool mcp proxy --reviewed git -- uvx mcp-server-git
+agenttool mcp wrap .mcp.json
 agenttool mcp pins accept -- uvx mcp-server-git
 """
 
@@ -30,6 +32,7 @@ from agenttool_otel.integrations.mcp.http import PATH, HttpProxy, read_clients, 
 from agenttool_otel.integrations.mcp.pins import PinChange, Pins
 from agenttool_otel.integrations.mcp.proxy import DEFAULT_TIMEOUT, run_proxy
 from agenttool_otel.integrations.mcp.upstream import Upstream, server_process
+from agenttool_otel.integrations.mcp.wrapping import ClientConfig
 from agenttool_otel.names import PinState
 
 EXIT_CODES: Final = {"stopped": 0, "changed": 1, "failed": 1, "usage": 2}
@@ -169,6 +172,26 @@ def _name(command: list[str] | None, http: str) -> str:
     if command:
         return Path(command[0]).stem
     return urlsplit(http).hostname or "server"
+
+
+# --- wrap -----------------------------------------------------------------------------------------
+
+
+@app.command()
+def wrap(
+    config: Annotated[Path, typer.Argument(help="A client's configuration: .mcp.json ...")],
+    undo: Annotated[bool, typer.Option("--undo", help="Put the file back as it was.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would change, and change nothing.")
+    ] = False,
+) -> None:
+    """Run each server of a client's configuration behind the proxy, and show what changes."""
+    file = ClientConfig(config)
+    try:
+        diff = file.undo(write=not dry_run) if undo else file.wrap(write=not dry_run)
+    except AgentToolError as error:
+        raise failure(EXIT_CODES, str(error), "failed") from None
+    typer.echo(diff, nl=False)
 
 
 # --- pins -----------------------------------------------------------------------------------------
