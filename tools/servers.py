@@ -12,8 +12,8 @@ The cache is ``AGENTTOOL_SERVERS_DIR`` or ``~/.cache/agenttool``; ``.servers/NAM
 repository links into it. Servers are built from Go modules at pinned versions and checked against
 the checksums that Go knows for them: Jaeger and the Collector's builder are compiled as their own
 main module, with the go.sum that they ship. Prometheus and its promtool come from the distribution
-(``apt-get install prometheus``), the query grammars from npm. Phoenix, a trace store with a web
-page, is large and only built when named.
+(``apt-get install prometheus``), the query grammars and two MCP servers from npm, an MCP server for
+git from PyPI. Phoenix, a trace store with a web page, is large and only built when named.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -50,6 +51,10 @@ LEZER_PACKAGES: Final = (
     "@lezer/common@1.5.5",
     "@lezer/highlight@1.2.5",
 )
+# MCP servers of other people, which tests run unmodified behind the proxy
+FILESYSTEM_PACKAGE: Final = "@modelcontextprotocol/server-filesystem@2026.8.31"
+EVERYTHING_PACKAGE: Final = "@modelcontextprotocol/server-everything@2026.8.31"
+GIT_PACKAGE: Final = "mcp-server-git==2026.10.19"
 # a trace store with a web page, for pictures; 625 MB, so only built when asked for by name
 PHOENIX_VERSION: Final = "20.26.1"
 
@@ -236,37 +241,55 @@ const wanted = JSON.parse(require("fs").readFileSync(0, "utf8"));
 """
 
 
-def _build_lezer(target: Path) -> None:
-    """Install the grammars from npm, beside a script that checks queries with them."""
+def _npm_install(folder: Path, *packages: str) -> str:
+    """Install packages of npm, without their scripts; return Node's path."""
     npm, node = shutil.which("npm"), shutil.which("node")
     if npm is None or node is None:
-        raise ServerUnavailable("Node is not installed, so the query grammars can't be used")
+        raise ServerUnavailable(f"Node is not installed, so {packages[0]} can't be used")
     command = [npm, "install", "--silent", "--no-audit", "--no-fund", "--ignore-scripts"]
-    command += ["--prefix", str(target.parent), *LEZER_PACKAGES]
+    command += ["--prefix", str(folder), *packages]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise ServerUnavailable(f"npm install failed: {done.stderr.strip()[-2000:]}")
+    return node
+
+
+def _build_lezer(target: Path) -> None:
+    """Install the grammars from npm, beside a script that checks queries with them."""
+    node = _npm_install(target.parent, *LEZER_PACKAGES)
     target.write_text(f"#!{node}\n{_GRAMMAR_CHECK}", "utf-8")
     target.chmod(0o755)
 
 
-def _build_phoenix(target: Path) -> None:
-    """Install Phoenix into an environment of its own."""
-    uv = shutil.which("uv") or str(Path(sys.executable).with_name("uv"))
-    environment = target.parent / "venv"
-    for command in (
-        [uv, "venv", "--quiet", "--clear", "--python", sys.executable, str(environment)],
-        [uv, "pip", "install", "--quiet", "--python", str(environment / "bin" / "python"),
-         f"arize-phoenix=={PHOENIX_VERSION}"],
-    ):  # fmt: skip
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-        except FileNotFoundError as error:
-            raise ServerUnavailable("uv is not installed, so Phoenix can't be") from error
-        if done.returncode:
-            raise ServerUnavailable(f"uv failed: {done.stderr.strip()[-2000:]}")
+def _build_npm(package: str, program: str, target: Path) -> None:
+    """Install a program of npm."""
+    _npm_install(target.parent, package)
     target.unlink(missing_ok=True)
-    target.symlink_to(environment / "bin" / "phoenix")
+    target.symlink_to(target.parent / "node_modules" / ".bin" / program)
+
+
+def _build_python(requirement: str, program: str, target: Path) -> None:
+    """Install a program of PyPI into an environment of its own."""
+    environment = target.parent / "venv"
+    python = str(environment / "bin" / "python")
+    for command in (
+        [sys.executable, "-m", "venv", "--clear", str(environment)],
+        [python, "-m", "pip", "install", "--quiet", requirement],
+    ):
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise ServerUnavailable(f"{requirement} can't be: {done.stderr.strip()[-2000:]}")
+    target.unlink(missing_ok=True)
+    target.symlink_to(environment / "bin" / program)
+
+
+def _of_npm(name: str, package: str) -> Server:
+    return Server(name, package.rpartition("@")[2], partial(_build_npm, package, name))
+
+
+def _of_pypi(name: str, requirement: str, *, optional: bool = False) -> Server:
+    version = requirement.rpartition("==")[2]
+    return Server(name, version, partial(_build_python, requirement, name), optional=optional)
 
 
 def _build_builder(target: Path) -> None:
@@ -317,7 +340,10 @@ SERVERS: Final = {
         Server("otelcol", COLLECTOR_VERSION, _build_collector),
         Server("compose-spec", COMPOSE_VERSION, _build_compose),
         Server("lezer", "traceql-1.0.0-promql-0.315.0", _build_lezer),
-        Server("phoenix", PHOENIX_VERSION, _build_phoenix, optional=True),
+        _of_npm("mcp-server-filesystem", FILESYSTEM_PACKAGE),
+        _of_npm("mcp-server-everything", EVERYTHING_PACKAGE),
+        _of_pypi("mcp-server-git", GIT_PACKAGE),
+        _of_pypi("phoenix", f"arize-phoenix=={PHOENIX_VERSION}", optional=True),
         Server("prometheus"),
         Server("promtool"),
     )

@@ -36,6 +36,12 @@ def variables() -> list[str]:
     return sorted(os.environ)
 
 
+@server.tool()
+def process() -> int:
+    """Return the process's id."""
+    return os.getpid()
+
+
 if len(sys.argv) > 2:
     server.run("streamable-http", port=int(sys.argv[2]))
 else:

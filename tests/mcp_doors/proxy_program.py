@@ -19,6 +19,7 @@ FACTS = {
     "read": {"read_only": True, "concurrency_safe": True},
     "fail": {"read_only": True},
     "variables": {"read_only": True},
+    "process": {"read_only": True},
 }
 PATIENCE = 240.0
 

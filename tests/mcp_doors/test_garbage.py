@@ -62,11 +62,14 @@ class Behind:
         self.command = [sys.executable, "-S", "-E", str(PLAIN), place]
         self.command += [str(self.bytes), str(self.calls)]
 
-    def run(self, use: Callable[[Server[Any]], Awaitable[Any]], timeout: float = 10.0) -> Any:
+    def run(
+        self, use: Callable[[Server[Any]], Awaitable[Any]], timeout: float = 10.0, **bounds: int
+    ) -> Any:
         """Use the proxy's server."""
 
         async def used() -> Any:
-            async with Upstream(server_process(self.command), timeout=timeout) as upstream:
+            process = server_process(self.command)
+            async with Upstream(process, timeout=timeout, **bounds) as upstream:
                 proxy = proxy_of(upstream, "plain")
                 govern_server(proxy, captured.governor, facts=FACTS, one_client=True)
                 with anyio.fail_after(PATIENCE):
@@ -109,6 +112,31 @@ def test_a_server_that_starts_in_vain_ends_nothing(tmp_path: Path) -> None:
             return await called(client, "read"), await called(client, "read")
 
     assert Behind(tmp_path, "silent", b"\n").run(use, timeout=4.0)[1]
+
+
+@pytest.mark.parametrize("place", ["initialize", "tools/call"])
+def test_a_line_without_end_ends_its_server(place: str, tmp_path: Path) -> None:
+    async def use(proxy: Server[Any]) -> tuple[bool, bool, str]:
+        async with Client(proxy, mode="legacy") as client:
+            first = await client.call_tool("read", {})
+            second = await called(client, "read")
+            return bool(first.is_error), second, str(first.content)
+
+    # no newline in it, and the answer behind it never comes
+    behind = Behind(tmp_path, place, b"x" * 3_000_000)
+    failed, ran, why = behind.run(use, timeout=30.0, max_line_bytes=1_000_000)
+    assert (failed, ran) == (True, True)
+    assert "the server" in why
+
+
+def test_a_long_line_within_the_bound_is_read(tmp_path: Path) -> None:
+    async def use(proxy: Server[Any]) -> bool:
+        async with Client(proxy, mode="legacy") as client:
+            return await called(client, "read")
+
+    filler = b'{"jsonrpc":"2.0","method":"notifications/x","params":{"text":"%s"}}\n'
+    behind = Behind(tmp_path, "tools/call", filler % (b"x" * 900_000))
+    assert behind.run(use, timeout=30.0, max_line_bytes=1_000_000)
 
 
 # --- the client's side ----------------------------------------------------------------------------

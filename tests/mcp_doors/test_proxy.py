@@ -31,7 +31,7 @@ def test_calls_pass_or_wait_and_the_list_is_kept(proxy: Proxy) -> None:
         return tools, passed, waits, names
 
     tools, passed, waits, names = proxy.run(use)
-    assert [tool.name for tool in tools] == ["read", "write", "fail", "variables"]
+    assert [tool.name for tool in tools] == ["read", "write", "fail", "variables", "process"]
     assert tools[0].input_schema["required"] == ["path"]
     assert passed.content[0].text == "the text of a.txt"
     assert meta(waits)["status"] == "pending"

@@ -1,14 +1,9 @@
-"""Servers of other people, unmodified, behind the proxy.
-
-They are searched on ``PATH``: ``npm install -g @modelcontextprotocol/server-filesystem
-@modelcontextprotocol/server-everything`` and ``pipx install mcp-server-git``.
-"""
+"""Servers of other people, unmodified, behind the proxy; ``make servers`` installs them."""
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 from pathlib import Path
@@ -19,6 +14,7 @@ import pytest
 from mcp import Client
 from proxy_program import Proxy, meta
 
+import servers
 from agenttool_otel.integrations.mcp import Pins
 
 pytestmark = pytest.mark.slow
@@ -30,10 +26,10 @@ EVERYTHING: Any = {
 
 def program(name: str) -> str:
     """Return the path of a server's program, or skip the test."""
-    found = shutil.which(name)
-    if found is None:
-        pytest.skip(f"{name} is not installed")
-    return found
+    try:
+        return str(servers.path(name))
+    except servers.ServerUnavailable as reason:
+        pytest.skip(str(reason))
 
 
 def text(result: Any) -> str:

@@ -15,6 +15,7 @@ from mcp_types import ElicitResult, ListToolsResult, Tool
 
 from agenttool_otel.approvals.types import ApprovalAnswer
 from agenttool_otel.integrations.mcp import govern_server
+from agenttool_otel.names import AnswerWay
 from agenttool_otel.testing import Capture, StaticEngine, capture, decision
 
 FACTS: Any = {"read": {"read_only": True}}
@@ -161,6 +162,34 @@ def test_the_clients_person_decides(answer: ElicitResult, runs: bool, era: str) 
     assert ran == (["a.txt"] if runs else [])
     assert result.is_error is not runs
     assert "a.txt" in client.asked[0]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize(
+    ("answer", "approved"),
+    [
+        (ElicitResult(action="accept", content={"approve": True}), True),
+        (ElicitResult(action="decline"), False),
+        (ElicitResult(action="cancel"), None),
+    ],
+)
+def test_the_persons_answer_is_kept(answer: ElicitResult, approved: bool | None, era: str) -> None:
+    with capture(policy=StaticEngine("ask")) as captured:
+        server = govern_server(files([]), captured.governor, facts=FACTS)
+        called(captured, client_of(server, era, answer))
+        store = captured.governor.approvals.store
+        (invocation_id,) = {
+            span.attributes["agenttool.invocation.id"]
+            for span in captured.spans
+            if "agenttool.invocation.id" in span.attributes
+        }
+        kept = store.stored_call(invocation_id).answer
+    if approved is None:
+        assert kept is None
+        return
+    assert kept.approved is approved
+    assert kept.way is AnswerWay.ELICITATION
+    assert kept.answered_by == "mcp:mcp"
 
 
 @pytest.mark.parametrize("era", ERAS)

@@ -79,6 +79,8 @@ def test_every_module_has_a_full_version() -> None:
             assert re.fullmatch(r"[\w./-]+ v\d+\.\d+\.\d+", part), part
     for package in servers.LEZER_PACKAGES:
         assert re.fullmatch(r"@[\w/-]+@\d+\.\d+\.\d+", package), package
+    for package in (servers.FILESYSTEM_PACKAGE, servers.EVERYTHING_PACKAGE):
+        assert re.fullmatch(r"@[\w/-]+@\d+\.\d+\.\d+", package), package
     for server in servers.SERVERS.values():
         assert server.build is None or re.search(r"\d+\.\d+\.\d+$", server.version), server
 

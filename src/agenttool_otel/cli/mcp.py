@@ -1,6 +1,8 @@
-"""``agenttool mcp``: a governed proxy in front of an MCP server, and the pins of its tools.
+"""``agenttool mcp``: a governed proxy in front of an MCP server, clients that are put behind it, and
+the pins of its tools.
 
 agenttool mcp proxy --reviewed git -- uvx mcp-server-git
+agenttool mcp wrap .mcp.json
 agenttool mcp pins accept -- uvx mcp-server-git
 """
 
@@ -8,6 +10,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import socket
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -25,9 +28,11 @@ from agenttool_otel.cli.common import AsJson, failure, group, print_json
 from agenttool_otel.errors import AgentToolError, ConfigurationError
 from agenttool_otel.integrations.facts import read_facts, server_facts
 from agenttool_otel.integrations.mcp.client import list_all
+from agenttool_otel.integrations.mcp.http import PATH, HttpProxy, read_clients, serve_http
 from agenttool_otel.integrations.mcp.pins import PinChange, Pins
 from agenttool_otel.integrations.mcp.proxy import DEFAULT_TIMEOUT, run_proxy
 from agenttool_otel.integrations.mcp.upstream import Upstream, server_process
+from agenttool_otel.integrations.mcp.wrapping import ClientConfig
 from agenttool_otel.names import PinState
 
 EXIT_CODES: Final = {"stopped": 0, "changed": 1, "failed": 1, "usage": 2}
@@ -62,8 +67,18 @@ def proxy(
         Path | None, typer.Option("--pins", help="Refuse tools that are not as in this lock file.")
     ] = None,
     timeout: Timeout = DEFAULT_TIMEOUT,
+    listen: Annotated[
+        int | None,
+        typer.Option("--listen", help="Serve HTTP clients on this port of 127.0.0.1 (0: any)."),
+    ] = None,
+    clients: Annotated[
+        Path | None, typer.Option("--clients", help="JSON file of their tokens, by actor.")
+    ] = None,
 ) -> None:
-    """Serve an MCP server's tools over standard input and output, each call decided first."""
+    """Serve an MCP server's tools over standard input and output, each call decided first.
+
+    With --listen they are served to several clients over HTTP, which share nothing.
+    """
     from agenttool_otel.cli.serve import exported
     from agenttool_otel.govern.governor import Governor
 
@@ -72,12 +87,25 @@ def proxy(
             stated = _facts(facts, reviewed)
             pinned = None if pins is None else _existing(pins)
             upstream = _upstream(command, http)
+            tokens = _clients(clients, listen)
             governor = Governor()
         except AgentToolError as error:
             raise failure(EXIT_CODES, str(error), "failed") from None
         name = server or _name(command, http)
         try:
-            anyio.run(_serve, upstream, governor, name, stated, pinned, timeout)
+            if listen is None:
+                anyio.run(_serve, upstream, governor, name, stated, pinned, timeout)
+                return
+            app = HttpProxy(
+                upstream,
+                tokens,
+                governor,
+                server=name,
+                facts=stated,
+                pins=pinned,
+                timeout=timeout,
+            )
+            anyio.run(_serve_http, app, listen)
         finally:
             governor.close()
 
@@ -91,6 +119,22 @@ async def _serve(
     timeout: float,
 ) -> None:
     await run_proxy(upstream, governor, server=server, facts=facts, pins=pins, timeout=timeout)
+
+
+def _clients(path: Path | None, listen: int | None) -> Mapping[str, str]:
+    if (path is None) != (listen is None):
+        raise ConfigurationError("--listen PORT and --clients FILE go together")
+    return {} if path is None else read_clients(path)
+
+
+async def _serve_http(app: HttpProxy, port: int) -> None:
+    try:
+        listening = socket.create_server(("127.0.0.1", port))
+    except OSError as error:
+        raise failure(EXIT_CODES, f"port {port}: {error.strerror}", "failed") from None
+    with listening:
+        typer.echo(f"http://127.0.0.1:{listening.getsockname()[1]}{PATH}", err=True)
+        await serve_http(app, listening)
 
 
 def _facts(path: Path | None, reviewed: str) -> Mapping[str, GovernOptions]:
@@ -128,6 +172,26 @@ def _name(command: list[str] | None, http: str) -> str:
     if command:
         return Path(command[0]).stem
     return urlsplit(http).hostname or "server"
+
+
+# --- wrap -----------------------------------------------------------------------------------------
+
+
+@app.command()
+def wrap(
+    config: Annotated[Path, typer.Argument(help="A client's configuration: .mcp.json ...")],
+    undo: Annotated[bool, typer.Option("--undo", help="Put the file back as it was.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would change, and change nothing.")
+    ] = False,
+) -> None:
+    """Run each server of a client's configuration behind the proxy, and show what changes."""
+    file = ClientConfig(config)
+    try:
+        diff = file.undo(write=not dry_run) if undo else file.wrap(write=not dry_run)
+    except AgentToolError as error:
+        raise failure(EXIT_CODES, str(error), "failed") from None
+    typer.echo(diff, nl=False)
 
 
 # --- pins -----------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ import json
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Self, cast
 
 from agenttool_otel.call.drivers import arun, run
@@ -32,6 +33,7 @@ from agenttool_otel.context.context import current_context, current_mappings
 from agenttool_otel.errors import ApprovalConflict, ConfigurationError
 from agenttool_otel.integrations.facts import options_for
 from agenttool_otel.records import ExternalMapping, ToolResult
+from agenttool_otel.redaction import Redactor
 from agenttool_otel.telemetry.telemetry import asking_span
 from agenttool_otel.values.policy_value import to_policy_value
 from agenttool_otel.values.snapshot import snapshot
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger("agenttool_otel.doors")
 
+_SHORT: Final = 64
 _OWN_ATTRIBUTES: Final = ("agenttool.", "gen_ai.", "error.")
 """Beginnings of the names of span attributes that are this package's to set."""
 
@@ -481,6 +484,17 @@ class ForeignCall(JsonCall):
         return self.call.value if shown is self._seen else self.put(self.call.value, shown)
 
 
+def _clean_text(text: str, runtime: Runtime) -> str:
+    return runtime.clean(text) if len(text) > _SHORT else _clean_short(runtime.redactor, text)
+
+
+@lru_cache(maxsize=256)
+def _clean_short(redactor: Redactor, text: str) -> str:
+    # "tools/call", "2025-11-25": the same in each call of a connection
+    value = redactor.redact_text(text).value
+    return value if isinstance(value, str) else ""
+
+
 def _clean(attributes: Mapping[str, Any], runtime: Runtime) -> dict[str, Any]:
     """Return the attributes of a door that may be on a span, their texts redacted."""
     clean: dict[str, Any] = {}
@@ -488,7 +502,9 @@ def _clean(attributes: Mapping[str, Any], runtime: Runtime) -> dict[str, Any]:
         if name.startswith(_OWN_ATTRIBUTES):
             continue
         if isinstance(value, str):
-            clean[name] = runtime.clean(value)[: runtime.telemetry.settings.max_attribute_chars]
+            clean[name] = _clean_text(value, runtime)[
+                : runtime.telemetry.settings.max_attribute_chars
+            ]
         elif isinstance(value, (bool, int, float)):
             clean[name] = value
         elif isinstance(value, Sequence) and all(isinstance(part, str) for part in value):

@@ -25,6 +25,7 @@ from agenttool_otel.values.pointers import overlap
 
 _FAILED: Final = "[redaction failed]"
 _MAX_LOOKED: Final = 64
+_MAX_KEPT_CHARS: Final = 1_000
 _WORDS: Final = re.compile(rf"\w{{{MIN_CHARS},}}")
 
 
@@ -42,6 +43,8 @@ class CallRedaction:
         self._max_chars = telemetry.settings.max_attribute_chars
         # rules give the same few reasons over and over
         self.redact_reason = lru_cache(maxsize=2048)(self._redact_reason)
+        # the ids of one connection are those of each of its calls
+        self._redact_json = lru_cache(maxsize=256)(self._redacted_json)
         self._own_texts: tuple[Bundle | None, frozenset[str]] | None = None
 
     # --- content ----------------------------------------------------------------------------------
@@ -99,6 +102,19 @@ class CallRedaction:
 
     def redact_object(self, value: dict[str, Any]) -> dict[str, Any]:
         """Return plain data redacted; nothing of it where that fails."""
+        try:
+            text = json.dumps(value)
+        except (TypeError, ValueError, RecursionError):
+            return self._redact_object(value)
+        if len(text) > _MAX_KEPT_CHARS:
+            return self._redact_object(value)
+        shown: dict[str, Any] = json.loads(self._redact_json(text))
+        return shown
+
+    def _redacted_json(self, text: str) -> str:
+        return json.dumps(self._redact_object(json.loads(text)))
+
+    def _redact_object(self, value: dict[str, Any]) -> dict[str, Any]:
         try:
             shown = self._redactor.redact(value).value
         except Exception as error:

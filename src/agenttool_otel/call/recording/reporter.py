@@ -19,6 +19,9 @@ _TEXTS: Final = ("message", "current_step")
 
 _REDACTED: Final = (*_TEXTS, "task_id")
 
+_MAX_COUNT: Final = 10**9
+"""No number of a card or an account is as small."""
+
 _COUNTS: Final = {
     "bytes_read": Attr.PROGRESS_BYTES_READ,
     "bytes_written": Attr.PROGRESS_BYTES_WRITTEN,
@@ -47,8 +50,10 @@ class Reporter:
         """Add native ids to a call, redacted."""
         for mapping in mappings:
             given = mapping.model_dump(mode="json", exclude_none=True)
+            # {"jsonrpc_request_id": 7}: the number of a message, which differs in each call
+            counted = {name: given.pop(name) for name in [*given] if _is_count(given[name])}
             shown = self.span.redaction.redact_object(given)
-            call.mappings = [*call.mappings, type(mapping).model_construct(**shown)]
+            call.mappings = [*call.mappings, type(mapping).model_construct(**shown, **counted)]
 
     def lost(self, error: Exception) -> None:
         """Count a report that could not be made."""
@@ -115,3 +120,7 @@ def _attributes(sequence: int, facts: dict[str, Any]) -> dict[str, Any]:
         if type(facts.get(name)) is int:
             attributes[attribute] = facts[name]
     return attributes
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and abs(value) < _MAX_COUNT

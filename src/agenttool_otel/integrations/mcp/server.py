@@ -249,8 +249,9 @@ class GovernedCalls:
             return later.model_dump(by_alias=True, mode="json", exclude_none=True)
         try:
             given = await ctx.session.elicit_form(asked.params.message, FORM, ctx.request_id)
-        except MCPError as error:
-            _logger.warning("the client could not ask: %s", error.error.code)
+        except (MCPError, ValidationError) as error:
+            # {"action": "yes"} is no answer
+            _logger.warning("the client could not ask: %s", type(error).__name__)
             return self._wait(call, arguments, pending)
         answer = answer_of(given, client_name(ctx))
         if answer is None or not await self._store(call.call.id, answer):

@@ -6,7 +6,7 @@ import logging
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Final, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 import anyio
 from anyio.abc import TaskGroup
@@ -15,6 +15,7 @@ from mcp_types import CONNECTION_CLOSED
 from pydantic import ValidationError
 
 from agenttool_otel.integrations.mcp.calls import McpServerFailed
+from agenttool_otel.integrations.mcp.stdio import MAX_LINE_BYTES, bounded_stdio
 
 _logger = logging.getLogger("agenttool_otel.mcp")
 _OWN_VARIABLES: Final = ("AGENTTOOL_", "OTEL_")
@@ -108,11 +109,19 @@ class Upstream:
     Args:
         server: How its process is run, or the URL at which it serves (streamable HTTP).
         timeout: Seconds that one request may take.
+        max_line_bytes: Bytes of one message of a process; a longer one ends it.
     """
 
-    def __init__(self, server: StdioServerParameters | str, *, timeout: float) -> None:
+    def __init__(
+        self,
+        server: StdioServerParameters | str,
+        *,
+        timeout: float,
+        max_line_bytes: int = MAX_LINE_BYTES,
+    ) -> None:
         self._server = server
         self._timeout = timeout
+        self._max_line_bytes = max_line_bytes
         self._tasks: TaskGroup = anyio.create_task_group()
         self._connection: _Connection | None = None
 
@@ -169,8 +178,11 @@ class Upstream:
         return connection
 
     def _new_client(self) -> Client:
+        server: Any = self._server
+        if isinstance(server, StdioServerParameters):
+            server = bounded_stdio(server, self._max_line_bytes)
         return Client(
-            self._server,
+            server,
             read_timeout_seconds=self._timeout,
             # a list is filtered by the policy as it is now
             cache=None,
