@@ -18,7 +18,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.table import Table
@@ -26,6 +26,15 @@ from rich.table import Table
 from agenttool_otel import ApprovalAnswer, Governor, ToolDenied, agent_context
 from benchmarks.agentdojo_replay import Recorded, Run, Step
 from benchmarks.agentdojo_tools import SUITES
+
+
+class Question(NamedTuple):
+    """A question of a replay."""
+
+    suite: str
+    task: str  # the user's task, and the injection's
+    step: Step
+    request: Any
 
 
 @dataclass
@@ -45,6 +54,7 @@ class Score:
     alone_asked: int = 0
     rules: Counter[tuple[bool, str, str]] = field(default_factory=Counter)
     missed: list[str] = field(default_factory=list)
+    questions: list[Question] = field(default_factory=list)
 
 
 class Approver:
@@ -56,10 +66,11 @@ class Approver:
         self.honest = True
         self.rules: tuple[str, ...] = ()
         self.asked = False
+        self.request: Any = None
 
     def ask(self, request: Any) -> ApprovalAnswer:
         """Answer."""
-        self.asked, self.rules = True, tuple(request.rule_refs)
+        self.asked, self.rules, self.request = True, tuple(request.rule_refs), request
         return ApprovalAnswer(approved=self.honest, answered_by="user:benchmark")
 
 
@@ -111,7 +122,7 @@ class Replay:
             cwd=self._folder.name,
             interactive=True,
         ):
-            outcomes = [(step, *self._step(step, ran)) for step in run.steps]
+            outcomes = [(step, *self._step(step, ran, run)) for step in run.steps]
         for step, outcome, rules in outcomes:
             if not step.honest:
                 continue
@@ -142,9 +153,20 @@ class Replay:
             wanted = ", ".join(f"{step.tool}({step.args})" for step in run.steps if not step.honest)
             score.missed.append(f"{run.user.ID} {run.injection.ID} attacked={attacked} {wanted}")
 
-    def _step(self, step: Step, ran: list[Step]) -> tuple[str, tuple[str, ...]]:
+    def _step(self, step: Step, ran: list[Step], run: Run) -> tuple[str, tuple[str, ...]]:
         approver = self._approver
         approver.honest, approver.asked, approver.rules = step.honest, False, ()
+        try:
+            outcome = self._called(step, ran)
+        finally:
+            if approver.asked:
+                task = f"{run.user.ID} {run.injection.ID if run.injection else 'alone'}"
+                asked = Question(self._recorded.name, task, step, approver.request)
+                self.score.questions.append(asked)
+        return outcome
+
+    def _called(self, step: Step, ran: list[Step]) -> tuple[str, tuple[str, ...]]:
+        approver = self._approver
         try:
             self._tools[step.tool](**step.args)
         except ToolDenied as denied:
