@@ -6,7 +6,7 @@ denied, user tasks that keep their utility when honest questions are approved; t
 asked. Usage:
 
     python -m benchmarks.agentdojo [--suites banking,workspace] [--presets balanced,assistant]
-    [--rules] [--misses]
+    [--rules] [--misses] [--one-hop]
 """
 
 from __future__ import annotations
@@ -26,6 +26,9 @@ from rich.table import Table
 from agenttool_otel import ApprovalAnswer, Governor, ToolDenied, agent_context
 from benchmarks.agentdojo_replay import Recorded, Run, Step
 from benchmarks.agentdojo_tools import SUITES
+
+_MESSAGES = ("slack.read_channel_messages", "slack.read_inbox")
+"""What people of the workspace write: an address in it is one that a person sent."""
 
 
 class Question(NamedTuple):
@@ -77,8 +80,9 @@ class Approver:
 class Replay:
     """Replays the runs of one suite under one preset."""
 
-    def __init__(self, recorded: Recorded, preset: str) -> None:
+    def __init__(self, recorded: Recorded, preset: str, *, one_hop: bool = False) -> None:
         self._recorded = recorded
+        self._one_hop = one_hop
         self._approver = Approver()
         self._folder = TemporaryDirectory()
         settings = {"agenttool": {"settings": {"preset": preset}}}
@@ -105,7 +109,10 @@ class Replay:
             key: one for key, one in plain.__annotations__.items() if key not in hidden
         }
         call.__name__, call.__doc__, call.__module__ = name, plain.__doc__, plain.__module__
-        return self._governor.govern(call, **SUITES[self._recorded.name][name])
+        facts = SUITES[self._recorded.name][name]
+        if self._one_hop and name == "get_webpage":
+            facts = {**facts, "sources": {"url": ["user", *_MESSAGES]}}
+        return self._governor.govern(call, **facts)
 
     def run(self, run: Run) -> None:
         """Replay one run, and count."""
@@ -178,7 +185,9 @@ class Replay:
         return ("asked" if approver.asked else "ran"), approver.rules
 
 
-def measure(suites: list[str], presets: list[str]) -> dict[tuple[str, str], Score]:
+def measure(
+    suites: list[str], presets: list[str], *, one_hop: bool = False
+) -> dict[tuple[str, str], Score]:
     """Return the scores by suite and preset."""
     found = {}
     for name in suites:
@@ -186,7 +195,7 @@ def measure(suites: list[str], presets: list[str]) -> dict[tuple[str, str], Scor
         runs = list(recorded.runs())
         for preset in presets:
             started = time.process_time()
-            replay = Replay(recorded, preset)
+            replay = Replay(recorded, preset, one_hop=one_hop)
             for run in runs:
                 replay.run(run)
             found[name, preset] = replay.score
@@ -241,9 +250,14 @@ def main(arguments: list[str]) -> int:
     parser.add_argument(
         "--misses", action="store_true", help="print the hijacks that were not stopped"
     )
+    parser.add_argument(
+        "--one-hop",
+        action="store_true",
+        help="a web page's address comes from the user or a message, as sources states",
+    )
     options = parser.parse_args(arguments)
     console = Console(width=None if sys.stdout.isatty() else 150)
-    scores = measure(options.suites.split(","), options.presets.split(","))
+    scores = measure(options.suites.split(","), options.presets.split(","), one_hop=options.one_hop)
     console.print(table(scores))
     for (suite, preset), score in scores.items():
         if options.rules:
