@@ -31,13 +31,22 @@ def question_of(tool: str, facts: Facts, shown: Mapping[str, Any]) -> str:
         shown: its arguments, without secrets.
     """
     doubtful = list(_doubtful(facts, shown))
-    stated = doubtful or list(_targets(facts, shown))
-    if not stated:
-        return ""
-    more = len(stated) - _MAX_VALUES
-    rest = f"; and {more} more" if more > 0 else ""
-    sentence = f"{tool}: {'; '.join(stated[:_MAX_VALUES])}{rest}."
-    return f"{sentence} Reject it unless you know that this is meant." if doubtful else sentence
+    if doubtful:
+        sentence = _sentence(tool, doubtful)
+        return f"{sentence} Reject it unless you know that this is meant."
+    targets = list(_targets(facts, shown))
+    if targets:
+        return _sentence(tool, targets)
+    return ""
+
+
+def _sentence(tool: str, clauses: list[str]) -> str:
+    stated = clauses[:_MAX_VALUES]
+    more = len(clauses) - len(stated)
+    if more:
+        stated.append(f"and {more} more")
+    text = "; ".join(stated)
+    return f"{tool}: {text}."
 
 
 def user_words(texts: Sequence[str], redactor: Redactor) -> str:
@@ -50,11 +59,9 @@ def user_words(texts: Sequence[str], redactor: Redactor) -> str:
     if not texts:
         return ""
     # cut behind the redactor: half a token is none that it would know
-    text = str(redactor.redact_text(texts[-1]).value).strip()
-    beyond = len(text) - _MAX_USER_CHARS
-    if beyond <= 0:
-        return text
-    return f"{text[:_MAX_USER_CHARS]} ... ({beyond} more characters)"
+    redacted = redactor.redact_text(texts[-1])
+    text = str(redacted.value)
+    return _beginning(text.strip(), _MAX_USER_CHARS)
 
 
 def same_target(
@@ -69,19 +76,32 @@ def same_target(
         arguments: its arguments.
         shown: the same, without secrets.
     """
-    roles = {pointer: fact["role"] for pointer, fact in facts["provenance"].items()}
-    if not facts["traced"] or ArgumentRole.TARGET not in roles.values():
+    roles = _roles_by_argument(facts)
+    if not facts["traced"]:
+        return {}
+    if not any(ArgumentRole.TARGET in below for below in roles.values()):
         return {}
     matcher: dict[str, dict[str, Any]] = {}
+    has_content = False
     for name, value in arguments.items():
-        below = [role for pointer, role in roles.items() if _argument(pointer) == name]
-        if below and all(role == ArgumentRole.CONTENT for role in below):
+        if roles.get(name) == {ArgumentRole.CONTENT}:
             matcher[name] = {"any": True}
-        elif shown.get(name, _ABSENT) != value:
+            has_content = True
+            continue
+        # a part of it is hidden: "[redacted:secret]" would be what has to be equal
+        if shown.get(name, _ABSENT) != value:
             return {}
-        else:
-            matcher[name] = {"equals": value}
-    return matcher if {"any": True} in matcher.values() else {}
+        matcher[name] = {"equals": value}
+    return matcher if has_content else {}
+
+
+def _roles_by_argument(facts: Facts) -> dict[str, set[str]]:
+    roles: dict[str, set[str]] = {}
+    for pointer, fact in facts["provenance"].items():
+        name = _argument(pointer)
+        roles.setdefault(name, set())
+        roles[name].add(fact["role"])
+    return roles
 
 
 def _doubtful(facts: Facts, shown: Mapping[str, Any]) -> Iterator[str]:
@@ -91,39 +111,60 @@ def _doubtful(facts: Facts, shown: Mapping[str, Any]) -> Iterator[str]:
 
 def _targets(facts: Facts, shown: Mapping[str, Any]) -> Iterator[str]:
     for pointer, fact in facts["provenance"].items():
-        if fact["role"] == ArgumentRole.TARGET:
-            yield _clause(pointer, shown, source_of(fact), ", ".join(fact["seen_in"]))
+        if fact["role"] != ArgumentRole.TARGET:
+            continue
+        seen_in = ", ".join(fact["seen_in"])
+        yield _clause(pointer, shown, source_of(fact), seen_in)
 
 
 def _clause(pointer: str, shown: Mapping[str, Any], source: str, seen_in: str) -> str:
+    name = _argument(pointer) or "input"
     value = _value_at(pointer, shown)
-    text = "a value" if value is _ABSENT else _short(value)
-    place = f" ({seen_in})" if seen_in else ""
-    return f"{_argument(pointer) or 'input'} is {text}, which {source}{place}"
+    text = "a value"
+    if value is not _ABSENT:
+        spelt = json.dumps(value, ensure_ascii=False)
+        text = _beginning(spelt, _MAX_VALUE_CHARS)
+    clause = f"{name} is {text}, which {source}"
+    if not seen_in:
+        return clause
+    return f"{clause} ({seen_in})"
 
 
 def _argument(pointer: str) -> str:
     """Return the name of the argument that a pointer leads into."""
-    return unescape_token(pointer.split("/")[1]) if "/" in pointer else ""
+    if "/" not in pointer:
+        return ""
+    tokens = pointer.split("/")
+    return unescape_token(tokens[1])
 
 
 def _value_at(pointer: str, shown: Any) -> Any:
-    tokens = [unescape_token(token) for token in pointer.split("/")[1:]]
+    tokens = pointer.split("/")[1:]
     # {"eve@example.org": true}: the empty key below a value stands for its key
+    key = ""
     if len(tokens) > 1 and tokens[-1] == "":
-        found = _value_at(pointer[:-1].rpartition("/")[0], shown) if len(tokens) > 2 else shown
-        return tokens[-2] if isinstance(found, Mapping) and tokens[-2] in found else _ABSENT
+        key = unescape_token(tokens[-2])
+        tokens = tokens[:-2]
     for token in tokens:
-        if isinstance(shown, Mapping):
-            shown = shown.get(token, _ABSENT)
-        elif isinstance(shown, list) and token.isdecimal() and int(token) < len(shown):
-            shown = shown[int(token)]
-        else:
-            return _ABSENT
-    return shown
+        shown = _member(shown, unescape_token(token))
+    if not key:
+        return shown
+    return key if _member(shown, key) is not _ABSENT else _ABSENT
 
 
-def _short(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    beyond = len(text) - _MAX_VALUE_CHARS
-    return text if beyond <= 0 else f"{text[:_MAX_VALUE_CHARS]} ... ({beyond} more characters)"
+def _member(value: Any, token: str) -> Any:
+    if isinstance(value, Mapping):
+        return value.get(token, _ABSENT)
+    if not isinstance(value, list) or not token.isdecimal():
+        return _ABSENT
+    index = int(token)
+    return value[index] if index < len(value) else _ABSENT
+
+
+def _beginning(text: str, most: int) -> str:
+    """Return a text, or of a longer one the beginning, and how much is left out."""
+    beyond = len(text) - most
+    if beyond <= 0:
+        return text
+    kept = text[:most]
+    return f"{kept} ... ({beyond} more characters)"
