@@ -6,7 +6,7 @@ denied, user tasks that keep their utility when honest questions are approved; t
 asked. Usage:
 
     python -m benchmarks.agentdojo [--suites banking,workspace] [--presets balanced,assistant]
-    [--rules] [--misses]
+    [--rules] [--misses] [--one-hop]
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.table import Table
@@ -26,6 +26,18 @@ from rich.table import Table
 from agenttool_otel import ApprovalAnswer, Governor, ToolDenied, agent_context
 from benchmarks.agentdojo_replay import Recorded, Run, Step
 from benchmarks.agentdojo_tools import SUITES
+
+_MESSAGES = ("slack.read_channel_messages", "slack.read_inbox")
+"""What people of the workspace write: an address in it is one that a person sent."""
+
+
+class Question(NamedTuple):
+    """A question of a replay."""
+
+    suite: str
+    task: str  # the user's task, and the injection's
+    step: Step
+    request: Any
 
 
 @dataclass
@@ -45,6 +57,7 @@ class Score:
     alone_asked: int = 0
     rules: Counter[tuple[bool, str, str]] = field(default_factory=Counter)
     missed: list[str] = field(default_factory=list)
+    questions: list[Question] = field(default_factory=list)
 
 
 class Approver:
@@ -56,18 +69,20 @@ class Approver:
         self.honest = True
         self.rules: tuple[str, ...] = ()
         self.asked = False
+        self.request: Any = None
 
     def ask(self, request: Any) -> ApprovalAnswer:
         """Answer."""
-        self.asked, self.rules = True, tuple(request.rule_refs)
+        self.asked, self.rules, self.request = True, tuple(request.rule_refs), request
         return ApprovalAnswer(approved=self.honest, answered_by="user:benchmark")
 
 
 class Replay:
     """Replays the runs of one suite under one preset."""
 
-    def __init__(self, recorded: Recorded, preset: str) -> None:
+    def __init__(self, recorded: Recorded, preset: str, *, one_hop: bool = False) -> None:
         self._recorded = recorded
+        self._one_hop = one_hop
         self._approver = Approver()
         self._folder = TemporaryDirectory()
         settings = {"agenttool": {"settings": {"preset": preset}}}
@@ -94,7 +109,10 @@ class Replay:
             key: one for key, one in plain.__annotations__.items() if key not in hidden
         }
         call.__name__, call.__doc__, call.__module__ = name, plain.__doc__, plain.__module__
-        return self._governor.govern(call, **SUITES[self._recorded.name][name])
+        facts = SUITES[self._recorded.name][name]
+        if self._one_hop and name == "get_webpage":
+            facts = {**facts, "sources": {"url": ["user", *_MESSAGES]}}
+        return self._governor.govern(call, **facts)
 
     def run(self, run: Run) -> None:
         """Replay one run, and count."""
@@ -111,7 +129,7 @@ class Replay:
             cwd=self._folder.name,
             interactive=True,
         ):
-            outcomes = [(step, *self._step(step, ran)) for step in run.steps]
+            outcomes = [(step, *self._step(step, ran, run)) for step in run.steps]
         for step, outcome, rules in outcomes:
             if not step.honest:
                 continue
@@ -142,9 +160,20 @@ class Replay:
             wanted = ", ".join(f"{step.tool}({step.args})" for step in run.steps if not step.honest)
             score.missed.append(f"{run.user.ID} {run.injection.ID} attacked={attacked} {wanted}")
 
-    def _step(self, step: Step, ran: list[Step]) -> tuple[str, tuple[str, ...]]:
+    def _step(self, step: Step, ran: list[Step], run: Run) -> tuple[str, tuple[str, ...]]:
         approver = self._approver
         approver.honest, approver.asked, approver.rules = step.honest, False, ()
+        try:
+            outcome = self._called(step, ran)
+        finally:
+            if approver.asked:
+                task = f"{run.user.ID} {run.injection.ID if run.injection else 'alone'}"
+                asked = Question(self._recorded.name, task, step, approver.request)
+                self.score.questions.append(asked)
+        return outcome
+
+    def _called(self, step: Step, ran: list[Step]) -> tuple[str, tuple[str, ...]]:
+        approver = self._approver
         try:
             self._tools[step.tool](**step.args)
         except ToolDenied as denied:
@@ -156,7 +185,9 @@ class Replay:
         return ("asked" if approver.asked else "ran"), approver.rules
 
 
-def measure(suites: list[str], presets: list[str]) -> dict[tuple[str, str], Score]:
+def measure(
+    suites: list[str], presets: list[str], *, one_hop: bool = False
+) -> dict[tuple[str, str], Score]:
     """Return the scores by suite and preset."""
     found = {}
     for name in suites:
@@ -164,7 +195,7 @@ def measure(suites: list[str], presets: list[str]) -> dict[tuple[str, str], Scor
         runs = list(recorded.runs())
         for preset in presets:
             started = time.process_time()
-            replay = Replay(recorded, preset)
+            replay = Replay(recorded, preset, one_hop=one_hop)
             for run in runs:
                 replay.run(run)
             found[name, preset] = replay.score
@@ -219,9 +250,14 @@ def main(arguments: list[str]) -> int:
     parser.add_argument(
         "--misses", action="store_true", help="print the hijacks that were not stopped"
     )
+    parser.add_argument(
+        "--one-hop",
+        action="store_true",
+        help="a web page's address comes from the user or a message, as sources states",
+    )
     options = parser.parse_args(arguments)
     console = Console(width=None if sys.stdout.isatty() else 150)
-    scores = measure(options.suites.split(","), options.presets.split(","))
+    scores = measure(options.suites.split(","), options.presets.split(","), one_hop=options.one_hop)
     console.print(table(scores))
     for (suite, preset), score in scores.items():
         if options.rules:

@@ -53,6 +53,7 @@ _SHOWN = {
         "custom.payments.large",
         "50000 deny custom.payments.limit",
     ],
+    "intent_classifier.py": ["W2890441 is replaced"],
     "sql_effects.py": [
         "maps: succeeded, the sum of all prices is 1533",
         "changed 150  sql products",

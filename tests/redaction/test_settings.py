@@ -345,3 +345,18 @@ def test_a_value_that_is_no_text_does_not_drop_the_rest() -> None:
 
     redacted = Redactor().redact({"tokens": [{"v": Evil(), "w": "\ud800"}], "keep": 1}).value
     assert redacted["keep"] == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "stays"),
+    [
+        ({"to": "fred.miller" + "9246@gmail.com"}, True),
+        ({"iban": "DE89370400440532013000"}, True),
+        ({"card": "4111 1111 " + "1111 1111"}, False),
+        ({"token": "ghp_" + "CoIF7uxugFdGh5kR2mWq8ZtLbNcVaS3eYj1P"}, False),
+    ],
+)
+def test_kinds_that_are_kept_are_those_alone(value: dict[str, str], stays: bool) -> None:
+    kept = Redactor(RedactionSettings(kept_kinds=frozenset({"email", "iban"})))
+    assert (kept.redact(value).value == value) is stays
+    assert Redactor().redact(value).value != value

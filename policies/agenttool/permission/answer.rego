@@ -143,7 +143,7 @@ people_asked(behavior) := {"approvals_needed": people_needed, "required_roles": 
 # description: |
 #   Grants of this tool with exactly these arguments, for a while, as the approval store understands them. None where
 #   some question may not be remembered or several people have to agree, nor once a grant was there and did not suffice.
-suggestions(behavior) := array.concat(array.concat(grants, fact_grants), custom_suggestions) if {
+suggestions(behavior) := array.concat(array.concat(grants, target_grants), array.concat(fact_grants, custom_suggestions)) if {
 	behavior == "ask"
 	input.approval == null
 } else := []
@@ -155,6 +155,28 @@ grants := [{"type": "grant", "scope": scope, "args": "exact", "expires_in": reme
 ] if {
 	offered
 } else := []
+
+# METADATA
+# title: Grants of this tool for calls that reach the same
+# description: |
+#   The runtime puts the targets in, or leaves them out where the call has none. None where some question is about
+#   more than whom or what the call reaches.
+target_grants := [{"type": "grant", "scope": scope, "args": "target", "expires_in": remember.expires_in} |
+	remember := data.agenttool.config.effective.approval.remember
+	some scope in remember.targets
+	shared(scope)
+] if {
+	offered
+	data.agenttool.provenance.traced
+	count(data.agenttool.provenance.targets) > 0
+	about_targets
+} else := []
+
+about_targets if {
+	every question in open_questions {
+		data.agenttool.lib.holds(data.agenttool.config.effective.approval.remember.target_rules, question.rule, true)
+	}
+}
 
 # METADATA
 # title: Grants of this tool for calls of the same facts

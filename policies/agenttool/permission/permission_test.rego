@@ -142,6 +142,26 @@ test_a_question_carries_what_an_approver_may_grant if {
 	answer.blocked_path == "/proj/notes.txt"
 }
 
+untrusted_call(changes) := f.changed(object.union(
+	{
+		"tool": {"id": "mail.send", "namespace": "mail", "name": "send", "read_only": false, "destructive": false},
+		"permission_profile": {"access_kinds": ["external_send"], "write_effects": ["remote_mutation"]},
+		"facts": {"paths": [], "provenance": {"/to": object.union(f.value_fact, {"role": "target", "untrusted": true})}},
+	},
+	changes,
+))
+
+test_whom_a_call_reaches_may_be_remembered if {
+	offers_by("target", untrusted_call({})) == {"session", "actor"}
+	offers_by("target", untrusted_call({"facts": {"provenance": {"/to": {"role": "content"}}}})) == set()
+	offers_by("target", untrusted_call({"facts": {"traced": false}})) == set()
+}
+
+test_a_link_that_leaves_is_no_matter_of_whom_it_reaches if {
+	link := {"/body": object.union(f.value_fact, {"role": "content", "untrusted": true, "link": true})}
+	offers_by("target", untrusted_call({"facts": {"provenance": link}})) == set()
+}
+
 session_grant := {"type": "grant", "scope": "session", "args": "exact", "expires_in": 3600}
 
 fact_grant(scope) := object.union(session_grant, {"scope": scope, "args": "facts"})

@@ -97,6 +97,20 @@ wanted(c) if {
 }
 
 # METADATA
+# title: A classifier is sure that the user's words want the call
+# description: |
+#   It counts for what can be undone alone, and for no payment or credential: the value of every argument is vouched
+#   for without it.
+wanted(c) if {
+	input.facts.intent.classified == true
+	input.facts.intent.called_for == false
+	mild(c)
+	every kind in input.permission_profile.access_kinds {
+		object.get(c.dataflow.never_classified, kind, false) == false
+	}
+}
+
+# METADATA
 # title: The user named whom or what the call reaches
 named(c) if {
 	count(data.agenttool.provenance.targets) > 0

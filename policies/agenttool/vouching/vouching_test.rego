@@ -103,6 +103,25 @@ test_the_words_decide_where_the_targets_are_not_the_users if {
 	vouched_for(calling({}, asked_for))
 }
 
+classified := object.union(unasked, {"classified": true})
+
+test_a_classifier_answers_what_only_the_words_leave_open if {
+	record := {"/to": value({"trust": "record"})}
+	vouched_for(calling(record, classified))
+	asked(calling(record, object.union(classified, {"classified": false}))) == {name("not_called_for")}
+	asked(calling(record, object.union(unasked, {"classified": "yes"}))) == {name("not_called_for")}
+}
+
+test_a_classifier_answers_nothing_else if {
+	record := {"/to": value({"trust": "record"})}
+	not vouched_for(calling({"/to": value({"untrusted": true, "trust": "free_text"})}, classified))
+	not vouched_for(object.union(deleting(record), {"facts": {"intent": classified}}))
+	some_kinds := ["payment", "credential", "code_execution"]
+	every kind in some_kinds {
+		not vouched_for(object.union(calling(record, classified), {"permission_profile": {"access_kinds": [kind]}}))
+	}
+}
+
 test_what_cannot_be_undone_needs_a_target_of_the_users if {
 	record := {"/file_id": value({"trust": "record"})}
 	asked(deleting(record)) == {name("not_named")}

@@ -24,6 +24,7 @@ from agenttool_otel.approvals.display import (
     merge_edit,
     parse_edit,
     remaining,
+    request_details,
     request_facts,
     visible,
 )
@@ -182,27 +183,18 @@ def request_panel(request: ApprovalRequest) -> RenderableType:
     """
     from rich.console import Group
     from rich.panel import Panel
-    from rich.table import Table
-    from rich.text import Text
 
-    facts = Table.grid(padding=(0, 2))
-    facts.add_column(style="bold", no_wrap=True)
-    facts.add_column(overflow="fold")
-    rows = [
+    state = [
         ("Request", request.request_id),
         ("Status", request.status.value),
         ("Outcome", request.outcome.value if request.outcome else ""),
         ("Expires in", remaining(request, utc_now())),
-        *request_facts(request),
     ]
-    for name, value in rows:
-        if value:
-            facts.add_row(Text(visible(name)), Text(visible(value)))
     parts: list[RenderableType] = []
     if request.effects is not None:
         parts.append(_block("Would change", effects_text(request), describe_effects(request)))
     parts += [
-        facts,
+        _rows(request_facts(request)),
         _block("Arguments", arguments_text(request.arguments_preview), describe_arguments(request)),
     ]
     if request.alternatives:
@@ -215,7 +207,21 @@ def request_panel(request: ApprovalRequest) -> RenderableType:
                 f"Remember {number}", arguments_text(suggestion), describe_suggestion(suggestion)
             )
         )
+    parts.append(_rows([*state, *request_details(request)]))
     return Panel(Group(*parts), title="Approval needed", title_align="left", border_style="yellow")
+
+
+def _rows(rows: list[tuple[str, str]]) -> RenderableType:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in rows:
+        if value:
+            table.add_row(Text(visible(name)), Text(visible(value)))
+    return table
 
 
 def _block(title: str, body: str, note: str) -> RenderableType:

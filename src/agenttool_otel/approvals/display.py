@@ -53,20 +53,22 @@ def _is_hidden(char: str) -> bool:
 
 
 def request_facts(request: ApprovalRequest) -> list[tuple[str, str]]:
-    """Return what a person needs beside the arguments, as label and text; what a request does not
-    state is left out.
+    """Return what a person needs to answer, as label and text; what a request does not state is
+    left out.
+
+    The question comes first; ids and rules are in ``request_details``.
     """
     facts = [
+        ("Question", request.question),
+        ("The user wrote", request.user_words),
         *(("Open question", _question_text(rule)) for rule in request.open_questions),
         ("Tool", f"{request.tool_name} ({request.tool_id})"),
         ("Description", request.tool_description),
         ("For", request.actor_id or "unknown"),
         ("Tenant", request.tenant),
-        ("Session", request.session_id),
         ("Reason", request.message),
         ("Declared reason", _declared_reason(request)),
         *_profile_facts(request),
-        *_rule_facts(request),
         *(
             (
                 f"{'Place' if place.get('access') else 'Origin'} of {place.get('argument')}",
@@ -76,14 +78,12 @@ def request_facts(request: ApprovalRequest) -> list[tuple[str, str]]:
         ),
         ("Directory", request.cwd),
         *(("Root", root) for root in request.roots),
-        ("Policy", request.policy_revision),
         ("May answer", ", ".join(request.approver_roles) or "anybody who is identified"),
         *_people_facts(request),
         ("Answered by", request.answered_by),
         ("Answer's reason", request.answer_reason),
         ("Closed because", request.closed_reason),
         ("Asks again for", request.supersedes),
-        ("Invocation", request.invocation_id),
     ]
     return [(label, text) for label, text in facts if text]
 
@@ -123,6 +123,17 @@ def open_people(request: ApprovalRequest) -> str:
     if request.status is not ApprovalStatus.PENDING or not request.needs_several:
         return ""
     return people_text(request.still_needed)
+
+
+def request_details(request: ApprovalRequest) -> list[tuple[str, str]]:
+    """Return what names a request in logs and policies, as label and text: rules and ids."""
+    details = [
+        *_rule_facts(request),
+        ("Policy", request.policy_revision),
+        ("Session", request.session_id),
+        ("Invocation", request.invocation_id),
+    ]
+    return [(label, text) for label, text in details if text]
 
 
 def _declared_reason(request: ApprovalRequest) -> str:
@@ -245,6 +256,8 @@ def describe_suggestion(suggestion: Any) -> str:
         which = sentence(suggestion.get("facts") or ())
     elif args == "exact":
         which = "exactly these arguments"
+    elif isinstance(args, dict):
+        which = _matcher_words(args)
     else:
         which = "arguments that match"
     seconds = suggestion.get("expires_in", 3600)
@@ -252,6 +265,22 @@ def describe_suggestion(suggestion: Any) -> str:
     if type(seconds) in {int, float}:
         time = f"{seconds / 3600:.4g} h"
     return f"Also {which} for {whom}, for {time}"
+
+
+def _matcher_words(args: dict[str, Any]) -> str:
+    """Return what a matcher covers: ``to = "bob@example.org" with any body``."""
+    fixed: list[str] = []
+    free: list[str] = []
+    for name, matcher in args.items():
+        if not isinstance(matcher, dict):
+            return "arguments that match"
+        if matcher.get("any") is True:
+            free.append(str(name))
+            continue
+        wanted = matcher.get("equals", matcher.get("one_of"))
+        fixed.append(f"{name} = {json.dumps(wanted, ensure_ascii=False)}")
+    words = ", ".join(fixed) or "calls"
+    return f"{words} with any {', '.join(free)}" if free else words
 
 
 _SCOPE_WORDS: Final = {

@@ -49,7 +49,12 @@ class ApprovalRequest(Record):
         approval_reason: why the tool's author wants a person to be asked, redacted.
         profile: of the tool's permission profile its ``risk_level``, ``access_kinds``,
           ``write_effects`` and ``data_sensitivity``, as far as they are stated.
-        arguments_preview: the arguments, redacted, for the person who answers.
+        question: in one sentence which values decide whom or what the call reaches, and where they
+          came from; without secrets.
+        user_words: what the user wrote last, without secrets and bounded; empty where the context
+          states none.
+        arguments_preview: the arguments without secrets, for the person who answers; recipients and
+          accounts are in clear.
         tool_description: what the tool does, as it declares.
         cwd: directory that relative paths start from, where the context states it.
         roots: directories that the call is to stay in.
@@ -101,6 +106,8 @@ class ApprovalRequest(Record):
     message: str = ""
     approval_reason: str = ""
     profile: JsonObject = Field(default_factory=dict)
+    question: str = ""
+    user_words: str = ""
     arguments_preview: JsonObject = Field(default_factory=dict)
     tool_description: str = ""
     cwd: str | None = None

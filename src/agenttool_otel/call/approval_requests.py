@@ -1,5 +1,8 @@
 """From an ask to the request that a person answers: bound to the bytes that will run, and shown
-redacted.
+without secrets.
+
+Recipients and accounts are in clear, as they are what is approved: the request lies sealed in the
+store, and is shown to whoever may answer. What telemetry gets of a call is redacted elsewhere.
 """
 
 from __future__ import annotations
@@ -8,6 +11,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from functools import lru_cache
 from typing import Any, Final
@@ -15,8 +19,15 @@ from typing import Any, Final
 from agenttool_otel.approvals.types import ApprovalRequest
 from agenttool_otel.call.effects import effects_shown
 from agenttool_otel.call.invocation import Invocation
-from agenttool_otel.call.recording.argument_secrets import mask_of, redacted_input
+from agenttool_otel.call.question import question_of, same_target, user_words
+from agenttool_otel.call.recording.argument_secrets import (
+    mask_of,
+    new_mask,
+    redacted_input,
+    secret_pointers,
+)
 from agenttool_otel.context.context import AgentContext
+from agenttool_otel.facts.classified import IntentQuestion
 from agenttool_otel.facts.origins import origins_of
 from agenttool_otel.facts.types import Facts
 from agenttool_otel.policy.types import Verdict
@@ -24,6 +35,7 @@ from agenttool_otel.readers.types import PathFact, UrlFact
 from agenttool_otel.records import utc_now
 from agenttool_otel.redaction import Redactor
 from agenttool_otel.values.canonical import digest
+from agenttool_otel.values.forks import cached_property
 from agenttool_otel.values.ids import new_id
 from agenttool_otel.values.pointers import overlap
 
@@ -31,21 +43,36 @@ _REVIEWED: Final = {"risk_level", "access_kinds", "write_effects", "data_sensiti
 """What of a tool's permission profile a person who is asked is shown."""
 
 
+_REACHED: Final = frozenset({"email", "phone", "iban"})
+"""Kinds of personal data by which somebody is reached, which a person who decides has to see."""
+
+
 class Questions:
     """Makes approval requests."""
 
     def __init__(self, redactor: Redactor, ttl: float) -> None:
-        self._redactor = redactor
+        self._recorded = redactor
         self._ttl = ttl
         self._description = lru_cache(maxsize=512)(lambda text: redactor.redact(text).value)
+
+    @cached_property
+    def _redactor(self) -> Redactor:
+        """What takes secrets out, and leaves whom a call reaches."""
+        # a class of the host's own finds what settings do not state
+        if type(self._recorded) is not Redactor:
+            return self._recorded
+        return Redactor(replace(self._recorded.settings, kept_kinds=_REACHED))
 
     def make(self, call: Invocation, verdict: Verdict) -> ApprovalRequest:
         """Build the request of one ask."""
         spec, context = call.spec, call.context
         now = utc_now()
-        pointers = (*spec.sensitive, *verdict.redact_input)
-        preview = redacted_input(call, self._redactor)
-        mask = mask_of(call, self._redactor)
+        pointers = secret_pointers(call)
+        preview = self._redactor.redact(call.inputs.permission_input, pointers=pointers)
+        mask = new_mask(call, self._redactor, preview)
+        arguments = preview.value
+        if not isinstance(arguments, dict):
+            arguments = {"arguments": "[redacted]"}
         places, surroundings = bound_places(context, call.decision.facts)
         reason = self._description(spec.permission.approval_reason or "")
         effects = call.effects or call.reported_effects
@@ -84,9 +111,9 @@ class Questions:
             profile=spec.permission.model_dump(
                 mode="json", exclude_defaults=True, include=_REVIEWED
             ),
-            arguments_preview=preview.value
-            if isinstance(preview.value, dict)
-            else {"arguments": "[redacted]"},
+            question=question_of(spec.name, call.decision.facts, arguments),
+            user_words=user_words(context.user_text, self._redactor),
+            arguments_preview=arguments,
             tool_description=self._description(spec.declaration.description),
             cwd=context.cwd,
             roots=list(context.roots),
@@ -99,15 +126,49 @@ class Questions:
             diff=effects.diff if effects is not None else "",
             input_schema=spec.check.schema,
             alternatives=shown(verdict.alternatives),
-            suggested_updates=shown(
-                [update for update in verdict.suggested_updates if _acceptable(update, context)]
-            ),
+            suggested_updates=shown(self._offers(call, verdict, arguments)),
             approver_roles=list(verdict.approver_roles),
             approvals_needed=verdict.approvals_needed,
             required_roles=list(verdict.required_roles),
             created_at=now,
             expires_at=now + timedelta(seconds=self._ttl),
         )
+
+    def intent(self, call: Invocation) -> IntentQuestion:
+        """Return what a classifier is asked, redacted as for telemetry: it may be another host's.
+
+        Args:
+            call: the call.
+        """
+        arguments = redacted_input(call, self._recorded).value
+        mask = mask_of(call, self._recorded)
+        if mask is not None:
+            arguments = mask.value(arguments)
+        words = tuple(
+            str(self._recorded.redact_text(text).value) for text in call.context.user_text
+        )
+        return IntentQuestion(
+            tool=call.spec.name,
+            description=self._description(call.spec.declaration.description),
+            arguments=arguments if isinstance(arguments, dict) else {},
+            user_words=words,
+        )
+
+    def _offers(
+        self, call: Invocation, verdict: Verdict, shown: Mapping[str, Any]
+    ) -> list[Mapping[str, Any]]:
+        """Return what may be accepted with the answer, each with what it would cover."""
+        offers: list[Mapping[str, Any]] = []
+        for update in verdict.suggested_updates:
+            if not _acceptable(update, call.context):
+                continue
+            if update.get("type") != "grant" or update.get("args") != "target":
+                offers.append(update)
+                continue
+            matcher = same_target(call.decision.facts, call.inputs.permission_input, shown)
+            if matcher:
+                offers.append({**update, "args": matcher})
+        return offers
 
 
 def bound_places(context: AgentContext, facts: Facts) -> tuple[str, str]:

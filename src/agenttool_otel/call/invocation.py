@@ -23,6 +23,7 @@ from agenttool_otel.call.services import Services
 from agenttool_otel.catalog.spec import ToolSpec
 from agenttool_otel.context.context import AgentContext
 from agenttool_otel.context.sessions import HistoryEntry
+from agenttool_otel.facts.classified import Classified
 from agenttool_otel.facts.types import EMPTY_FACTS, Facts
 from agenttool_otel.hooks.context import HookState
 from agenttool_otel.names import (
@@ -125,6 +126,7 @@ class Decision:
     approval_status: str | None = None
     approval_wait: float | None = None  # seconds between question and answer
     request: ApprovalRequest | None = None  # the approval request that was made
+    classified: Classified | None = None  # what the host's classifier answered
     hints: list[HookHint] = field(default_factory=list)  # hooks' permission hints
     hook_context: list[dict[str, Any]] = field(default_factory=list)
     hook_records: list[HookRecord] = field(default_factory=list)  # what hooks did

@@ -59,6 +59,21 @@ def _sentence(fact: ProvenanceFact) -> str:
     return "may come from untrusted output"
 
 
+def source_of(fact: ProvenanceFact) -> str:
+    """Return where a value came from, also of one that is vouched for.
+
+    Args:
+        fact: what the ledger knows of the value.
+    """
+    sentence = _sentence(fact)
+    if sentence:
+        return sentence
+    if fact["trust"] == Trust.USER:
+        return "the user wrote"
+    tools = _tools_in(fact["sources"])
+    return f"{tools} gave" if tools else "stands nowhere"
+
+
 _VOUCHED_FOR: Final = (Trust.USER, Trust.TRUSTED, Trust.RECORD)
 
 

@@ -48,7 +48,10 @@ class StatedSources:
     @property
     def tools(self) -> list[str]:
         """Return the globs of all tools that some argument may come from."""
-        return [glob for argument in self._arguments for glob in argument.tools]
+        globs: list[str] = []
+        for argument in self._arguments:
+            globs += argument.tools
+        return globs
 
     def of(self, pointer: str) -> list[ArgumentSources]:
         """Return what is stated of a value: all of it has to hold.
@@ -75,13 +78,22 @@ def read_sources(stated: Mapping[str, Sequence[str]], namespace: str) -> StatedS
         tokens = pointer_tokens(name)
         if not tokens:
             raise ConfigurationError(f"sources: {name!r} names no argument")
-        if isinstance(words, str) or not words or not all(isinstance(word, str) for word in words):
+        if not _are_words(words):
             raise ConfigurationError(
                 f"sources: {name!r} takes a list of user, counterparties and globs of tools"
             )
         globs = tuple(_glob(name, word, namespace) for word in words)
         arguments.append(ArgumentSources(tokens, globs))
     return StatedSources(arguments) if arguments else None
+
+
+def _are_words(words: object) -> bool:
+    if isinstance(words, str) or not isinstance(words, Iterable):
+        return False
+    given = list(words)
+    if not given:
+        return False
+    return all(isinstance(word, str) for word in given)
 
 
 def _glob(name: str, word: str, namespace: str) -> str:

@@ -54,7 +54,13 @@ class ProvenanceFact(TypedDict):
     allowed: list[str]  # these sources: user, counterparties, globs of tool ids
 
 
-class IntentFact(TypedDict):
+class ClassifiedIntent(TypedDict, total=False):
+    """What a classifier adds; left out where none was asked."""
+
+    classified: bool  # a classifier of the host's is sure that the user's words want the call
+
+
+class IntentFact(ClassifiedIntent):
     """Whether what the user asked for, in all turns of the session, calls for this kind of action;
     by words alone.
     """

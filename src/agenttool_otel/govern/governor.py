@@ -35,6 +35,7 @@ from agenttool_otel.catalog import GovernOptions, Registry
 from agenttool_otel.catalog.spec import ToolSpec
 from agenttool_otel.context.context import ContextDefaults
 from agenttool_otel.context.settings import Settings
+from agenttool_otel.facts.classified import IntentCheck
 from agenttool_otel.govern.discovery import Discovery
 from agenttool_otel.govern.governed import govern_with
 from agenttool_otel.govern.opening import (
@@ -99,6 +100,8 @@ class Governor(Discovery):
         shadow_engines: at most one engine whose decisions are recorded beside the real ones.
         shadow_packages: rule packages whose denials and asks are recorded and not acted on; instead
           of a shadow engine.
+        intent_check: a classifier that is asked whether the user's words want a call, before a
+          person is.
         options: further settings by name (see Settings); they win over the environment.
 
     Raises:
@@ -125,6 +128,7 @@ class Governor(Discovery):
         errors: Mapping[type[BaseException] | str, MappingTarget] | None = None,
         shadow_engines: Sequence[PolicyEngine] = (),
         shadow_packages: Sequence[str] = (),
+        intent_check: IntentCheck | None = None,
         **options: Any,
     ) -> None:
         from agenttool_otel.policy.cache import DecisionCache
@@ -143,6 +147,7 @@ class Governor(Discovery):
             errors=errors,
             shadow_engines=shadow_engines,
             shadow_packages=shadow_packages,
+            intent_check=intent_check,
         )
         settings = settings if settings is not None and not options else Settings.load(**options)
         use_profiles(settings)
@@ -190,6 +195,7 @@ class Governor(Discovery):
         self._first_engine = engines[0] if engines else None
         self._read_lists()
         self._decisions = open_decisions(settings.decisions)
+        self._intent_check = intent_check
         self.pipeline = self._pipeline()
         if cache is not None:
             self.telemetry.instruments.observe_cache(self, partial(_lookups, cache))
@@ -216,6 +222,7 @@ class Governor(Discovery):
             require_context=self.settings.require_context,
             lock_timeout=self.settings.lock_timeout,
             decisions=self._decisions,
+            intent_check=self._intent_check,
         )
 
     # --- governing --------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from agenttool_otel.context.settings import Settings
 from agenttool_otel.errors import ConfigurationError
+from agenttool_otel.facts.classified import IntentCheck
 from agenttool_otel.policy.bundles.bundle import Bundle
 from agenttool_otel.redaction import Redactor
 from agenttool_otel.results.persistence.keeper import ResultKeeper
@@ -74,6 +75,7 @@ _TYPES: Final[Mapping[str, tuple[Callable[[Any], bool], str]]] = {
     "telemetry": (_of(TelemetrySettings), "a TelemetrySettings"),
     "errors": (_of(Mapping), "a mapping of exceptions"),
     "shadow_engines": (_are_engines, "a list of engines"),
+    "intent_check": (_of(IntentCheck), "an IntentCheck"),
     "shadow_packages": (_are_texts, "a list of the names of packages"),
 }
 

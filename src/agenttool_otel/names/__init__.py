@@ -23,6 +23,7 @@ from agenttool_otel.names.decisions import ArgumentRole as ArgumentRole
 from agenttool_otel.names.decisions import Behavior as Behavior
 from agenttool_otel.names.decisions import ChangeKind as ChangeKind
 from agenttool_otel.names.decisions import ChangeOperation as ChangeOperation
+from agenttool_otel.names.decisions import ClassifierState as ClassifierState
 from agenttool_otel.names.decisions import DecisionSource as DecisionSource
 from agenttool_otel.names.decisions import EffectKind as EffectKind
 from agenttool_otel.names.decisions import EffectOperation as EffectOperation

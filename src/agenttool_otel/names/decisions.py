@@ -247,6 +247,19 @@ class SandboxScope(StrEnum):
     """Nothing: the body runs elsewhere, or bit by bit in its caller's code."""
 
 
+class ClassifierState(StrEnum):
+    """How a check by a classifier ended; in ``pending_classifier_check`` of a decision."""
+
+    COMPLETED = "completed"
+    """It answered with a score."""
+    TIMED_OUT = "timed_out"
+    """It did not answer in time."""
+    FAILED = "failed"
+    """It raised, or answered with no score."""
+    BUSY = "busy"
+    """Too many checks were under way."""
+
+
 class Trust(StrEnum):
     """How far the source of a value is trusted, best first; ``input.facts.provenance[_].trust``."""
 

@@ -30,7 +30,12 @@ class Cleaner:
         self._settings = settings
         self.text = TextRedactor(self._settings, self._json_rules)
         extra = frozenset(normal_name(name) for name in self._settings.extra_keys)
-        self._names = KeyRules(extra, self._settings.pii, self.text.placeholders.without)
+        self._names = KeyRules(
+            extra,
+            self._settings.pii,
+            self.text.placeholders.without,
+            accounts="iban" not in self._settings.kept_kinds,
+        )
 
     def redact(
         self, value: Any, pointers: Sequence[str], budget_bytes: int | None, pointer_kind: str

@@ -93,6 +93,11 @@ _LISTING: Final = frozenset(
     )
 )
 _SECRET_NAMES: Final = ("secret", "secrets", "privatekey", "secretkey")
+_BANK_ACCOUNTS: Final = frozenset(
+    ("accountnumber", "bankaccount", "bankaccountnumber", "iban", "routingnumber")
+)
+"""Names of what money is sent to; a card's number is what it is taken from, and none of them."""
+
 _WHOLE: Final = frozenset((KeyClass.PASSWORD, KeyClass.COOKIE))
 _WHOLE_LISTS: Final = _WHOLE | {KeyClass.TOKEN, KeyClass.HEADER, KeyClass.PHRASE, KeyClass.CODE}
 
@@ -115,10 +120,13 @@ class KeyRules(NamedTuple):
     # nothing about the value beside it, and a value is no secret for its placeholders: else a
     # second pass removes what the first one kept
     without: Callable[[str], str]
+    accounts: bool = True  # whether a number of a bank account counts by its name alone
 
     def judge(self, name: str, value: Any) -> Verdict | None:
         """Whether a value is secret because of its key."""
         extra = is_extra(name, self.extra)
+        if not self.accounts and not extra and normal_name(name) in _BANK_ACCOUNTS:
+            return None
         verdict = judge(name, value, extra=extra, pii=self.pii)
         if verdict is None or self.without(name) != name:
             return None

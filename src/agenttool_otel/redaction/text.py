@@ -175,6 +175,7 @@ class TextRedactor:
         self._of_words = tuple(named for named in self._all if named.name not in between_words)
         self._order = {named.name: index for index, named in enumerate(self._all)}
         self._personal_numbers = settings.pii
+        self._kept_kinds = settings.kept_kinds
         self._cards = settings.pii and "pii" in wanted
 
     @property
@@ -382,6 +383,8 @@ class TextRedactor:
         original = view.name == ""
         for span in detector.find(view.data, view.lowered):
             if span.kind == PERSONAL_NUMBER and not self._personal_numbers:
+                continue
+            if span.kind in self._kept_kinds:
                 continue
             if original:
                 yield span

@@ -128,6 +128,9 @@ class RedactionSettings:
         allow_patterns: regular expressions of such values; the whole value has to match.
         pii: whether personal data counts: e-mail addresses (not role and example addresses),
             telephone numbers, payment cards, IBANs and national ids whose check digits hold.
+        kept_kinds: kinds that stay though they are found (``email``, ``phone``, ``iban``): of what is
+          shown to the person who decides about it. With ``iban`` also numbers of bank accounts that
+          are known by their key.
         byte_budget: UTF-8 bytes of text that one value may cost; None for no bound. What lies
             beyond was not scanned and is therefore not passed on: a typed placeholder takes its
             place.
@@ -152,6 +155,7 @@ class RedactionSettings:
     allow: frozenset[str] = frozenset()
     allow_patterns: tuple[str, ...] = ()
     pii: bool = True
+    kept_kinds: frozenset[str] = frozenset()
     byte_budget: int | None = 1 << 20
     max_depth: int = 64
     max_nodes: int = 200_000

@@ -121,7 +121,7 @@ ask contains {
 #   severity: medium
 ask contains {
 	"rule": "agenttool.rules.declared.writes",
-	"message": "the general rule on tools that write: preset assistant asks only where values are not the user's",
+	"message": "the general rule on tools that write: a remembered answer or always_allow answers it, preset assistant asks only where values are not the user's",
 } if {
 	not effect_known(data.agenttool.config.effective)
 	stated
@@ -133,7 +133,7 @@ ask contains {
 #   severity: high
 ask contains {
 	"rule": concat("", ["agenttool.rules.declared.access_", kind]),
-	"message": "the tool has an access kind that is asked about",
+	"message": "the general rule on tools with such access: a remembered answer, always_allow, or preset assistant answers it",
 } if {
 	c := data.agenttool.config.effective
 	is_array(input.permission_profile.access_kinds)

@@ -106,7 +106,7 @@ ask contains {
 #   severity: high
 ask contains {
 	"rule": "agenttool.rules.destructive.effects",
-	"message": "the tool has effects that are asked about",
+	"message": "the general rule on tools with such effects: a remembered answer, always_allow, or preset assistant answers it",
 	"type": "safety_check",
 } if {
 	not effects_agreed(data.agenttool.config.effective)

@@ -33,6 +33,7 @@ from agenttool_otel.approvals.display import (
     editable_arguments,
     merge_edit,
     parse_edit,
+    request_details,
     request_facts,
 )
 from agenttool_otel.approvals.grants import acceptable
@@ -285,6 +286,7 @@ class ApprovalsPage:
             status,
             request=asked,
             facts=request_facts(asked),
+            details=request_details(asked),
             suggestions=suggestions,
             editable=typed or editable_arguments(asked),
             form=form,

@@ -22,6 +22,7 @@ from agenttool_otel.call.pending.serialized import (
     recall_refusal,
     rehearsed_layer,
 )
+from agenttool_otel.call.phases.classifying import may_classify, with_classifier
 from agenttool_otel.call.phases.grants import GrantUse, fill_in
 from agenttool_otel.call.phases.holding import execution_input, oblige
 from agenttool_otel.call.phases.hooks import HookRunner
@@ -41,6 +42,7 @@ from agenttool_otel.errors import (
     ApprovalStoreError,
     SessionStoreError,
 )
+from agenttool_otel.facts.classified import IntentCheck
 from agenttool_otel.facts.types import EMPTY_FACTS, FactEnvironment
 from agenttool_otel.names import (
     SCHEMA_VERSION,
@@ -120,6 +122,7 @@ class Permission:
     # looks at the settings before the first decision of each set of tools
     _before: Callable[[], None]
     decisions: DecisionRecorder | None = None  # records each decision, where that is wanted
+    intent_check: IntentCheck | None = None  # asked before a person is
 
     def establish(self, call: Invocation, session: Session) -> None:
         """Work out the facts of the permission input."""
@@ -136,6 +139,8 @@ class Permission:
             )
         intent = session.intent(call.spec.words, call.context.user_text)
         approved = session.approved(call.spec.tool_id, call.inputs.permission_input)
+        if intent is not None and call.decision.classified is not None:
+            intent = {**intent, "classified": call.decision.classified.wanted}
         if intent is not None or approved:
             call.decision.facts = {**call.decision.facts, "intent": intent, "approved": approved}
         if call.ticket is not None:
@@ -210,6 +215,10 @@ class Permission:
             The call's use of remembered approvals, once one was looked for.
         """
         self._schedule.unlock(call)  # a person may take a day to answer
+        if self.intent_check is not None and may_classify(call, verdict):
+            question = self._questions.intent(call)
+            call.decision.classified = yield Call(self.intent_check.ask, None, (question,))
+            return grant
         if verdict.behavior is Behavior.ASK:
             grant = grant or GrantUse(self._span)
             if (yield from grant.find(call, verdict)):
@@ -285,6 +294,8 @@ class Permission:
         if self._hooks is not None:
             verdict = yield from self._hooks.decided(call, target, verdict)
         verdict = self._span.redaction.redact_verdict(call, verdict)
+        if call.decision.classified is not None:
+            verdict = with_classifier(verdict, call.decision.classified)
         if verdict.sandbox is not None or call.decision.decisions:
             verdict = oblige(call, target, verdict)
         call.decision.take(verdict)

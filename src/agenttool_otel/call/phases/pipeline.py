@@ -43,6 +43,7 @@ from agenttool_otel.catalog.entry import restrictions
 from agenttool_otel.catalog.filters import Conditions, not_loaded
 from agenttool_otel.context.context import AgentContext
 from agenttool_otel.context.sessions import Session, SessionBook
+from agenttool_otel.facts.classified import IntentCheck
 from agenttool_otel.facts.types import FactEnvironment
 from agenttool_otel.hooks import Hooks
 from agenttool_otel.names import (
@@ -113,6 +114,7 @@ class Pipeline:
         require_context: bool = False,
         lock_timeout: float = DEFAULT_LOCK_TIMEOUT,
         decisions: DecisionRecorder | None = None,
+        intent_check: IntentCheck | None = None,
     ) -> None:
         self.yielded = span.record_yielded
         self._require_context = require_context
@@ -141,6 +143,7 @@ class Pipeline:
             self._schedule,
             before,
             decisions,
+            intent_check,
         )
         self.paused = PausedCalls()
         self.required = RequiredActions(

@@ -36,14 +36,24 @@ def mask_of(call: Invocation, redactor: Redactor) -> ArgumentMask | None:
             return mask
     mask = None
     try:
-        values = _secrets(call, redactor, pointers)
-        if values:
-            mask = ArgumentMask(values, Placeholders(redactor.settings))
+        mask = new_mask(call, redactor, redacted_input(call, redactor))
     except Exception as error:
         # What breaks this look breaks the redactor too, and then content is withheld everywhere.
         _logger.debug("the call's own secrets can't be found: %s", type(error).__name__)
     call.argument_mask = (call.inputs.permission_input, call.inputs.bound, pointers, mask)
     return mask
+
+
+def new_mask(call: Invocation, redactor: Redactor, redacted: Redacted) -> ArgumentMask | None:
+    """Return the masks of what a redactor takes out of a call's arguments; nothing is kept of it.
+
+    Args:
+        call: the call.
+        redactor: what finds the secrets.
+        redacted: the permission input as this redactor leaves it.
+    """
+    values = _secrets(call, redactor, redacted)
+    return ArgumentMask(values, Placeholders(redactor.settings)) if values else None
 
 
 def cleaner_of(
@@ -80,12 +90,13 @@ def redacted_input(call: Invocation, redactor: Redactor) -> Redacted:
     return redacted
 
 
-def _secrets(call: Invocation, redactor: Redactor, pointers: tuple[str, ...]) -> set[str]:
+def _secrets(call: Invocation, redactor: Redactor, permitted: Redacted) -> set[str]:
+    pointers = secret_pointers(call)
     placeholder = re.compile(Placeholders(redactor.settings).pattern.pattern.decode("utf-8"))
     found: set[str] = set()
     for arguments in _distinct_inputs(call):
         if arguments is call.inputs.permission_input:
-            redacted = redacted_input(call, redactor)
+            redacted = permitted
         else:
             redacted = redactor.redact(arguments, pointers=pointers)
         if redacted.redactions:

@@ -16,7 +16,7 @@ from agenttool_otel.call.records import (
     result_facts,
 )
 from agenttool_otel.names import InvocationStatus, MutationSource
-from agenttool_otel.records import HookRecord, InputMutation, ToolResult
+from agenttool_otel.records import HookRecord, InputMutation, PermissionDecision, ToolResult
 from agenttool_otel.records.base import JsonObject, Part
 from agenttool_otel.telemetry.sinks import Build
 
@@ -98,7 +98,7 @@ def _records(call: CallRecord) -> Iterator[tuple[str, JsonObject]]:
     invocation = invocation_record(call)
     yield "tool_invocation", invocation.to_json_object()
     for decision in decision_records(call):
-        yield "tool_permission_decision", _fields_of(decision, DECISION_WITHOUT_CONTENT)
+        yield "tool_permission_decision", _decision_without_content(call, decision)
     for mutation in call.inputs.mutations:
         yield "input_mutation", _mutation_without_content(mutation)
     for hook in call.decision.hook_records:
@@ -110,6 +110,15 @@ def _records(call: CallRecord) -> Iterator[tuple[str, JsonObject]]:
     if call.outcome.status in _WAITING:
         return
     yield "tool_result", _result_without_content(call, invocation.telemetry_refs).to_json_object()
+
+
+def _decision_without_content(call: CallRecord, decision: PermissionDecision) -> JsonObject:
+    shown = _fields_of(decision, DECISION_WITHOUT_CONTENT)
+    classified = call.decision.classified
+    # a policy's own may hold anything, that of the host's classifier holds numbers
+    if classified is not None and decision.pending_classifier_check == classified.record:
+        shown["pending_classifier_check"] = classified.record
+    return shown
 
 
 def _mutation_without_content(mutation: InputMutation) -> JsonObject:

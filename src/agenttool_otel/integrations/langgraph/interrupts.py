@@ -695,8 +695,8 @@ def _task_digest(task: GraphTask) -> str:
 
 
 def _interrupt_value(call: Invocation, request: ApprovalRequest) -> dict[str, Any]:
-    """Make the interrupt value: LangChain's form, with the fields of our request beside it; nothing
-    unredacted.
+    """Make the interrupt value: LangChain's form, with the fields of our request beside it; no
+    secret.
     """
     expires_at = None
     if request.expires_at is not None:
