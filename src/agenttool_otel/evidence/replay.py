@@ -236,6 +236,16 @@ class Replay:
             )
         return found
 
+    def report(self) -> JsonObject:
+        """Return what was counted as plain data."""
+        return {
+            "decisions": self.decisions,
+            "same": self.same,
+            "widened": self.widened,
+            "unsure": dict(self.unsure),
+            "changes": self.changes,
+        }
+
     def _order(self, key: tuple[str, ...]) -> tuple[Any, ...]:
         first = self._changes[key][0]
         distance = STRICTEST_FIRST.index(first.before) - STRICTEST_FIRST.index(first.after)
