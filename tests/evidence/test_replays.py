@@ -15,6 +15,7 @@ from recorded_calls import record_calls, replayed, stock
 from typer.testing import CliRunner
 
 from agenttool_otel.cli.main import app
+from agenttool_otel.policy.bundles.bundle import Bundle, bundle_from_files
 from agenttool_otel.policy.bundles.overlay import overlay
 
 CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpora" / "agent_commands.jsonl.gz"
@@ -59,6 +60,11 @@ def run(*arguments: str | Path) -> Result:
     return CliRunner().invoke(app, ["policy", "replay", *map(str, arguments)])
 
 
+def changed(settings: dict[str, Any]) -> Bundle:
+    """The stock policy with settings."""
+    return overlay(stock(), data={"agenttool": {"settings": settings}})
+
+
 def candidate(root: Path, name: str, rule: str) -> Path:
     """An extension with one rule."""
     root.mkdir(exist_ok=True)
@@ -85,15 +91,46 @@ def test_recorded_commands_replay_the_same(tmp_path: Path) -> None:
     assert [each for each in replayed(path, stock()) if not each.same or each.unsure] == []
 
 
-@pytest.mark.parametrize("preset", ["coding", "strict"])
-def test_another_preset_is_decided_as_it_would_have_been(tmp_path: Path, preset: str) -> None:
+ACME = """deny contains {"rule": "custom.acme.build", "message": "no"} if {
+	some fact in input.facts.shell
+	some command in fact.commands
+	some place in command.places
+	startswith(place.path.lexical, "/srv/acme/")
+}
+
+allow contains {
+	"rule": "custom.acme.mail",
+	"message": "known",
+	"waives": ["agenttool.rules.declared.access_external_send", "agenttool.rules.declared.unstated"],
+} if {
+	lower(input.input.recipient) == "ann@example.org"
+}"""
+CHANGED: dict[str, Bundle] = {
+    "coding": changed({"preset": "coding"}),
+    "strict": changed({"preset": "strict"}),
+    "hosts": changed({"network": {"allowed_hosts": ["files.example.net", "*.example.com"]}}),
+    "sql": changed({"effects": {"agenttool.rules.sql.writes": "deny"}}),
+    "budget": changed({"budgets": {"session": {"calls": 0}}}),
+    "rules": overlay(
+        stock(),
+        extension=bundle_from_files(
+            {"acme.rego": f"package agenttool.custom.acme\n\n{ACME}\n".encode()}, origin="acme"
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_another_policy_is_decided_as_it_would_have_been(tmp_path: Path, name: str) -> None:
     before, after = tmp_path / "before.jsonl", tmp_path / "after.jsonl"
     record_calls(before, generated(40))
-    record_calls(after, generated(40), policy_preset=preset)
-    changed = overlay(stock(), data={"agenttool": {"settings": {"preset": preset}}})
-    predicted = [(each.after, each.rule_after) for each in replayed(before, changed)]
-    true = [(each.before, each.rule_before) for each in replayed(after, changed)]
+    record_calls(after, generated(40), policy=CHANGED[name])
+    replays = replayed(before, CHANGED[name])
+    predicted = [(each.after, each.rule_after) for each in replays]
+    true = [(each.before, each.rule_before) for each in replayed(after, CHANGED[name])]
     assert predicted == true
+    assert [each.unsure for each in replays if each.unsure] == []
+    assert any(not each.same for each in replays)
 
 
 def test_processes_find_what_one_finds(tmp_path: Path) -> None:

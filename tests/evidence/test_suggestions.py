@@ -18,7 +18,9 @@ from agenttool_otel import Governor, agent_context
 from agenttool_otel.approvals.approvers import CallbackApprover
 from agenttool_otel.cli.main import app
 from agenttool_otel.evidence.files import key_of
+from agenttool_otel.evidence.replay import Candidate
 from agenttool_otel.evidence.suggesting import Suggestion, suggest
+from agenttool_otel.names import Behavior
 from agenttool_otel.policy.bundles.bundle import bundle_from_files
 from agenttool_otel.policy.bundles.load import load_bundle
 from agenttool_otel.policy.bundles.overlay import overlay
@@ -215,3 +217,35 @@ def test_no_hidden_word_stands_in_an_extension(canaries: Path, word: str) -> Non
 @pytest.fixture(scope="module")
 def canaries(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("canaries")
+
+
+def test_what_the_demo_was_denied_stays_denied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "d.jsonl"
+    monkeypatch.setenv("AGENTTOOL_DECISIONS", f"file:{path}")
+    assert CliRunner().invoke(app, ["demo"]).exit_code == 0
+    lines, key = lines_of(path), key_of(path)
+    made = suggest(lines, stock(), key, [WORDS])
+    refused = [line for line in lines if stayed_refused(line, lines)]
+    files = {name: text.encode() for name, text in made.files.items()}
+    extension = bundle_from_files(files, origin="made") if files else None
+    policy = Candidate(overlay(stock(), extension=extension), key)
+    decided = [policy.decide(policy.document(line["record"])).behavior for line in refused]
+    assert len(refused) > 3
+    assert Behavior.ALLOW not in decided
+
+
+def stayed_refused(line: dict[str, Any], lines: list[dict[str, Any]]) -> bool:
+    """Whether a line is a decision that was a denial, or a question that was rejected."""
+    if line["object"] != "agenttool.decision" or was_allowed(line):
+        return False
+    call = line["record"]["input"]["invocation"]["id"]
+    answers = [each["record"] for each in lines if each["object"] == "agenttool.answer"]
+    rejected = {each["invocation_id"] for each in answers if each["answer"] == "rejected"}
+    return line["record"]["decision"]["behavior"] == "deny" or call in rejected
+
+
+def was_allowed(line: dict[str, Any]) -> bool:
+    """Whether a decision let a rehearsal begin, whose effects a person rejected after it."""
+    return bool(line["record"]["decision"]["behavior"] == "allow")

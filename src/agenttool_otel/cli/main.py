@@ -17,6 +17,7 @@ COMMANDS: Final = {
     "approvals": "List, show, answer, watch and serve approval requests.",
     "conformance": "Run the 17 acceptance scenarios of the standard and validate every record.",
     "doctor": "What is in force here, from where it is, and what does not work.",
+    "evidence": "Sign what files of decision records hold, and check it.",
     "hooks": "Put hooks into a coding agent's settings, take them out, and try them.",
     "mcp": "A governed proxy in front of an MCP server, and the pins of its tools.",
     "permissions": "Ask the policy what it would decide, without running anything.",

@@ -51,6 +51,7 @@ class Reading:
     lost: int = 0  # records that were lost before they were written
     torn: list[str] = field(default_factory=list)  # files whose last line was not written whole
     cut: int = 0  # producers whose first lines are in none of the files
+    heads: dict[str, str] = field(default_factory=dict)  # the digest of each producer's last line
 
 
 def files_of(paths: Iterable[Path]) -> list[Path]:
@@ -130,7 +131,7 @@ class _Chain:
     def __init__(self, key: bytes, reading: Reading) -> None:
         self._key = key
         self._reading = reading
-        self._links: dict[str, str] = {}
+        self._links = reading.heads
         self._sequences: dict[str, int] = {}
 
     def checked(self, record: JsonObject, line: bytes, place: str) -> JsonObject:

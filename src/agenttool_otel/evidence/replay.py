@@ -16,6 +16,7 @@ from agenttool_otel.evidence.spread import PackedBundle, Work, packed, spread
 from agenttool_otel.evidence.words import Words, texts_in
 from agenttool_otel.names import Behavior, EntryPoint
 from agenttool_otel.policy.bundles.bundle import Bundle
+from agenttool_otel.policy.cache import DecisionCache
 from agenttool_otel.policy.decider import Decider
 from agenttool_otel.policy.engines.embedded import EmbeddedEngine
 from agenttool_otel.policy.rule_words import own_texts
@@ -65,7 +66,8 @@ class Candidate:
 
     def __init__(self, bundle: Bundle, key: bytes, words: Iterable[str] = ()) -> None:
         self._engine = EmbeddedEngine(bundle)
-        self._decider = Decider((self._engine,), timeout=_TIMEOUT)
+        # traffic repeats itself, and a cached verdict is a proven one
+        self._decider = Decider((self._engine,), timeout=_TIMEOUT, cache=DecisionCache(_MAX_KNOWN))
         rules = new_rules(bundle)
         texts = [*own_texts(bundle), *texts_in(bundle.data), *names_read(rules), *words]
         hider = Words(key)
@@ -233,6 +235,16 @@ class Replay:
                 }
             )
         return found
+
+    def report(self) -> JsonObject:
+        """Return what was counted as plain data."""
+        return {
+            "decisions": self.decisions,
+            "same": self.same,
+            "widened": self.widened,
+            "unsure": dict(self.unsure),
+            "changes": self.changes,
+        }
 
     def _order(self, key: tuple[str, ...]) -> tuple[Any, ...]:
         first = self._changes[key][0]

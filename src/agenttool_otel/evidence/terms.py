@@ -92,7 +92,7 @@ class Terms:
         assigned = self._value_of(kind, content)
         if assigned is not None:
             return steps > 0 and self.is_no_text(assigned, steps - 1)
-        path = _input_path(node)
+        path = input_path(node)
         return path is not None and _types_at(path) <= _OTHER_TYPES
 
     def is_clear(self, node: Any, steps: int = _MAX_STEPS) -> bool:
@@ -110,7 +110,7 @@ class Terms:
         assigned = self._value_of(kind, content)
         if assigned is not None:
             return steps > 0 and self.is_clear(assigned, steps - 1)
-        path = _input_path(node)
+        path = input_path(node)
         return path is not None and path[:1] in _CLEAR
 
     def _value_of(self, kind: str, content: Any) -> Any:
@@ -138,8 +138,12 @@ def called(call: Mapping[str, Any]) -> str:
     return ".".join(map(str, (name.first, *name.segments)))
 
 
-def _input_path(node: Any) -> tuple[str, ...] | None:
-    """Return the path of a reference to the input; ``None`` where it is none, or is computed."""
+def input_path(node: Any) -> tuple[str, ...] | None:
+    """Return the path of a reference to the input; ``None`` where it is none, or is computed.
+
+    Args:
+        node: the term.
+    """
     kind, _ = only(node)
     if kind not in ("RefDot", "RefBrack"):
         return None

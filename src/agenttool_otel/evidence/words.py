@@ -8,11 +8,14 @@ as before, once the words of the asking policy are looked up by their digests.
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from functools import cache
 from importlib import resources
 from typing import Any, Final
+
+import orjson
 
 SEPARATORS: Final = '/.:@_=,~*;<>\\" \t\n-'
 """Characters that stay, because rules cut texts at them."""
@@ -165,6 +168,8 @@ class Finder:
         """Return whether data may hold a word of the policy in a spelling that it does not have:
         ``GitHub``, where it has ``github``.
         """
+        if not self._found:
+            return False
         unknown = (digest for digest in _digests_in(value) if digest not in self._found)
         return any(digest.lower() in self._lowered for digest in unknown)
 
@@ -173,9 +178,9 @@ class Finder:
         return any(digest not in self._found for digest in _digests_in(value))
 
 
-def _digests_in(value: Any) -> Iterator[str]:
-    for text in texts_in(value):
-        yield from _DIGEST.findall(text)
+def _digests_in(value: Any) -> set[str]:
+    """Return the digests in plain data, its names included."""
+    return set(_DIGEST.findall(_as_json(value)))
 
 
 def texts_in(value: Any) -> Iterator[str]:
@@ -218,11 +223,35 @@ def unmarked(value: Any) -> Any:
 
 
 def _mapped(value: Any, found: Callable[[re.Match[str]], str]) -> Any:
-    """Return plain data with another text in the place of each digest."""
+    """Return plain data with another text in the place of each digest.
+
+    Data are looked through as JSON: a fourth of the time that a walk takes. A digest ends there, too,
+    where a separator follows it, or the backslash of one.
+    """
     if isinstance(value, str):
         return _DIGEST.sub(found, value) if _MARK in value else value
-    if isinstance(value, list):
-        return [_mapped(item, found) for item in value]
-    if isinstance(value, dict):
-        return {_mapped(name, found): _mapped(item, found) for name, item in value.items()}
-    return value
+    text = _as_json(value)
+    if _MARK not in text:
+        return value
+    return _parsed(_DIGEST.sub(lambda match: _escaped(found(match)), text))
+
+
+def _as_json(value: Any) -> str:
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:  # a tool whose description has half of a surrogate pair
+        return json.dumps(value)
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return orjson.loads(text)
+    except ValueError:  # a word of the policy may be half of a surrogate pair
+        return json.loads(text)
+
+
+def _escaped(word: str) -> str:
+    """Return a word as it stands in JSON."""
+    if word.isascii() and word.isalnum():
+        return word
+    return json.dumps(word)[1:-1]

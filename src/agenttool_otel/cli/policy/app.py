@@ -36,6 +36,7 @@ from agenttool_otel.cli.policy.common import (
     tool_specs,
 )
 from agenttool_otel.cli.policy.covering import coverage
+from agenttool_otel.cli.policy.differing import diff
 from agenttool_otel.cli.policy.exporting import export
 from agenttool_otel.cli.policy.replaying import replay
 from agenttool_otel.cli.policy.running import push, status
@@ -51,6 +52,7 @@ app = group("policy", "Start, check, test, explain, build and ask a policy.")
 app.command()(explain)
 app.command()(decide)
 app.command()(replay)
+app.command()(diff)
 app.command()(coverage)
 app.command()(suggest)
 app.command()(export)

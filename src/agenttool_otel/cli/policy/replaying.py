@@ -67,7 +67,16 @@ def replay(
     if as_json:
         print_json(report)
     else:
-        _show(report)
+        show_changes(report)
+    end_by(report)
+
+
+def end_by(report: dict[str, Any]) -> None:
+    """Raise the exit code of a report, where it is not 0.
+
+    Args:
+        report: has ``unsure`` and ``widened``.
+    """
     if report["unsure"]:
         raise typer.Exit(EXIT_CODES["error"])
     if report["widened"]:
@@ -84,14 +93,7 @@ def _report(sources: list[Path], bundle: Bundle, approved: list[str], jobs: int)
         found.add(replayed)
     if not found.decisions:
         raise nothing_found()
-    return {
-        "decisions": found.decisions,
-        "same": found.same,
-        "widened": found.widened,
-        "unsure": dict(found.unsure),
-        **records.losses(),
-        "changes": found.changes,
-    }
+    return {**found.report(), **records.losses()}
 
 
 def _write_reports(
@@ -111,7 +113,12 @@ def _write_reports(
             raise ConfigurationError(f"{path} can't be written: {error.strerror}") from None
 
 
-def _show(report: dict[str, Any]) -> None:
+def show_changes(report: dict[str, Any]) -> None:
+    """Print which decisions change.
+
+    Args:
+        report: of a replay, or of a comparison.
+    """
     out = console()
     decisions = report["decisions"]
     out.print(f"{decisions} decisions, {report['same']} with the same answer by the same rule")
