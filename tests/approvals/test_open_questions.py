@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agenttool_otel import ApprovalRequired, agent_context
-from agenttool_otel.approvals.display import request_facts
+from agenttool_otel.approvals.display import request_details, request_facts
 from agenttool_otel.approvals.types import ApprovalRequest
 from agenttool_otel.names import Attr
 from agenttool_otel.testing import Capture, capture
@@ -50,7 +50,7 @@ def test_a_person_is_shown_the_open_question_first() -> None:
     facts = request_facts(request)
     assert facts[0][0] == "Open question"
     assert facts[0][1].startswith(f"{RISK}; would be answered by: ")
-    assert ("Answered", f"{UNSTATED}, by settings.effects") in facts
+    assert ("Answered", f"{UNSTATED}, by settings.effects") in request_details(request)
     assert "Rule too" not in dict(facts)
 
 
