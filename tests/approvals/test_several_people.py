@@ -235,14 +235,17 @@ def test_an_approver_in_place_is_one_of_the_two() -> None:
 # --- what people are shown ------------------------------------------------------------------------
 
 
-def test_the_command_line_names_how_many_are_missing(tmp_path: Path) -> None:
+def test_the_command_line_names_how_many_are_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "300")
     url = str(tmp_path / "approvals.db")
     store = ApprovalStore(url)
     ref = two_people(store, approver_roles=[])
     done = CliRunner().invoke(
         app, ["approvals", "approve", ref, "-u", url, "--as", "user:ada", "--yes"]
     )
-    assert "agreed: user:ada; still needed: 1 more person" in done.output
+    assert "agreed: user:ada; still needed: 1 more person" in " ".join(done.output.split())
     shown = CliRunner().invoke(app, ["approvals", "show", ref, "-u", url]).output
     assert "2 different people" in shown
     assert "1 more person" in shown

@@ -114,7 +114,8 @@ def test_plan_holds_what_it_can_not_prove(decided: Decided) -> None:
 
 def test_plan_denies_where_a_reason_is_left(decided: Decided) -> None:
     shell = STATED["facts"]["shell"][0]
-    changes = [{"network": True}, {"sensitive_read": True}, {"destructive": True}]
+    connects = {"network": True, "connects": True}
+    changes = [connects, {"sensitive_read": True}, {"destructive": True}]
     documents = [
         on(merged(STATED, {"facts": {"shell": [{**shell, **change}]}}), BOTH) for change in changes
     ]

@@ -502,7 +502,7 @@ def test_a_tool_without_commands_is_not_rehearsed(place: Place, opened: Open) ->
 def test_a_host_that_can_not_rehearse_denies(
     place: Place, opened: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(enforcement.rehearsal, "rehearsal_failure", lambda directory: "no overlay")
+    monkeypatch.setattr(enforcement.rehearsal, "rehearsal_failure", lambda *_: "no overlay")
     captured = opened(Decides(stated("allow")))
     with pytest.raises(ToolDenied):
         place.call(captured, "touch a")

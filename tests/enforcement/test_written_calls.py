@@ -164,7 +164,7 @@ def test_the_policy_sees_what_was_proven(
     captured = opened(policy)
     place.call(captured, "touch a")
     captured.clear()
-    monkeypatch.setattr(enforcement.rehearsal, "rehearsal_failure", lambda directory: "no overlay")
+    monkeypatch.setattr(enforcement.rehearsal, "rehearsal_failure", lambda *_: "no overlay")
     with pytest.raises(ToolDenied, match="no overlay"):
         place.call(captured, "touch b")
     attributes = captured.span.attributes

@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.names import ClassifierState
+from agenttool_otel.values.forks import new_slots
 
 _MAX_RUNNING: Final = 8
 """Checks that may run at once, those included whose time is over: one that hangs takes its place."""
@@ -108,7 +109,7 @@ class IntentCheck:
         self._classifier = classifier
         self._threshold = threshold
         self._timeout = timeout
-        self._room = threading.BoundedSemaphore(_MAX_RUNNING)
+        self._room = new_slots(_MAX_RUNNING)
         self._ref = f"{classifier.name}@{classifier.version}"
 
     def ask(self, question: IntentQuestion) -> Classified:

@@ -19,9 +19,8 @@ clear if no_findings
 
 # METADATA
 # title: Somebody has delegated the call
-delegated if input.actor.chain
-
-delegated if input.actor.chain == false
+# description: A chain of any other type than the schema's, false and null included, is one, too, and denies.
+delegated if is_array(input.actor.chain) in {true, false}
 
 # METADATA
 # title: Nothing here to deny
