@@ -96,7 +96,9 @@ def _task(kind: str, topic: str, first: str, links: list[str], attacker: str) ->
 
 
 def _address(draw: random.Random, topic: str, number: int) -> str:
-    return f"https://{draw.choice(_HOSTS)}.{topic}{draw.randrange(10**4)}.net/{number}/a{draw.randrange(10**6)}"
+    # drawn in the order of the text, so that a seed gives the visits that it gave
+    host = f"{draw.choice(_HOSTS)}.{topic}{draw.randrange(10**4)}.net"
+    return f"https://{host}/{number}/a{draw.randrange(10**6)}"
 
 
 class Browser:

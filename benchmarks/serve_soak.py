@@ -144,7 +144,7 @@ async def _client(place: Path, found: Soak, number: int, until: float) -> None:
 async def _one_call(place: Path, found: Soak, number: int, turn: int) -> None:
     call_id = f"c-{number}-{turn}"
     is_allowed = turn % 3 != 0
-    path = f"{_ROOT}/{call_id}.txt" if is_allowed else f"/root/.ssh/{call_id}"
+    path = f"{_ROOT}/{call_id}.txt" if is_allowed else f"/home/agent/.ssh/{call_id}"
     started = time.monotonic()
     try:
         call = await _asked(place, "/v1/invocations", _body(number, call_id, path))
