@@ -56,7 +56,9 @@ stated_counts contains question.approvals_needed if {
 # METADATA
 # title: Roles that have to agree, each a person of its own
 roles_needed contains role if {
-	some role in data.agenttool.config.effective.approval.required_roles[input.permission_profile.risk_level]
+	roles := data.agenttool.config.effective.approval.required_roles[input.permission_profile.risk_level]
+	is_array(roles)
+	some role in roles
 }
 
 roles_needed contains role if {

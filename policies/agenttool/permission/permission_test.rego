@@ -795,7 +795,8 @@ test_a_custom_question_wants_two_people if {
 
 test_configured_needs_that_can_not_be_read_are_met_by_nobody[index] if {
 	some index, needs in [{"approvals_needed": {"low": 0, "medium": 0}}, {"required_roles": {"low": "a", "medium": "a"}}]
-	answer := decision with input as by([ann, bob]) with data.agenttool.settings as asked_of(needs)
+	settings := asked_of(needs)
+	answer := decision with input as by([ann, bob]) with data.agenttool.settings as settings
 	answer.behavior == "ask"
 	"agenttool.unreadable_approvals_needed" in answer.required_roles
 }

@@ -69,8 +69,8 @@ test_only_calls_with_commands_are_held[name] if {
 }
 
 test_each_profile_has_an_obligation[profile] if {
-	some profile in both
-	sandbox.findings[profile].obligations.sandbox == {"profile": profile, "network": "none"}
+	some profile, finding in sandbox.findings
+	finding.obligations.sandbox == {"profile": profile, "network": "none"}
 }
 
 test_a_rehearsal_answers_questions_about_words if {
