@@ -146,6 +146,8 @@ def test_the_stock_policy_holds_instead_of_asking(tmp_path: Path) -> None:
     place = tmp_path / "serve"
     place.mkdir(mode=0o700)
     answers = {f"agenttool.rules.{name}": "read" for name in HELD_BY_READ}
+    # else a host with layers has it rehearsed
+    answers["agenttool.rules.paths.write_inside"] = "ask"
     settings = {"agenttool": {"settings": {"sandbox": {"answers": answers}}}}
     here = {"cwd": str(tmp_path), "permission_mode": "acceptEdits"}
     expected = {"python3 report.py": REWRITTEN, "ls": RAN, "echo x > new.txt": BLOCKED}
