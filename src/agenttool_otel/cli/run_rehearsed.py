@@ -9,8 +9,8 @@ from __future__ import annotations
 import base64
 import signal
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NoReturn
@@ -68,8 +68,8 @@ class RehearsedCommand:
             raise typer.Exit(order.exit_code)
         if order.state is not RehearsalState.RUN:
             _end(_refusal(order), REFUSED)
-        with _ended_by_signals():
-            self._rehearse(order)
+        _end_by_signals()
+        self._rehearse(order)
 
     def _rehearse(self, order: RehearsalAnswer) -> NoReturn:
         try:
@@ -132,19 +132,14 @@ def _discard(rehearsals: Rehearsals, sealed: SealedLayer) -> str:
     return "the changes were discarded"
 
 
-@contextmanager
-def _ended_by_signals() -> Iterator[None]:
+def _end_by_signals() -> None:
     """Let the signals by which an agent gives up end the command, too."""
 
     def end(number: int, _: object) -> NoReturn:
         raise SystemExit(_BY_SIGNAL + number)
 
-    before = {number: signal.signal(number, end) for number in _ENDING}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    for number in _ENDING:
+        signal.signal(number, end)
 
 
 def _print(stdout: bytes, stderr: bytes) -> None:

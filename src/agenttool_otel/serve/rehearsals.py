@@ -62,7 +62,7 @@ class Order:
     command: tuple[str, ...]
     roots: tuple[str, ...]
     arguments: dict[str, object]
-    asked: Callable[[], None]
+    asked: Callable[[], object]
     request_id: str = ""
     layer: str = ""
 
