@@ -134,15 +134,55 @@ def test_recording_never_disturbs_the_agent(kind: str, tmp_path: Path) -> None:
     assert output == (0, "", "")
 
 
-def test_the_client_imports_nothing_heavy() -> None:
-    command = client_command("decide", "codex", "PreToolUse", Path("/nonexistent"))
-    done = subprocess.run(
-        [command[0], "-X", "importtime", *command[1:]], input=b"", capture_output=True, check=False
-    )
+def test_the_client_imports_nothing_heavy(tmp_path: Path) -> None:
+    place = tmp_path / "s.sock"
+    command = client_command("decide", "codex", "PreToolUse", place)
+    with answering(place, lambda _: answer_of('{"exit":0,"stdout":"{}","stderr":""}')):
+        done = subprocess.run(
+            [command[0], "-X", "importtime", *command[1:]],
+            input=b"{}",
+            capture_output=True,
+            check=False,
+        )
+    assert (done.returncode, done.stdout) == (0, b"{}")
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.decode().splitlines()}
-    assert "json" in imported
+    assert "_socket" in imported
     heavy = {"site", "asyncio", "http", "ssl", "typing", "subprocess", "pathlib", "agenttool_otel"}
+    heavy |= {"json", "re", "enum", "collections", "socket", "signal"}
     assert not heavy & {name.partition(".")[0] for name in imported}
+
+
+def answer_of(body: str) -> bytes:
+    data = body.encode("utf-8", "surrogatepass")
+    return f"HTTP/1.1 200 OK\r\nContent-Length: {len(data)}\r\n\r\n".encode() + data
+
+
+SHORT = '{"exit":2,"stdout":"","stderr":"'
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"exit":2,"stdout":"a\\"b\\\\c","stderr":"\\u00fc \\ud83d\\ude00"}',
+        '{"exit":2,"stdout":"ü","stderr":"\\/"}',
+        '{"exit": 2, "stderr": "x", "stdout": ""}',
+        f'{SHORT}x"}}',
+        f'{SHORT}x"}} ',
+        f'{SHORT}x"}}}}',
+        f'{SHORT}x","stdout":"y"}}',
+        f'{SHORT}x\n"}}',
+        f'{SHORT}\\x"}}',
+        f"{SHORT}x",
+        f"{SHORT}\ud800",
+        '{"exit":1,"stdout":"","stderr":"x"}',
+        '{"exit":22,"stdout":"","stderr":"x"}',
+    ],
+)
+def test_the_short_way_reads_what_json_reads(body: str) -> None:
+    data = body.encode("utf-8", "surrogatepass")
+    found = client._as_serve_writes_it(data)
+    if found is not None:
+        assert found == client._from_json(data, "200")
 
 
 def test_the_client_needs_no_environment() -> None:

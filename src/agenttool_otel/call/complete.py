@@ -19,7 +19,9 @@ from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.pending.serialized import recall, unpack
 from agenttool_otel.call.resume import asking_context
 from agenttool_otel.call.runtime import Runtime
+from agenttool_otel.call.sandbox import Sandbox, roots_of
 from agenttool_otel.call.steps import Attempt
+from agenttool_otel.call.target import Target
 from agenttool_otel.catalog import ToolSource, ToolSpec, declare
 from agenttool_otel.context.context import AgentContext
 from agenttool_otel.errors import (
@@ -30,7 +32,15 @@ from agenttool_otel.errors import (
     ToolFailed,
     UnknownTool,
 )
-from agenttool_otel.names import AbortReason, ApprovalStatus, ErrorClass, Ownership, RequiredStatus
+from agenttool_otel.names import (
+    AbortReason,
+    ApprovalStatus,
+    ErrorClass,
+    Ownership,
+    RequiredStatus,
+    SandboxProfile,
+    SandboxScope,
+)
 from agenttool_otel.records import ToolResult
 from agenttool_otel.telemetry.telemetry import asking_span, context_of
 from agenttool_otel.values.conversion import to_json_value
@@ -38,6 +48,8 @@ from agenttool_otel.values.run_to_completion import run_to_completion
 
 if TYPE_CHECKING:
     from agenttool_otel.approvals.types import ApprovalRequest, StoredCall
+    from agenttool_otel.call.rehearsal import RehearsedBody
+    from agenttool_otel.enforcement import CommandResult
 
 
 NOTHING: Final[Any] = object()
@@ -71,6 +83,58 @@ async def acomplete_call(
     if canceled is not None:
         raise canceled
     return completed
+
+
+async def arehearsed_call(
+    runtime: Runtime, invocation_id: str, layer_id: str, digest: str, result: CommandResult
+) -> ToolResult:
+    """Take the layer on which a host has run a permitted command: what it would change is decided,
+    and committed, kept for an answer, or thrown away.
+
+    Args:
+        runtime: who permitted the call.
+        invocation_id: the call.
+        layer_id: the layer that the host has sealed.
+        digest: the layer's digest.
+        result: how the command ended.
+
+    Raises:
+        ResultInvalid: the call is not one that is rehearsed, or the layer is not one of it.
+        InvocationNotFound: no such call waits here.
+    """
+    (call, target, body, links), canceled = await run_to_completion(
+        partial(_rehearsed, runtime, invocation_id, layer_id, digest, result)
+    )
+    steps = runtime.pipeline.rehearsed(call, target, body, Attempt(result), links)
+    settled = await aresult(call, steps)
+    if canceled is not None:
+        raise canceled
+    return settled
+
+
+def _rehearsed(
+    runtime: Runtime, invocation_id: str, layer_id: str, digest: str, result: CommandResult
+) -> tuple[Invocation, Target, RehearsedBody, tuple[Link, ...]]:
+    required = runtime.pipeline.required
+    waiting = required.look(invocation_id)
+    if not isinstance(waiting, Invocation):
+        raise InvocationNotFound("the call was permitted in another process")
+    tool, duty = runtime.find(waiting.spec.tool_id), waiting.decision.host_duty
+    if tool is None or duty is None or duty.profile is not SandboxProfile.REHEARSE:
+        raise ResultInvalid("the call is not one that is rehearsed")
+    from agenttool_otel.call.rehearsal import body_elsewhere
+    from agenttool_otel.enforcement.rehearsal import RehearsedRun
+
+    roots = roots_of(waiting.context)
+    run = RehearsedRun(
+        result.status, result.stdout, result.stderr, result.timed_out, result.seconds
+    )
+    body = body_elsewhere(runtime.layers, roots, layer_id, digest, run)
+    call, links = _second_part(runtime, waiting)
+    _hold(runtime, call, required.take(invocation_id, RequiredStatus.COMPLETED))
+    call.sandbox = Sandbox(duty, SandboxScope.COMMAND, "bubblewrap", roots, entered=True)
+    call.sandbox.rehearsal = body
+    return call, tool.json_target(), body, links
 
 
 def _taken(

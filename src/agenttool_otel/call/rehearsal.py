@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from agenttool_otel.call.services import LayerPlace
 from agenttool_otel.enforcement.own import masked_by
 from agenttool_otel.enforcement.rehearsal import RehearsalError, Rehearsals, default_directory
 from agenttool_otel.enforcement.rehearsing import Rehearsal, current_rehearsal
 from agenttool_otel.enforcement.thread import confined
-from agenttool_otel.errors import SandboxUnavailable
+from agenttool_otel.errors import ResultInvalid, SandboxUnavailable
 from agenttool_otel.names import SandboxProfile
 from agenttool_otel.values.forks import new_lock
 
@@ -43,6 +43,69 @@ def rehearsals_at(place: LayerPlace, pid: int) -> Rehearsals:
     rehearsals = Rehearsals(directory_of(place), keep_seconds=place.keep_seconds)
     rehearsals.sweep()
     return rehearsals
+
+
+def layer_failure(place: LayerPlace, roots: tuple[Path, ...]) -> str:
+    """Return why there can't be a layer over roots; empty where there can.
+
+    Args:
+        place: what the settings have.
+        roots: what it would be over.
+    """
+    try:
+        rehearsals_at(place, os.getpid()).check(roots)
+    except (RehearsalError, OSError) as error:
+        return str(error) or type(error).__name__
+    return ""
+
+
+def body_elsewhere(
+    place: LayerPlace,
+    roots: tuple[Path, ...],
+    layer_id: str,
+    digest: str,
+    run: RehearsedRun,
+) -> RehearsedBody:
+    """Return the rehearsal of a body that another process of this user has run.
+
+    Args:
+        place: what the settings have.
+        roots: what the layer may be over: the roots of the decision.
+        layer_id: the layer that the process has sealed.
+        digest: the layer's digest, as the process knows it.
+        run: how its command ended.
+
+    Raises:
+        ResultInvalid: there is no such layer, or it is over other directories.
+    """
+    try:
+        sealed = rehearsals_at(place, os.getpid()).kept(layer_id)
+    except (RehearsalError, OSError) as error:
+        raise ResultInvalid(f"the layer can't be read: {error}") from None
+    if sealed.digest != digest:
+        raise ResultInvalid("another digest than that of the sealed layer")
+    decided = {os.path.realpath(root) for root in roots}
+    if not decided.issuperset(sealed.manifest.roots):
+        raise ResultInvalid("the layer is over other directories than those of the decision")
+    body = RehearsedBody(place, roots)
+    body.sealed, body.runs = sealed, [run]
+    return body
+
+
+def result_beside(place: LayerPlace, layer_id: str) -> Any:
+    """Return the result that is kept beside a sealed layer; ``None`` where there is none.
+
+    Args:
+        place: what the settings have.
+        layer_id: the layer.
+    """
+    from agenttool_otel.call.kept_result import result_value
+
+    try:
+        kept = rehearsals_at(place, os.getpid()).kept(layer_id).what_was_kept() or {}
+        return result_value(kept.get("result"))
+    except (RehearsalError, OSError, ValueError):
+        return None
 
 
 class RehearsedBody:

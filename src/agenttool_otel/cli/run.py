@@ -2,6 +2,8 @@
 
 agenttool run -- pytest -q
 agenttool run --root ~/shop -- sh -c 'make report | head'
+
+With ``--profile rehearse`` it is what the hook of a coding agent puts before a command; ``agenttool serve`` decides.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, NoReturn
 
 import typer
 
@@ -21,7 +23,7 @@ from agenttool_otel.enforcement.secrets import secrets_below
 from agenttool_otel.errors import ConfigurationError, SandboxUnavailable
 from agenttool_otel.names import SandboxProfile
 
-EXIT_CODES: Final = {"usage": 2, "unavailable": 125, "not_found": 127}
+EXIT_CODES: Final = {"usage": 2, "unavailable": 125, "refused": 126, "not_found": 127}
 """What the exit codes of this command mean, beside those of the command that it runs."""
 _BY_SIGNAL: Final = 128
 _ENDING: Final = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
@@ -46,8 +48,22 @@ def run(
             show_default=False,
         ),
     ] = None,
+    ticket: Annotated[
+        str | None,
+        typer.Option(
+            "--ticket",
+            help="With --profile rehearse: what agenttool serve gave an agent's hook for this command.",
+            show_default=False,
+        ),
+    ] = None,
+    socket: Annotated[
+        Path | None,
+        typer.Option("--socket", help="The socket of that agenttool serve.", show_default=False),
+    ] = None,
 ) -> None:
     """Run a command under a profile that the kernel holds, or not at all."""
+    if profile == SandboxProfile.REHEARSE and ticket and socket:
+        _rehearse(command, root or [Path()], ticket, socket)
     # the effects of the others need a decision, or a commit: agenttool rehearse
     if not _changes_nothing(profile):
         raise failure(EXIT_CODES, f"no profile {profile!r} can be held here; read can", "usage")
@@ -64,6 +80,14 @@ def run(
         raise typer.Exit(_BY_SIGNAL + signal.SIGTERM) from None
     _show(ended)
     raise typer.Exit(ended.status if ended.status >= 0 else _BY_SIGNAL - ended.status)
+
+
+def _rehearse(command: Sequence[str], roots: Sequence[Path], ticket: str, socket: Path) -> NoReturn:
+    from agenttool_otel.cli.run_rehearsed import RehearsedCommand
+    from agenttool_otel.serve.rehearsal_client import RehearsalClient
+
+    client = RehearsalClient(socket, ticket)
+    RehearsedCommand(client, command, [path.absolute() for path in roots]).run()
 
 
 def _changes_nothing(profile: str) -> bool:

@@ -59,6 +59,7 @@ from agenttool_otel.names.results import TrustLevel as TrustLevel
 from agenttool_otel.names.serve import EvaluationsSemantic as EvaluationsSemantic
 from agenttool_otel.names.serve import HookPart as HookPart
 from agenttool_otel.names.serve import ProblemType as ProblemType
+from agenttool_otel.names.serve import RehearsalState as RehearsalState
 from agenttool_otel.names.serve import RemoteState as RemoteState
 from agenttool_otel.names.telemetry import Attr as Attr
 from agenttool_otel.names.telemetry import Event as Event

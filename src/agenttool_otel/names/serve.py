@@ -20,6 +20,19 @@ class RemoteState(StrEnum):
     """It ended without a result."""
 
 
+class RehearsalState(StrEnum):
+    """States of a command that a coding agent runs on a layer."""
+
+    RUN = "run"
+    """It may run on a layer, once; nothing of it happens before its changes are decided."""
+    COMMITTED = "committed"
+    """Its changes have happened."""
+    WAITING = "waiting"
+    """A person is asked about its changes; they are kept on the layer, and have not happened."""
+    REFUSED = "refused"
+    """Its changes were not permitted, or could not be committed."""
+
+
 class EvaluationsSemantic(StrEnum):
     """How far a batch of AuthZEN evaluations is worked through (AuthZEN 1.0, section 7)."""
 

@@ -8,6 +8,7 @@ import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
+from pathlib import Path
 from typing import Final, TypeVar
 
 from opentelemetry import context as otel_context
@@ -40,11 +41,14 @@ from agenttool_otel.serve.messages import (
     HookPayload,
     Message,
     Metadata,
+    RehearsalEnd,
+    RehearsalStart,
     RemoteCall,
     ResultRequest,
 )
 from agenttool_otel.serve.operations import OPERATIONS, Operation, openapi
 from agenttool_otel.serve.problems import Refusal, bad_request, refusal_of
+from agenttool_otel.serve.rehearsals import AgentRehearsals
 
 M = TypeVar("M", bound=Message)
 
@@ -66,17 +70,24 @@ class DecisionPoint:
         limits: how much there may be of everything.
         url: where clients reach it, for AuthZEN's discovery.
         agents: the coding agents whose hooks are answered.
+        socket_path: the Unix socket; ``None`` where there is none.
     """
 
     def __init__(
-        self, governor: Governor, limits: Limits, url: str, agents: Sequence[str] = ()
+        self,
+        governor: Governor,
+        limits: Limits,
+        url: str,
+        agents: Sequence[str] = (),
+        socket_path: Path | None = None,
     ) -> None:
         self._governor = governor
         self._limits = limits
         self._url = url
         self._openapi = openapi()
         self.calls = RemoteCalls(governor, limits)
-        self.hooks = HookCalls(governor, self.calls, agents)
+        self.rehearsals = AgentRehearsals(governor, self.calls, socket_path)
+        self.hooks = HookCalls(governor, self.calls, agents, self.rehearsals)
 
     def application(self, *, token: str, port: int | None) -> Starlette:
         """Return the ASGI application.
@@ -175,6 +186,14 @@ class DecisionPoint:
             request.query_params.get("project", ""),
         )
         return _json(HookAnswer(**output._asdict()))
+
+    async def begin_rehearsal(self, request: Request) -> Response:
+        """Answer ``POST /v1/rehearsals/begin``."""
+        return _json(await self.rehearsals.begin(await _read(request, RehearsalStart)))
+
+    async def settle_rehearsal(self, request: Request) -> Response:
+        """Answer ``POST /v1/rehearsals/settle``."""
+        return _json(await self.rehearsals.settle(await _read(request, RehearsalEnd)))
 
     # --- the process ------------------------------------------------------------------------------
 

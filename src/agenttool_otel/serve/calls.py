@@ -19,11 +19,19 @@ from cachetools import LRUCache
 
 from agenttool_otel.approvals.identity import args_digest
 from agenttool_otel.approvals.types import ApprovalRequest, StoredCall
+from agenttool_otel.call.complete import arehearsed_call
 from agenttool_otel.call.pending.required_action import RequiredAction
 from agenttool_otel.call.sandbox import host_holds
+from agenttool_otel.enforcement import CommandResult
 from agenttool_otel.errors import AgentToolError, ApprovalNotFound, InvocationNotFound
 from agenttool_otel.govern.governor import Governor
-from agenttool_otel.names import ApprovalStatus, ProblemType, RemoteState, SandboxProfile
+from agenttool_otel.names import (
+    ApprovalStatus,
+    ProblemType,
+    RemoteState,
+    ResultStatus,
+    SandboxProfile,
+)
 from agenttool_otel.records import ToolResult
 from agenttool_otel.serve.caller import caller
 from agenttool_otel.serve.evaluations import tool_of
@@ -33,6 +41,7 @@ from agenttool_otel.serve.problems import Refusal
 
 POLL_SECONDS: Final = 0.25
 """How often a waiting request looks for a person's answer."""
+_SUCCEEDED: Final = frozenset({ResultStatus.SUCCEEDED, ResultStatus.PARTIAL_SUCCEEDED})
 _OPEN: Final = frozenset({RemoteState.PERMITTED, RemoteState.WAITING})
 
 Key = tuple[str, ...]
@@ -193,6 +202,14 @@ class RemoteCalls:
                 await self._pause(min(POLL_SECONDS, left))
         return _view_of(entry)
 
+    async def look(self, invocation_id: str) -> RemoteCall:
+        """Return how a call is; one that a person has answered does not go on by that.
+
+        Args:
+            invocation_id: the call.
+        """
+        return _view_of(await self._find(invocation_id))
+
     async def _pause(self, seconds: float) -> None:
         with suppress(TimeoutError):
             await asyncio.wait_for(self.closing.wait(), seconds)
@@ -243,6 +260,30 @@ class RemoteCalls:
             entry.result_digest = digest
             done = _view(view.call_id, view.tool_id, ended, RemoteState.COMPLETED)
             return self._take(entry, done)
+
+    async def rehearsed(
+        self, invocation_id: str, layer: str, digest: str, result: CommandResult
+    ) -> RemoteCall:
+        """Take the layer on which a permitted command has run; what it would change is decided.
+
+        Args:
+            invocation_id: the call.
+            layer: the sealed layer.
+            digest: the layer's digest.
+            result: how the command ended.
+
+        Raises:
+            Refusal: the call does not wait for its result.
+            ResultInvalid: the layer is not one of this call.
+        """
+        entry = await self._find(invocation_id)
+        async with entry.lock:
+            view = _view_of(entry)
+            if view.state is not RemoteState.PERMITTED:
+                raise Refusal(ProblemType.CONFLICT, f"the call is {view.state.value}")
+            work = arehearsed_call(self._governor, invocation_id, layer, digest, result)
+            settled = await _finished(work)
+            return self._take(entry, _view(view.call_id, view.tool_id, settled))
 
     async def cancel(self, invocation_id: str, reason: str) -> RemoteCall:
         """End a call that waits for a person or for its result.
@@ -328,6 +369,9 @@ def _view(
         state, arguments = RemoteState.PERMITTED, action["arguments"]
     if ended is None and action.get("type") == "tool_confirmation":
         state = RemoteState.WAITING
+    # nothing but the commit of rehearsed changes runs here
+    if ended is None and result.status in _SUCCEEDED:
+        state = RemoteState.COMPLETED
     reason = (result.permission or {}).get("reason") or {}
     return RemoteCall(
         invocation_id=result.invocation_id,

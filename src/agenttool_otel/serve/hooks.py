@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from cachetools import LRUCache
@@ -28,11 +29,11 @@ from agenttool_otel.coding_agents.answers import (
     denied,
 )
 from agenttool_otel.coding_agents.dialects import Dialect, dialect_of
-from agenttool_otel.coding_agents.held_commands import held, profiles_of
+from agenttool_otel.coding_agents.held_commands import held, profiles_of, words_of
 from agenttool_otel.coding_agents.payloads import ABSENT, HookCall, read_payload
 from agenttool_otel.errors import AgentToolError
 from agenttool_otel.govern.governor import Governor
-from agenttool_otel.names import AnswerWay, HookPart, ProblemType, RemoteState
+from agenttool_otel.names import AnswerWay, HookPart, ProblemType, RemoteState, SandboxProfile
 from agenttool_otel.serve.agent_tools import AgentTools
 from agenttool_otel.serve.calls import RemoteCalls
 from agenttool_otel.serve.messages import (
@@ -46,6 +47,7 @@ from agenttool_otel.serve.messages import (
     Subject,
 )
 from agenttool_otel.serve.problems import Refusal, bad_request
+from agenttool_otel.serve.rehearsals import AgentRehearsals, Order
 from agenttool_otel.values.ids import new_id
 
 _MOST_KEPT: Final = 10_000
@@ -55,6 +57,7 @@ _AT_THE_DIALOG: Final = "user:dialog"
 _CHANGED: Final = "the policy changes the arguments, and this agent takes no others"
 _TWICE: Final = "a person is asked about the same call already"
 _ENDED: Final = "the agent's session has ended"
+_NOT_RUN: Final = "the command ended without asking about its changes"
 
 Key = tuple[str, ...]
 
@@ -67,6 +70,7 @@ class _Begun:
     digest: str  # of the arguments that the agent runs it with
     request_id: str = ""  # of the question that the agent's own dialog shows
     agreed: bool = False  # whether a person has agreed to it elsewhere
+    on_layer: bool = False  # whether the command asks about its changes by itself
 
 
 class HookCalls:
@@ -76,14 +80,22 @@ class HookCalls:
         governor: who decides.
         calls: the calls of the decision point.
         agents: the agents whose hooks are answered, of ``AGENTS``.
+        rehearsals: the commands that agents run on a layer.
 
     Raises:
         ConfigurationError: there is no such agent.
     """
 
-    def __init__(self, governor: Governor, calls: RemoteCalls, agents: Iterable[str]) -> None:
+    def __init__(
+        self,
+        governor: Governor,
+        calls: RemoteCalls,
+        agents: Iterable[str],
+        rehearsals: AgentRehearsals,
+    ) -> None:
         self._governor = governor
         self._calls = calls
+        self._rehearsals = rehearsals
         self._tools = AgentTools(governor)
         self._dialects = {agent: dialect_of(agent) for agent in agents}
         for dialect in self._dialects.values():
@@ -130,7 +142,13 @@ class HookCalls:
     ) -> HookOutput:
         tool = self._tools.name_of(dialect, call)
         same = (agent, call.session, tool, call.cwd, call.sub_agent, _digest(call.arguments))
+        order = await self._rehearsals.approved(self._asked.get(same, ""))
+        if order is not None:
+            self._asked.pop(same, None)
+            return await self._rehearsed(agent, dialect, call, order, agreed=True)
         profiles = profiles_of(dialect, call)
+        if not self._rehearsals.offered:
+            profiles -= {SandboxProfile.REHEARSE}
         with host_holds(profiles):
             view = await self._answered(same)
         agreed = view is not None
@@ -138,7 +156,7 @@ class HookCalls:
             request = self._request(agent, call, tool, project)
             view = await self._calls.decide(request, profiles)
         if view.state is RemoteState.PERMITTED:
-            return await self._permitted(agent, dialect, call, view, agreed=agreed)
+            return await self._permitted(agent, dialect, call, view, same, agreed=agreed)
         if view.state is RemoteState.WAITING:
             return await self._waiting(agent, dialect, call, view, same)
         return denied(dialect, call, _reason(view))
@@ -223,20 +241,53 @@ class HookCalls:
         return self._projects.setdefault((agent, call.session), project or call.cwd)
 
     async def _permitted(
-        self, agent: str, dialect: Dialect, call: HookCall, view: RemoteCall, *, agreed: bool
+        self,
+        agent: str,
+        dialect: Dialect,
+        call: HookCall,
+        view: RemoteCall,
+        same: Key,
+        *,
+        agreed: bool,
     ) -> HookOutput:
         arguments = view.arguments or {}
         profile = _profile(view)
+        root = self._project(agent, call, "")
+        if profile == SandboxProfile.REHEARSE:
+            words = words_of(dialect, call, arguments)
+            asked = partial(self._asked.setdefault, same, view.invocation_id)
+            order = Order(view.invocation_id, words, (root,), arguments, asked)
+            return await self._rehearsed(agent, dialect, call, order, agreed=agreed)
         if profile:
-            root = self._project(agent, call, "")
             arguments = held(dialect, call, arguments, profile, root)
+        begun = _Begun(view.invocation_id, _digest(arguments), agreed=agreed)
+        return await self._run_with(agent, dialect, call, arguments, begun)
+
+    async def _rehearsed(
+        self, agent: str, dialect: Dialect, call: HookCall, order: Order, *, agreed: bool
+    ) -> HookOutput:
+        """Let the agent run a command that asks again, with what it would change."""
+        reference = self._rehearsals.reference(order)
+        profile, root = SandboxProfile.REHEARSE.value, order.roots[0]
+        arguments = held(dialect, call, order.arguments, profile, root, reference)
+        begun = _Begun(order.invocation_id, _digest(arguments), agreed=agreed, on_layer=True)
+        return await self._run_with(agent, dialect, call, arguments, begun)
+
+    async def _run_with(
+        self,
+        agent: str,
+        dialect: Dialect,
+        call: HookCall,
+        arguments: Mapping[str, Any],
+        begun: _Begun,
+    ) -> HookOutput:
+        """Let the agent run a call with these arguments, or deny it where it takes no others."""
         output: HookOutput | None = SILENCE
         if arguments != call.decided:
             output = changed(dialect, call, arguments)
         if output is None:
-            await self._cancel(view.invocation_id, _CHANGED)
+            await self._cancel(begun.invocation_id, _CHANGED)
             return denied(dialect, call, _CHANGED)
-        begun = _Begun(view.invocation_id, _digest(arguments), agreed=agreed)
         self._begin(agent, call, begun)
         return output
 
@@ -273,6 +324,10 @@ class HookCalls:
     async def _complete(self, agent: str, call: HookCall) -> None:
         begun = self._taken(agent, call)
         if begun is None:
+            return
+        if begun.on_layer:
+            # the command itself has handed in its result
+            await self._rehearsals.abandon(begun.invocation_id, _NOT_RUN)
             return
         if begun.request_id:
             await self._agreed(begun)

@@ -11,12 +11,13 @@ from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from agenttool_otel.names import EvaluationsSemantic, ProblemType, RemoteState
+from agenttool_otel.names import EvaluationsSemantic, ProblemType, RehearsalState, RemoteState
 
 EVALUATION_PATH: Final = "/access/v1/evaluation"
 EVALUATIONS_PATH: Final = "/access/v1/evaluations"
 INVOCATIONS_PATH: Final = "/v1/invocations"
 HOOKS_PATH: Final = "/v1/hooks"
+REHEARSALS_PATH: Final = "/v1/rehearsals"
 MAX_EVALUATIONS: Final = 100
 """Evaluations of one batch."""
 MAX_ID_CHARS: Final = 256
@@ -226,6 +227,48 @@ class CancelRequest(Message):
     reason: str = Field(default="canceled by the client", min_length=1, max_length=2000)
 
 
+class RehearsalStart(Message):
+    """A command that is about to run on a layer.
+
+    Attributes:
+        ticket: what the hook was given for it; it can be used once.
+        command: the program and its arguments.
+        roots: the directories of the layer.
+    """
+
+    ticket: str = Field(min_length=1, max_length=256)
+    command: list[str] = Field(min_length=1, max_length=1_000)
+    roots: list[str] = Field(min_length=1, max_length=100)
+
+
+class RehearsalEnd(Message):
+    """A command that has run on a layer, or could not.
+
+    Attributes:
+        ticket: the ticket that it began with.
+        layer: the sealed layer.
+        digest: the layer's digest.
+        exit_code: exit status of the command.
+        stdout: its standard output, in base64.
+        stderr: its standard error, in base64.
+        stdout_omitted: bytes that ``stdout`` lacks.
+        stderr_omitted: bytes that ``stderr`` lacks.
+        seconds: how long it took.
+        failure: why there is no layer, instead of one.
+    """
+
+    ticket: str = Field(min_length=1, max_length=256)
+    layer: str = Field(default="", max_length=100)
+    digest: str = Field(default="", max_length=200)
+    exit_code: int = 0
+    stdout: str = ""
+    stderr: str = ""
+    stdout_omitted: int = Field(default=0, ge=0)
+    stderr_omitted: int = Field(default=0, ge=0)
+    seconds: float = Field(default=0.0, ge=0)
+    failure: str = Field(default="", max_length=2_000)
+
+
 class HookPayload(Message):
     """What a coding agent sends to its hook; each agent has members of its own."""
 
@@ -324,6 +367,28 @@ class RemoteCall(Message):
     rule: str | None = None
     request_id: str | None = None
     result: JsonObject = Field(default_factory=dict)
+
+
+class RehearsalAnswer(Message):
+    """What becomes of a command on a layer.
+
+    Attributes:
+        state: what may be done, or was done.
+        reason: why.
+        directory: where its layer has to be, if it may run.
+        keep_seconds: how long its layer waits for an answer.
+        exit_code: exit status of the command, where its changes were committed later.
+        stdout: its standard output then, in base64.
+        stderr: its standard error then, in base64.
+    """
+
+    state: RehearsalState
+    reason: str = ""
+    directory: str = ""
+    keep_seconds: float = 0.0
+    exit_code: int = 0
+    stdout: str = ""
+    stderr: str = ""
 
 
 class HookAnswer(Message):

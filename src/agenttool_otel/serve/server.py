@@ -117,7 +117,8 @@ class DecisionServer:
         self._port = None if port is None else _listening(host, port)
         self.port: int | None = None if self._port is None else self._port.getsockname()[1]
         self.url = "http://localhost" if self.port is None else _url(host, self.port)
-        self.point = DecisionPoint(governor, limits, self.url, agents)
+        place = None if self._file is None else self._file.path.absolute()
+        self.point = DecisionPoint(governor, limits, self.url, agents, place)
         self._uvicorn = _Server(
             uvicorn.Config(
                 self.point.application(token=token, port=self.port),

@@ -92,13 +92,25 @@ def profiles_of_host(call: Invocation) -> frozenset[str]:
     """
     if call.spec.ownership != Ownership.CUSTOM:
         return frozenset()
-    stated = held_by_host()
-    if not stated:
-        return frozenset()
-    from agenttool_otel.enforcement import available
+    return frozenset(each.value for each in held_by_host() if _host_can_hold(call, each))
 
-    proofs = available()
-    return frozenset(each.value for each in stated if each in proofs and proofs[each].proven)
+
+def _host_can_hold(call: Invocation, profile: SandboxProfile) -> bool:
+    """Return whether a profile is proven here, by which whoever runs a body holds it."""
+    if profile is not SandboxProfile.REHEARSE:
+        from agenttool_otel.enforcement import available
+
+        proof = available().get(profile)
+        return proof is not None and proof.proven
+    if not call.context.roots:
+        return False
+    from agenttool_otel.call.rehearsal import directory_of, layer_failure
+    from agenttool_otel.enforcement.rehearsal import rehearsal_failure
+
+    place = call.in_charge.layers
+    if rehearsal_failure(directory_of(place)):
+        return False
+    return not layer_failure(place, roots_of(call.context))
 
 
 def _without(call: Invocation, scope: SandboxScope, profile: str) -> str:

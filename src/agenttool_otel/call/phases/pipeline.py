@@ -64,7 +64,8 @@ from agenttool_otel.names import (
 from agenttool_otel.results.errors.mapper import ErrorMapper
 from agenttool_otel.values.ids import new_id
 
-if TYPE_CHECKING:  # loaded where decisions are recorded
+if TYPE_CHECKING:  # loaded where decisions are recorded, or calls rehearsed
+    from agenttool_otel.call.rehearsal import RehearsedBody
     from agenttool_otel.evidence.record import DecisionRecorder
 
 _LIFECYCLE_ERRORS = {
@@ -192,10 +193,10 @@ class Pipeline:
         settled = False
         try:
             admitted = yield from self._admit(call, target, session)
-            if admitted and call.spec.ownership == Ownership.CUSTOM:
-                yield from self._hand_over(call)
-            elif admitted and call.effects is not None:
+            if admitted and call.effects is not None:
                 yield from self._body.deliver(call, target, session, call.effects.attempt)
+            elif admitted and call.spec.ownership == Ownership.CUSTOM:
+                yield from self._hand_over(call)
             elif admitted:
                 yield from self._body.run(call, target, session)
             if session.shared:
@@ -360,12 +361,47 @@ class Pipeline:
             attempt: what its executor reports.
             links: the span of its first part.
         """
+        return self._second_part(call, links, partial(self._body.complete, attempt=attempt))
+
+    def rehearsed(
+        self,
+        call: Invocation,
+        target: Target,
+        body: RehearsedBody,
+        attempt: Attempt,
+        links: tuple[Link, ...] = (),
+    ) -> Steps:
+        """Settle a call whose host has run it on a layer: decide what it would change, and commit
+        that or not.
+
+        Args:
+            call: the call in its second part.
+            target: what goes on with it once a person has answered.
+            body: the sealed layer, and how the commands on it ended.
+            attempt: what its executor reports.
+            links: the span of its first part.
+        """
+
+        def settle(call: Invocation, session: Session) -> Generator[Any, Any, None]:
+            # pending is what its first part was
+            call.outcome.execution = Outcome.NOT_EXECUTED
+            if (yield from self._rehearsing.settle(call, target, session, body, attempt)):
+                yield from self._body.deliver(call, target, session, attempt)
+
+        return self._second_part(call, links, settle)
+
+    def _second_part(
+        self,
+        call: Invocation,
+        links: tuple[Link, ...],
+        part: Callable[[Invocation, Session], Generator[Any, Any, None]],
+    ) -> Steps:
         call.services = self._services
         session = self._sessions.of(call.context)
         settled = False
         self._span.begin(call, links)
         try:
-            yield from self._body.complete(call, session, attempt)
+            yield from part(call, session)
             if session.shared:
                 settled = yield Call(self._settle, None, (call, session))
         except BaseException as signal:

@@ -137,6 +137,17 @@ class Rehearsals:
             os.close(lock)
             raise
 
+    def check(self, roots: Sequence[Path]) -> None:
+        """Look whether there can be a layer over directories, and make none.
+
+        Args:
+            roots: the directories.
+
+        Raises:
+            RehearsalUnavailable: a root can't have a rehearsal.
+        """
+        self._check_roots(_resolved(roots))
+
     def kept(self, layer_id: str) -> SealedLayer:
         """Return a sealed layer, which another process may have sealed.
 
