@@ -113,9 +113,9 @@ def bundle(project: Path, tmp_path: Path) -> Path:
 
 def test_a_bundle_that_opa_runs_does_not_differ(project: Path, bundle: Path) -> None:
     with opa_server("--bundle", str(bundle)) as server:
-        status, told = run_json("status", project, "--url", server.url, "--json")
-    assert (status, told["differs"], told["decides"]) == (0, [], True)
-    assert told["revision"] == "7"
+        status, found = run_json("status", project, "--url", server.url, "--json")
+    assert (status, found["differs"], found["decides"]) == (0, [], True)
+    assert found["revision"] == "7"
 
 
 def test_a_changed_rule_differs_from_the_bundle(project: Path, bundle: Path) -> None:
@@ -123,9 +123,9 @@ def test_a_changed_rule_differs_from_the_bundle(project: Path, bundle: Path) -> 
     rules.write_text(rules.read_text("utf-8") + "\n# changed\n")
     write(project, {"agenttool/custom/more.rego": rule_file('\tinput.tool.name == "x"')})
     with opa_server("--bundle", str(bundle)) as server:
-        status, told = run_json("status", project, "--url", server.url, "--json")
+        status, found = run_json("status", project, "--url", server.url, "--json")
     assert status == 1
-    assert told["differs"] == ["agenttool.custom", "agenttool.custom.more"]
+    assert found["differs"] == ["agenttool.custom", "agenttool.custom.more"]
 
 
 def test_nobody_there_is_an_error_and_not_healthy(project: Path) -> None:

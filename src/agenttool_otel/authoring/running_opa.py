@@ -219,16 +219,23 @@ def _pushed(client: Any) -> dict[str, str]:
 
 
 def _held(client: Any) -> Held:
-    """Read all policies of the server."""
+    """Read all policies of the server.
+
+    All at once: the id of a file of a bundle is a path (``/srv/bundle.tar.gz/agenttool/custom/a.rego``),
+    which no URL of one policy can name.
+    """
+    answer = client._session.get(f"{client.root_url}/policies", timeout=client.timeout)
+    answer.raise_for_status()
+    pushed: dict[str, str] = {}
     bundled: dict[str, set[str]] = {}
-    for name in client.get_policies_list():
-        if name.startswith(ID_PREFIX):
-            continue
-        text = client.get_policy(name)["result"]["raw"]
+    for policy in answer.json().get("result", []):
+        name, text = policy["id"], policy["raw"]
         package = _PACKAGE.search(text)
-        if package is not None:
+        if name.startswith(ID_PREFIX):
+            pushed[name.removeprefix(ID_PREFIX)] = text
+        elif package is not None:
             bundled.setdefault(package[1], set()).add(text)
-    return Held(_pushed(client), bundled)
+    return Held(pushed, bundled)
 
 
 def _files_by_package(project: Project) -> dict[str, set[str]]:

@@ -99,7 +99,6 @@ def open_engines(
         if not settings.shadow_policy:
             watched = [name for name in _OF_PLACES if getattr(settings, name)]
             _refuse_unwatched("an OPA server", watched)
-        if not settings.shadow_policy:
             return OpenedPolicy((_opa_server(settings),))
     places = Places(settings, on_reload, (policy, extension))
     opened = _Opening(settings, places, data)
