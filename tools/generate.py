@@ -24,6 +24,7 @@ STEPS: tuple[tuple[str, ...], ...] = (
     ("tools/make_names.py",),
     ("tools/make_boards.py",),
     ("tools/configuration.py",),
+    ("tools/exit_codes.py",),
     ("tools/coverage_page.py",),
     ("tools/openapi.py",),
 )

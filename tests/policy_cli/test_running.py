@@ -103,6 +103,31 @@ def test_a_broken_project_is_not_pushed(project: Path, server: OpaServer) -> Non
     assert run_json("status", "--url", server.url, "--json")[1]["policies"] == []
 
 
+@pytest.fixture
+def bundle(project: Path, tmp_path: Path) -> Path:
+    """The project and the stock bundle as an archive."""
+    output = tmp_path / "bundle.tar.gz"
+    assert run("build", project, "--with-base", "-r", "7", "-o", output).exit_code == 0
+    return output
+
+
+def test_a_bundle_that_opa_runs_does_not_differ(project: Path, bundle: Path) -> None:
+    with opa_server("--bundle", str(bundle)) as server:
+        status, found = run_json("status", project, "--url", server.url, "--json")
+    assert (status, found["differs"], found["decides"]) == (0, [], True)
+    assert found["revision"] == "7"
+
+
+def test_a_changed_rule_differs_from_the_bundle(project: Path, bundle: Path) -> None:
+    rules = project / "agenttool/custom/deployments.rego"
+    rules.write_text(rules.read_text("utf-8") + "\n# changed\n")
+    write(project, {"agenttool/custom/more.rego": rule_file('\tinput.tool.name == "x"')})
+    with opa_server("--bundle", str(bundle)) as server:
+        status, found = run_json("status", project, "--url", server.url, "--json")
+    assert status == 1
+    assert found["differs"] == ["agenttool.custom", "agenttool.custom.more"]
+
+
 def test_nobody_there_is_an_error_and_not_healthy(project: Path) -> None:
     url = f"http://127.0.0.1:{free_port()}"
     done = run("push", project, "--url", url)

@@ -178,6 +178,35 @@ def test_suggest_lists_the_undeclared_and_marks_guesses(module: str) -> None:
         check_options(entry)
 
 
+def test_suggested_json_is_a_tools_file_that_loosens_nothing(module: str) -> None:
+    done = runner.invoke(app, ["tools", "suggest", "--module", module, "--json"])
+    assert done.exit_code == 0, done.output
+    facts = json.loads(done.stdout)
+    assert facts.keys() == {"delete_rows", "get_report", "lookup", "sh", "zap"}
+    assert facts["delete_rows"]["destructive"] is True
+    assert not any("read_only" in entry for entry in facts.values())
+    assert 'get_report: left out, to be checked: {"read_only": true}' in done.stderr
+
+
+def test_the_tools_of_a_toolkit_are_suggested(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "with_toolkit.py").write_text(
+        "from langchain_core.tools import BaseToolkit, tool\n\n"
+        "class Doors(BaseToolkit):\n"
+        "    def get_tools(self):\n"
+        "        @tool\n"
+        "        def close_door(name: str) -> str:\n"
+        "            'Close a door.'\n"
+        "            return name\n"
+        "        return [close_door]\n\n"
+        "DOORS = Doors()\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    done = runner.invoke(app, ["tools", "suggest", "--module", "with_toolkit", "--json"])
+    assert json.loads(done.stdout).keys() == {"close_door"}
+
+
 def test_a_skeleton_pasted_unread_loosens_nothing(module: str) -> None:
     done = runner.invoke(app, ["tools", "suggest", "--module", module])
     facts = ast.literal_eval(ast.parse(done.stdout).body[0].value)  # type: ignore[attr-defined]

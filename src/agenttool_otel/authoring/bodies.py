@@ -164,27 +164,42 @@ def _same_tree(body: Body, query: dict[str, Any], key: Any) -> bool:
         head = f"probe contains {body.key}"
     pieces = "\n".join(expression.text for expression in body.expressions)
     module = f"package probe\n\n{head} if {{\n{pieces}\n}}\n"
+    specification = _specification(module)
+    if specification is None:
+        return False
+    again = specification["bodies"][0]["query"]
+    if without_places(again["stmts"]) != without_places(query["stmts"]):
+        return False
+    if key is None:
+        return True
+    return bool(without_places(specification["head"]["Set"]["key"]) == without_places(key))
+
+
+def _specification(module: str) -> Any:
+    """Return the tree of a module's first rule; ``None`` where the text is no module."""
     engine = new_engine()
     try:
         engine.add_policy("probe.rego", module)
         text = engine.get_ast_as_json()
     except Exception:
-        return False
-    specification = json.loads(text)[0]["ast"]["rules"][0]["Spec"]
-    again = specification["bodies"][0]["query"]
-    if _plain(again["stmts"]) != _plain(query["stmts"]):
-        return False
-    if key is None:
-        return True
-    return bool(_plain(specification["head"]["Set"]["key"]) == _plain(key))
+        return None
+    return json.loads(text)[0]["ast"]["rules"][0]["Spec"]
 
 
-def _plain(node: Any) -> Any:
-    """The tree without places."""
+def first_query(text: str) -> Any:
+    """Return the tree of the expressions that a text consists of; ``None`` where it has none."""
+    specification = _specification(f"package probe\n\nprobe if {{\n{text}\n}}\n")
+    if specification is None or not specification["bodies"]:
+        return None
+    return specification["bodies"][0]["query"]
+
+
+def without_places(node: Any) -> Any:
+    """Return a tree without its places, so that two of the same text are equal."""
     if isinstance(node, dict):
         if node.keys() == _SPAN:
             return None
-        return {name: _plain(value) for name, value in node.items() if name not in _PLACES}
+        return {name: without_places(value) for name, value in node.items() if name not in _PLACES}
     if isinstance(node, list):
-        return [_plain(item) for item in node]
+        return [without_places(item) for item in node]
     return node

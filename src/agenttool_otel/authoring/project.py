@@ -16,7 +16,7 @@ from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.names import EntryPoint
 from agenttool_otel.policy.bundles.bundle import Bundle, default_bundle_path
 from agenttool_otel.policy.bundles.bundle_signature import BundleVerification
-from agenttool_otel.policy.bundles.check import entry_path
+from agenttool_otel.policy.bundles.check import defines_decision
 from agenttool_otel.policy.bundles.load import load_bundle
 from agenttool_otel.policy.bundles.overlay import overlay
 from agenttool_otel.policy.engines.evaluation import CompiledBundle
@@ -105,18 +105,12 @@ def load_project(
         return Project(None, stock, None, overlay(stock, data=data))
     own = load_bundle(root, verification=verification)
     if standalone is None:
-        standalone = _defines_decision(own)
+        standalone = defines_decision(own)
     if standalone:
         whole = overlay(own, data=data)
         return Project(Path(root), own, base=None, whole=whole)
     whole = overlay(stock, data=data, extension=own)
     return Project(Path(root), own, base=stock, whole=whole)
-
-
-def _defines_decision(bundle: Bundle) -> bool:
-    decision = entry_path(EntryPoint.DECISION)
-    program = parse_program(bundle.modules)
-    return any(rule.path == decision for rule in program.rules)
 
 
 def parse_tests(project: Project) -> Program:

@@ -5,6 +5,7 @@ opa-python-client.
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
@@ -20,6 +21,11 @@ from agenttool_otel.names import EntryPoint
 from agenttool_otel.policy.bundles.bundle import Bundle
 from agenttool_otel.policy.engines.opa_server import OpaServerEngine
 from agenttool_otel.policy.rego.syntax import Module
+
+CUSTOM: Final = "agenttool.custom"
+"""The package of rules on top of the stock bundle."""
+
+_PACKAGE: Final = re.compile(r"^package\s+([\w.]+)", re.MULTILINE)
 
 ID_PREFIX: Final = "agenttool-project/"
 """Start of the ids of policies that were pushed; others of the same OPA are left alone."""
@@ -47,6 +53,13 @@ class ServerStatus(NamedTuple):
     def to_json_object(self) -> dict[str, Any]:
         """Return the status as plain JSON data."""
         return self._asdict()
+
+
+class Held(NamedTuple):
+    """The texts of the policies that a server holds, by package."""
+
+    pushed: Mapping[str, str]  # those that were pushed, one text a package
+    bundled: Mapping[str, set[str]]  # all others, of which each file is a text
 
 
 def push(engine: OpaServerEngine, project: Project, *, with_base: bool = False) -> Pushed:
@@ -108,7 +121,7 @@ def server_status(engine: OpaServerEngine, project: Project | None = None) -> Se
     with _failures():
         ids = sorted(client.get_policies_list())
         if project is not None:
-            differs = _differences(_pushed(client), project)
+            differs = _differences(_held(client), project)
     problem = _problem_of_decision(engine)
     return ServerStatus(
         healthy=True,
@@ -120,14 +133,23 @@ def server_status(engine: OpaServerEngine, project: Project | None = None) -> Se
     )
 
 
-def _differences(pushed: Mapping[str, str], project: Project) -> list[str]:
+def _differences(held: Held, project: Project) -> list[str]:
     """The packages that differ, that the server lacks, and that it has beyond the project's."""
     wanted = _by_package(project)
     base = _by_package(project, with_base=True)
-    differs = [name for name in wanted if pushed.get(name) != wanted[name]]
-    for name, text in pushed.items():
+    files = _files_by_package(project)
+    differs = []
+    for name, text in wanted.items():
+        # pushed as one text, or file by file from a bundle that the server runs
+        if held.pushed.get(name) != text and held.bundled.get(name) != files[name]:
+            differs.append(name)
+    for name, text in held.pushed.items():
         # the stock bundle's own packages are there after push --with-base
         if name not in wanted and text != base.get(name):
+            differs.append(name)
+    for name in held.bundled.keys() - wanted.keys() - held.pushed.keys():
+        # a rule of ours in the bundle that the project no longer has
+        if name == CUSTOM or name.startswith(f"{CUSTOM}."):
             differs.append(name)
     return differs
 
@@ -194,6 +216,35 @@ def _pushed(client: Any) -> dict[str, str]:
             package = name.removeprefix(ID_PREFIX)
             texts[package] = client.get_policy(name)["result"]["raw"]
     return texts
+
+
+def _held(client: Any) -> Held:
+    """Read all policies of the server.
+
+    All at once: the id of a file of a bundle is a path (``/srv/bundle.tar.gz/agenttool/custom/a.rego``),
+    which no URL of one policy can name.
+    """
+    answer = client._session.get(f"{client.root_url}/policies", timeout=client.timeout)
+    answer.raise_for_status()
+    pushed: dict[str, str] = {}
+    bundled: dict[str, set[str]] = {}
+    for policy in answer.json().get("result", []):
+        name, text = policy["id"], policy["raw"]
+        package = _PACKAGE.search(text)
+        if name.startswith(ID_PREFIX):
+            pushed[name.removeprefix(ID_PREFIX)] = text
+        elif package is not None:
+            bundled.setdefault(package[1], set()).add(text)
+    return Held(pushed, bundled)
+
+
+def _files_by_package(project: Project) -> dict[str, set[str]]:
+    """The text of each of the project's own files, by package."""
+    files: dict[str, set[str]] = {}
+    for module in project.program.modules:
+        if project.is_own(module.file):
+            files.setdefault(".".join(module.package), set()).add(module.text)
+    return files
 
 
 def _put_policies(client: Any, texts: Mapping[str, str]) -> None:

@@ -169,7 +169,7 @@ def run_tests(project: Project, *, engine: str = "auto", pattern: str = "") -> T
         # every builtin is allowed: OPA itself refuses those that it lacks
         builtins = _called(program)
     check_program(program, builtins=builtins, entry_points=(), engine="the embedded engine")
-    tests = [rule for rule in _tests(project, program) if wanted.search(_name(rule))]
+    tests = [rule for rule in list_tests(project, program) if wanted.search(name_of_test(rule))]
     if opa is not None:
         report = _on_opa(project, tests, opa, pattern)
     else:
@@ -190,8 +190,8 @@ def _called(program: Program) -> frozenset[str]:
     return frozenset(names)
 
 
-def _tests(project: Project, program: Program) -> list[Rule]:
-    """The first definition of each test."""
+def list_tests(project: Project, program: Program) -> list[Rule]:
+    """Return the first definition of each of a project's tests."""
     found: dict[tuple[str, ...], Rule] = {}
     packages = {module.file: module.package for module in program.modules}
     for rule in program.rules:
@@ -216,7 +216,8 @@ def _path(rule: Rule) -> Path:
     raise ValueError(f"{rule.name} is no test")
 
 
-def _name(rule: Rule) -> str:
+def name_of_test(rule: Rule) -> str:
+    """Return the full name of a test, without its cases."""
     return ".".join(("data", *_path(rule)))
 
 
@@ -240,7 +241,7 @@ def _result(rule: Rule, value: Any, cases: Iterable[Any], seconds: float) -> Tes
         cases: All cases of a test over many, where they are known.
         seconds: How long it took.
     """
-    result = TestResult(_name(rule), rule.file, rule.line, "passed", seconds=seconds)
+    result = TestResult(name_of_test(rule), rule.file, rule.line, "passed", seconds=seconds)
     if value is True:
         return result
     if not isinstance(value, dict):
@@ -304,7 +305,7 @@ def _run_each(
         prober = Prober(program, project.whole.data_json, over_cases)
     results = []
     for rule in tests:
-        name = _name(rule)
+        name = name_of_test(rule)
         if _path(rule)[-1].startswith("todo_"):
             results.append(TestResult(name, rule.file, rule.line, "skipped"))
             continue
@@ -378,7 +379,7 @@ def _coverage(file: str, covered: set[_Part], missed: set[_Part]) -> FileCoverag
 
 
 def _on_opa(project: Project, wanted: list[Rule], opa: str, pattern: str) -> TestReport:
-    tests = {_name(rule): rule for rule in wanted}
+    tests = {name_of_test(rule): rule for rule in wanted}
     options = ["--format=json"]
     if pattern:
         options.append(f"--run={pattern}")
@@ -462,14 +463,14 @@ def _locate(project: Project, program: Program, report: TestReport) -> None:
     failed = {result.name: result for result in report.failures}
     if not failed or not _called(program) <= EMBEDDED_BUILTINS:
         return
-    rules = [rule for rule in _tests(project, program) if _name(rule) in failed]
+    rules = [rule for rule in list_tests(project, program) if name_of_test(rule) in failed]
     try:
         prober = Prober(program, project.whole.data_json, rules)
         readings = prober.readings(None)
     except PolicyError:
         return
     for reading in readings:
-        result = failed[_name(reading.body.rule)]
+        result = failed[name_of_test(reading.body.rule)]
         # a test with several bodies: the first one that failed
         if reading.failed is not None and not result.failed_line:
             result.failed_line = reading.failed.line

@@ -24,8 +24,8 @@ _COLORS: Final = {
     "lacks": "yellow",
     "broken": "red",
 }
-_CANT_START: Final = 2
-_BROKEN: Final = 3
+EXIT_CODES: Final = {"passed": 0, "failed": 1, "not_started": 2, "broken": 3}
+"""What the exit codes of this command mean; ``broken`` is a program that stopped answering."""
 
 app = typer.Typer(add_completion=False)
 
@@ -78,10 +78,10 @@ def conformance(
         )
     except OSError as error:
         console.print(Text(f"{argv[0]} can't be started: {error}"))
-        raise typer.Exit(_CANT_START) from error
+        raise typer.Exit(EXIT_CODES["not_started"]) from error
     except SubjectError as error:
         console.print(Text(str(error)))
-        raise typer.Exit(_BROKEN) from error
+        raise typer.Exit(EXIT_CODES["broken"]) from error
     counts_ours = ours or not command
     _print(result, with_ours=counts_ours)
     if report is not None:
@@ -94,12 +94,12 @@ def conformance(
 
 def _exit_code(result: Report, *, with_ours: bool) -> int:
     if result.broken:
-        return _BROKEN
+        return EXIT_CODES["broken"]
     if not result.passed:
-        return 1
+        return EXIT_CODES["failed"]
     if with_ours and not result.ours_passed:
-        return 1
-    return 0
+        return EXIT_CODES["failed"]
+    return EXIT_CODES["passed"]
 
 
 def _print(result: Report, *, with_ours: bool) -> None:

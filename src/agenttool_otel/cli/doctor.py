@@ -155,22 +155,19 @@ def _check_policy(settings: Settings) -> tuple[State, str]:
     from agenttool_otel.policy.engines.opa_server import OpaServerEngine
     from agenttool_otel.policy.open import open_engines
 
-    engines, source = open_engines(
-        settings, None, data=None, extension=None, on_reload=lambda result: None
-    )
+    opened = open_engines(settings, None, data=None, extension=None, on_reload=lambda result: None)
     try:
-        for engine in engines:
+        for engine in opened.engines:
             if isinstance(engine, OpaServerEngine) and not engine.healthy():
                 return State.BROKEN, f"no OPA answers at {settings.opa_url}"
         place = settings.opa_url or settings.policy_bundle or "the stock bundle"
-        revision = engines[0].revision or "revision not known before the first answer"
+        revision = opened.engines[0].revision or "revision not known before the first answer"
         mode = "decides" if settings.policy_mode == PolicyMode.ENFORCE else "blocks nothing"
         return State.WORKS, f"{settings.policy_engine}, {place}, {revision}; it {mode}"
     finally:
-        for engine in engines:
+        for engine in (*opened.engines, *opened.shadow):
             engine.close()
-        if source is not None:
-            source.close()
+        opened.close()
 
 
 def _check_opa_program() -> tuple[State, str]:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
 from agenttool_otel.cli.common import AsJson, group, print_json
+from agenttool_otel.cli.policy.common import EXIT_CODES as POLICY_CODES
 from agenttool_otel.cli.policy.common import console, failures
 from agenttool_otel.cli.policy.recorded import Sources, open_records
 from agenttool_otel.errors import ConfigurationError
+
+EXIT_CODES: Final = {name: POLICY_CODES[name] for name in ("ok", "error")}
+"""What the exit codes of these commands mean."""
 
 app = group("evidence", "Sign what files of decision records hold, and check it.")
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 import typer
 from rich.console import Console
@@ -17,6 +17,9 @@ from rich.text import Text
 
 from agenttool_otel.cli.plain_text import clean
 from agenttool_otel.cli.rendering import out, style_of
+
+EXIT_CODES: Final = {"ok": 0, "not_found": 1, "usage": 2, "unreadable": 2}
+"""What the exit codes of this command mean."""
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 
@@ -66,11 +69,11 @@ def records(
         view = _read_source(source)
     except OSError as error:
         errors.print(f"the file can't be read: {type(error).__name__}", style="red", markup=False)
-        raise typer.Exit(2) from error
+        raise typer.Exit(EXIT_CODES["unreadable"]) from error
     if invocation:
         if invocation not in view.calls:
             errors.print("no such call", style="yellow")
-            raise typer.Exit(1)
+            raise typer.Exit(EXIT_CODES["not_found"])
         for line in view.calls[invocation].lines:
             typer.echo(json.dumps(line))
         return

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 from rich.console import Console
@@ -24,6 +24,9 @@ from agenttool_otel.cli.trace_sources import (
 )
 from agenttool_otel.cli.would_have import render_would_have
 from agenttool_otel.names import Attr, Behavior, GenAI
+
+EXIT_CODES: Final = {"ok": 0, "not_found": 1, "usage": 2, "unreadable": 2}
+"""What the exit codes of this command mean."""
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 
@@ -84,10 +87,10 @@ def trace(
         spans = _selected(found, question, whole=whole or bool(story))
     except (TraceUnavailable, TraceFormatError) as error:
         errors.print(clean(error), style="red", markup=False, highlight=False)
-        raise typer.Exit(2) from error
+        raise typer.Exit(EXIT_CODES["unreadable"]) from error
     if not spans:
         errors.print("no such spans", style="yellow")
-        raise typer.Exit(1)
+        raise typer.Exit(EXIT_CODES["not_found"])
     if story:
         span = _chosen_span(spans, story, errors)
         console.print(why(span), markup=False, highlight=False)
@@ -168,4 +171,4 @@ def _chosen_span(spans: list[SpanView], wanted: str, errors: Console) -> SpanVie
             return max(of_call, key=lambda span: span.start_ns)
         problem = f"no span or call {clean(wanted)}"
     errors.print(problem, style="red", markup=False, highlight=False)
-    raise typer.Exit(2)
+    raise typer.Exit(EXIT_CODES["usage"])

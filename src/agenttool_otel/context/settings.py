@@ -15,7 +15,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from agenttool_otel.context.validate import did_you_mean, texts
 from agenttool_otel.errors import ConfigurationError
@@ -23,6 +23,11 @@ from agenttool_otel.names import EngineName, Env, PolicyMode
 from agenttool_otel.telemetry.settings import Answerers, CaptureMode, Detail, EventsMode, SpanMode
 
 _logger = logging.getLogger("agenttool_otel.context.settings")
+
+SIGNATURE_ALGORITHMS: Final = tuple(
+    f"{family}{size}" for family in ("RS", "PS", "ES", "HS") for size in (256, 384, 512)
+)
+"""Algorithms of a bundle's signature that can be verified."""
 
 
 def _one_of(*allowed: str) -> Callable[[str], str]:
@@ -144,6 +149,17 @@ class Settings:
     Attributes:
         policy_bundle: directory, ``.tar.gz`` or URL of the bundle (``AGENTTOOL_POLICY_BUNDLE``);
             the stock bundle where empty.
+        policy_extension: directory, ``.tar.gz`` or URL of rules of your own, on top of the bundle
+            (``AGENTTOOL_POLICY_EXTENSION``); ``extension=`` of a Governor wins.
+        policy_key_file: file with the public key, or the secret for HS algorithms, that what these two
+            and ``shadow_policy`` name has to be signed with (``AGENTTOOL_POLICY_KEY_FILE``).
+        policy_algorithm: the signature's, such as ``ES256`` (``AGENTTOOL_POLICY_ALGORITHM``).
+        policy_token_file: file with the bearer token for their URLs, read again when it changes
+            (``AGENTTOOL_POLICY_TOKEN_FILE``).
+        policy_ca_file: certificates to trust for their URLs, instead of the system's
+            (``AGENTTOOL_POLICY_CA_FILE``).
+        shadow_policy: directory, ``.tar.gz`` or URL of a policy that is asked beside the one that
+            binds, for the record (``AGENTTOOL_SHADOW_POLICY``): a whole bundle, or rules on top.
         policy_engine: ``embedded`` or ``opa_server`` (``AGENTTOOL_POLICY_ENGINE``).
         policy_mode: ``enforce`` or ``shadow`` (``AGENTTOOL_POLICY_MODE``).
         shadow_tools: globs of tool ids or full names whose decisions are recorded and block
@@ -155,8 +171,8 @@ class Settings:
             example ``strict`` or ``coding``; with another name no policy can be used
             (``AGENTTOOL_POLICY_PRESET``).
         policy_data: JSON or YAML file merged over the bundle's data (``AGENTTOOL_POLICY_DATA``).
-        policy_reload: seconds between looks for a changed bundle, 0 for never
-          (``AGENTTOOL_POLICY_RELOAD``).
+        policy_reload: seconds between looks for a changed bundle, extension, shadow policy or data
+            file, 0 for never (``AGENTTOOL_POLICY_RELOAD``).
         tools_file: JSON file with facts of tools by name or glob, for instrumented programs
           (``AGENTTOOL_TOOLS``).
         opa_url: base URL of an OPA server (``AGENTTOOL_OPA_URL``).
@@ -215,6 +231,14 @@ class Settings:
     """
 
     policy_bundle: str = _setting("", "POLICY_BUNDLE")
+    policy_extension: str = _setting("", "POLICY_EXTENSION")
+    policy_key_file: str = _setting("", "POLICY_KEY_FILE")
+    policy_algorithm: str = _setting(
+        "RS256", "POLICY_ALGORITHM", _one_of(*SIGNATURE_ALGORITHMS), guards=True
+    )
+    policy_token_file: str = _setting("", "POLICY_TOKEN_FILE")
+    policy_ca_file: str = _setting("", "POLICY_CA_FILE")
+    shadow_policy: str = _setting("", "SHADOW_POLICY")
     policy_engine: str = _setting(
         EngineName.EMBEDDED.value,
         "POLICY_ENGINE",

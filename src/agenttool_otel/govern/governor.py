@@ -97,7 +97,8 @@ class Governor(Discovery):
         hooks: the hook registry.
         errors: what your own exceptions are to the standard, by class or qualified name; see
           ``ErrorMapper.register``.
-        shadow_engines: at most one engine whose decisions are recorded beside the real ones.
+        shadow_engines: at most one engine whose decisions are recorded beside the real ones; the
+            setting ``shadow_policy`` names one by its place.
         shadow_packages: rule packages whose denials and asks are recorded and not acted on; instead
           of a shadow engine.
         intent_check: a classifier that is asked whether the user's words want a call, before a
@@ -152,7 +153,7 @@ class Governor(Discovery):
         settings = settings if settings is not None and not options else Settings.load(**options)
         use_profiles(settings)
         cache = DecisionCache(settings.policy_cache) if settings.policy_cache else None
-        engines, self._source = open_engines(
+        opened = open_engines(
             settings,
             policy,
             data=policy_data,
@@ -160,12 +161,14 @@ class Governor(Discovery):
             on_reload=self._reloaded,
             stated=options,
         )
+        engines = opened.engines
+        self._close_sources = opened.close
         decider = Decider(
             engines,
             mode=settings.policy_mode,
             timeout=settings.policy_timeout,
             cache=cache,
-            shadow_engines=shadow_engines,
+            shadow_engines=(*shadow_engines, *opened.shadow),
             shadow_packages=shadow_packages,
             shadow_tools=settings.shadow_tools,
         )
@@ -610,8 +613,7 @@ class Governor(Discovery):
         """Release engines, stores and connections; sinks write what waits, a private directory of
         results goes.
         """
-        if self._source is not None:
-            self._source.close()
+        self._close_sources()
         self.decider.close()
         self.approvals.close()
         self.sessions.close()

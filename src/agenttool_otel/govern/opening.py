@@ -136,6 +136,11 @@ def protected_places(settings: Settings) -> tuple[tuple[str, str], ...]:
     places = [
         (settings.policy_bundle or str(default_bundle_path()), "policy"),
         (settings.policy_data, "policy"),
+        (settings.policy_extension, "policy"),
+        (settings.shadow_policy, "policy"),
+        (settings.policy_key_file, "policy"),
+        (settings.policy_token_file, "policy"),
+        (settings.policy_ca_file, "policy"),
     ]
     places.append((settings.tools_file, "policy"))
     places.append((settings.sandbox_profiles, "policy"))

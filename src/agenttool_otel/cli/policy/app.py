@@ -38,6 +38,7 @@ from agenttool_otel.cli.policy.common import (
 from agenttool_otel.cli.policy.covering import coverage
 from agenttool_otel.cli.policy.differing import diff
 from agenttool_otel.cli.policy.exporting import export
+from agenttool_otel.cli.policy.mutating import mutate
 from agenttool_otel.cli.policy.replaying import replay
 from agenttool_otel.cli.policy.running import push, status
 from agenttool_otel.cli.policy.suggesting import suggest
@@ -51,6 +52,7 @@ _HERE: Final = Path()
 app = group("policy", "Start, check, test, explain, build and ask a policy.")
 app.command()(explain)
 app.command()(decide)
+app.command()(mutate)
 app.command()(replay)
 app.command()(diff)
 app.command()(coverage)

@@ -215,6 +215,23 @@ def bundle_from_files(files: Mapping[str, bytes], *, origin: str, verified: bool
     )
 
 
+def data_bundle(path: Path) -> Bundle:
+    """Return a bundle of one JSON or YAML file alone, to be laid over another.
+
+    Raises:
+        PolicyLoadError: It can't be read, or is no object.
+    """
+    try:
+        value = _parse_data(path.name, path.read_bytes())
+    except OSError as error:
+        raise PolicyLoadError(f"{path}: {error.strerror or error}") from None
+    if not isinstance(value, dict):
+        raise PolicyLoadError(f"{path}: the policy data is not an object")
+    text = _data_text(value, str(path))
+    digest = digest_of([text])
+    return Bundle(MappingProxyType({}), text, revision=digest[:16], digest=digest, origin=str(path))
+
+
 def _rego_text(path: str, content: bytes) -> str:
     try:
         return content.decode("utf-8")

@@ -34,6 +34,12 @@ def _is_plain_word(text: str) -> bool:
     return text.isascii() and text.isidentifier()
 
 
+def defines_decision(bundle: Bundle) -> bool:
+    """Return whether a bundle stands alone: any other one is rules on top of the stock bundle."""
+    decision = entry_path(EntryPoint.DECISION)
+    return any(rule.path == decision for rule in parse_program(bundle.modules).rules)
+
+
 def load_program(bundle: Bundle) -> Program:
     """Parse a bundle's modules and check that they lie under its roots and don't collide with its
     data.

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ssl
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,9 @@ from agenttool_otel.errors import ConfigurationError, PolicyLoadError, PolicyUna
 from agenttool_otel.policy.bundles.bundle import MAX_BUNDLE_BYTES, Bundle, bundle_from_files
 from agenttool_otel.policy.bundles.bundle_files import read_archive, read_directory
 from agenttool_otel.policy.bundles.bundle_signature import BundleVerification, verify_signatures
+
+Token = str | Callable[[], str | None] | None
+"""A bearer token, or what gives the one of now."""
 
 
 def is_url(source: str | Path) -> bool:
@@ -26,7 +30,7 @@ class HttpFetch:
     """Fetches one bundle again and again, and only when it changed."""
 
     url: str  # where it is
-    token: str | None = field(default=None, repr=False)  # bearer token, if one is needed
+    token: Token = field(default=None, repr=False)  # bearer token, if one is needed
     timeout: float = 30.0  # seconds that one fetch may take, the download included
     tls: ssl.SSLContext | None = None  # TLS settings; ``None``: the system's authorities
     etag: str | None = None  # ETag of the last bundle that was accepted
@@ -41,8 +45,9 @@ class HttpFetch:
             "Accept": "application/gzip, application/vnd.openpolicyagent.bundles",
             "Connection": "close",
         }
-        if self.token:
-            headers["Authorization"] = f"Bearer {self.token}"
+        token = self.token() if callable(self.token) else self.token
+        if token:
+            headers["Authorization"] = f"Bearer {token}"
         if self.etag:
             headers["If-None-Match"] = self.etag
         connection = HttpConnection(endpoint, limit=MAX_BUNDLE_BYTES)
@@ -71,7 +76,7 @@ def load_bundle(
     source: str | Path,
     *,
     verification: BundleVerification | None = None,
-    token: str | None = None,
+    token: Token = None,
     **fetch: Any,
 ) -> Bundle:
     """Load a bundle.
@@ -80,7 +85,7 @@ def load_bundle(
         source: a directory, a ``.tar.gz`` file, or an ``http(s)`` URL of one. The path of a single
             ``.rego`` file is a bundle of that file.
         verification: keys, when the bundle must be signed.
-        token: bearer token for a URL.
+        token: bearer token for a URL, or what gives it.
         fetch: ``timeout`` (seconds) and ``tls`` (SSLContext) for a URL.
 
     Raises:

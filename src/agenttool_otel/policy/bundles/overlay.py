@@ -23,7 +23,7 @@ def overlay(
 
     An extension adds packages; it can't replace a file of the base. Data of the extension and of
     ``data`` win over the base, member by member; that is how ``data.agenttool.settings`` overrides
-    the stock defaults.
+    the stock defaults. The revision begins with the one that the extension's manifest states.
     """
     if data is None and extension is None:
         return bundle
@@ -52,13 +52,18 @@ def overlay(
         state.update(len(part).to_bytes(8, "big"))
         state.update(part.encode())
     digest = state.hexdigest()
+    revision = f"{bundle.revision}+{digest[:12]}"
+    stated = None if extension is None else extension.manifest.get("revision")
+    if stated:
+        # acme-0.1.0+agenttool-stock-0.1.0+8e017311db9d: the author looks for the own one
+        revision = f"{stated}+{revision}"
     return replace(
         bundle,
         modules=MappingProxyType(modules),
         tests=MappingProxyType(tests),
         data_json=text,
         roots=("",),
-        revision=f"{bundle.revision}+{digest[:12]}",
+        revision=revision,
         digest=digest,
     )
 

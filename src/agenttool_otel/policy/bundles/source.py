@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -20,7 +21,13 @@ from agenttool_otel.errors import PolicyError, PolicyLoadError
 from agenttool_otel.policy.bundles.bundle import Bundle
 from agenttool_otel.policy.bundles.bundle_files import directory_stamp
 from agenttool_otel.policy.bundles.bundle_signature import BundleVerification
-from agenttool_otel.policy.bundles.load import HttpFetch, bundle_of_archive, is_url, load_bundle
+from agenttool_otel.policy.bundles.load import (
+    HttpFetch,
+    Token,
+    bundle_of_archive,
+    is_url,
+    load_bundle,
+)
 from agenttool_otel.values.forks import new_lock
 
 _log: Final = logging.getLogger(__name__)
@@ -45,19 +52,34 @@ class ReloadResult:
 
 
 class BundleSource:
-    """Watches where a bundle comes from."""
+    """Watches where a bundle comes from.
+
+    Args:
+        source: a directory, a file, or the URL of an archive.
+        verification: keys, when the bundle must be signed.
+        token: bearer token for a URL, or what gives the one of now.
+        on_reload: called with what became of each change.
+        http_timeout: seconds that one fetch may take.
+        tls: TLS settings for a URL.
+        load: reads a path; a bundle's files where not given.
+
+    Raises:
+        PolicyLoadError: there is no bundle to begin with.
+    """
 
     def __init__(
         self,
         source: str | Path,
         *,
         verification: BundleVerification | None = None,
-        token: str | None = None,
+        token: Token = None,
         on_reload: Callable[[ReloadResult], None] | None = None,
         http_timeout: float = 30.0,
         tls: Any = None,
+        load: Callable[[Path], Bundle] | None = None,
     ) -> None:
         self._source = source
+        self._load_path = load or partial(load_bundle, verification=verification)
         self._verification = verification
         self._on_reload = on_reload
         self._fetch = (
@@ -143,7 +165,7 @@ class BundleSource:
         if stamp and (stamp == self._stamp or stamp == self._refused):
             return None
         self._candidate = None
-        bundle = load_bundle(path, verification=self._verification)
+        bundle = self._load_path(path)
         self._candidate = stamp
         if path.exists() and directory_stamp(path) != stamp:
             # the directory is being written: what was read may be half of the old and half of the new

@@ -29,7 +29,8 @@ test_other_tools_are_not_our_concern if {
 	decision.behavior == "allow"
 }
 
-test_without_a_list_every_day_is_frozen if {
+test_without_a_list_every_day_is_frozen[broken] if {
+	some broken, days in {"nothing": null, "an object": {}}
 	document := deploy("2026-11-19T12:00:00Z")
-	data.agenttool.custom.deny != set() with input as document with data.agenttool.custom.deployments.frozen_days as null
+	data.agenttool.custom.deny != set() with input as document with data.agenttool.custom.deployments.frozen_days as days
 }
