@@ -40,6 +40,7 @@ from agenttool_otel.cli.policy.differing import diff
 from agenttool_otel.cli.policy.exporting import export
 from agenttool_otel.cli.policy.replaying import replay
 from agenttool_otel.cli.policy.running import push, status
+from agenttool_otel.cli.policy.simulating import simulate
 from agenttool_otel.cli.policy.suggesting import suggest
 from agenttool_otel.cli.policy.views import show_checks, show_tests
 from agenttool_otel.errors import ConfigurationError, PolicyError
@@ -55,6 +56,7 @@ app.command()(replay)
 app.command()(diff)
 app.command()(coverage)
 app.command()(suggest)
+app.command()(simulate)
 app.command()(export)
 app.command()(push)
 app.command()(status)
