@@ -93,6 +93,11 @@ def governed(preset: str, held: bool, approver: Any = None) -> Any:
     governor = Governor(
         policy_data={"agenttool": {"settings": {"preset": preset}}}, approver=approver
     )
+    return shell_tool(governor, held)
+
+
+def shell_tool(governor: Governor, held: bool) -> Any:
+    """A governed shell tool that runs nothing."""
 
     def run(command: str) -> str:
         """Run a shell command."""

@@ -12,7 +12,6 @@ asked. Usage:
 from __future__ import annotations
 
 import argparse
-import inspect
 import sys
 import time
 from collections import Counter
@@ -80,39 +79,26 @@ class Approver:
 class Replay:
     """Replays the runs of one suite under one preset."""
 
-    def __init__(self, recorded: Recorded, preset: str, *, one_hop: bool = False) -> None:
+    def __init__(
+        self, recorded: Recorded, preset: str, *, one_hop: bool = False, **options: Any
+    ) -> None:
         self._recorded = recorded
         self._one_hop = one_hop
         self._approver = Approver()
         self._folder = TemporaryDirectory()
         settings = {"agenttool": {"settings": {"preset": preset}}}
-        self._governor = Governor(policy_data=settings, approver=self._approver)
+        self.governor = Governor(policy_data=settings, approver=self._approver, **options)
         self._environment: Any = None
         self._sessions = 0
         self._tools = {tool.name: self._governed(tool.name) for tool in recorded.suite.tools}
         self.score = Score()
 
     def _governed(self, name: str) -> Any:
-        plain = inspect.unwrap(
-            next(tool.run for tool in self._recorded.suite.tools if tool.name == name)
-        )
-        hidden = self._recorded.dependencies(name)
-
-        def call(**arguments: Any) -> Any:
-            return self._recorded.function(name, self._environment)(**arguments)
-
-        signature = inspect.signature(plain)
-        shown = [one for one in signature.parameters.values() if one.name not in hidden]
-        keyword = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in shown]
-        call.__signature__ = signature.replace(parameters=keyword)  # type: ignore[attr-defined]
-        call.__annotations__ = {
-            key: one for key, one in plain.__annotations__.items() if key not in hidden
-        }
-        call.__name__, call.__doc__, call.__module__ = name, plain.__doc__, plain.__module__
+        call = self._recorded.shown_function(name, lambda: self._environment)
         facts = SUITES[self._recorded.name][name]
         if self._one_hop and name == "get_webpage":
             facts = {**facts, "sources": {"url": ["user", *_MESSAGES]}}
-        return self._governor.govern(call, **facts)
+        return self.governor.govern(call, **facts)
 
     def run(self, run: Run) -> None:
         """Replay one run, and count."""

@@ -237,7 +237,8 @@ def record(path: Path, count: int, truth: Truth) -> int:
     """Make calls until so many decisions are recorded; return how many were lost."""
     governor = Governor(decisions=f"file:{path}", approver=lambda request: True)
     recorder: Any = governor._decisions
-    recorder.sink._size = count + 1  # the truth takes longer than the calls: nothing may be lost
+    (sink,) = recorder.sinks
+    sink._size = count + 1  # the truth takes longer than the calls: nothing may be lost
     truth.watch(recorder)
     made = tools(governor)
     where: dict[str, Any] = {"roots": ["/srv/acme"], "cwd": "/srv/acme", "actor": "agent:bench"}
@@ -247,9 +248,9 @@ def record(path: Path, count: int, truth: Truth) -> int:
             made[call.tool](**call.arguments)
         if len(truth.costs) >= count:
             break
-    recorder.sink.flush(600)
+    sink.flush(600)
     governor.close()
-    return int(recorder.sink.lost)
+    return int(sink.lost)
 
 
 class Found(NamedTuple):

@@ -91,7 +91,7 @@ def check(
     and what to call instead.
     """
     arguments = _object(args, "--args") if args else None
-    with _governor_in_context(
+    with governor_in_context(
         module, evaluation, actor=actor, tenant=tenant, roles=role, session_id=session, roots=root
     ) as governor:
         decision = check_tool(governor, tool, arguments)
@@ -128,7 +128,7 @@ def describe(
     """Show what waits, which tools are always asked about, gated or blocked, and what to do
     next.
     """
-    with _governor_in_context(
+    with governor_in_context(
         module, evaluation, actor=actor, tenant=tenant, roles=role, session_id=session, roots=root
     ) as governor:
         posture = governor.describe()
@@ -153,7 +153,7 @@ def write(
     """Write permission-posture.json, permission-posture.md and managed-tools.json for agents that
     read files.
     """
-    with _governor_in_context(
+    with governor_in_context(
         module, evaluation, actor=actor, tenant=tenant, roles=role, session_id=session, roots=root
     ) as governor:
         files = governor.write_posture(folder)
@@ -162,7 +162,7 @@ def write(
 
 
 @contextmanager
-def _governor_in_context(module: str, evaluation: str, **who: Any) -> Iterator[Governor]:
+def governor_in_context(module: str, evaluation: str, **who: Any) -> Iterator[Governor]:
     """Give the module's Governor in the context of the options, and turn errors into an exit code.
 
     Args:

@@ -119,10 +119,10 @@ def _sink(text: str) -> str:
     return text
 
 
-def _file(text: str) -> str:
+def _decisions(text: str) -> str:
     path = text.removeprefix("file:")
-    if text and (path == text or not path):
-        raise ValueError("file:PATH")
+    if text not in ("", "otel") and (path == text or not path):
+        raise ValueError("file:PATH or otel")
     return text
 
 
@@ -190,7 +190,7 @@ class Settings:
         sink: where records go: ``file:PATH`` for JSON lines, or an ``http(s)://`` URL that takes
             CloudEvents (``AGENTTOOL_SINK``).
         decisions: where decisions are recorded to be decided again by ``agenttool policy replay``:
-            ``file:PATH`` (``AGENTTOOL_DECISIONS``).
+            ``file:PATH``, or ``otel`` for log records (``AGENTTOOL_DECISIONS``).
         capture: ``NO_CONTENT``, ``SPAN_ONLY``, ``EVENT_ONLY`` or ``SPAN_AND_EVENT``
             (``OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT``).
         redact_pii: redact personal data beside secrets (``AGENTTOOL_REDACT_PII``).
@@ -262,7 +262,7 @@ class Settings:
     span_mode: SpanMode = _setting("auto", "SPAN_MODE", _one_of("auto", "child", "enrich"))
     answerers: Answerers = _setting("digest", "ANSWERERS", _one_of("digest", "plain"))
     sink: str = _setting("", "SINK", _sink)
-    decisions: str = _setting("", "DECISIONS", _file)
+    decisions: str = _setting("", "DECISIONS", _decisions)
     capture: CaptureMode = _setting(
         "NO_CONTENT",
         Env.CAPTURE_CONTENT,

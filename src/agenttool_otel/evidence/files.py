@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import logging
 import os
 import secrets
 from contextlib import suppress
@@ -12,8 +11,6 @@ from typing import Final
 
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.evidence.chain import PREVIOUS, chain_key, link
-from agenttool_otel.evidence.record import DecisionRecorder
-from agenttool_otel.evidence.words import Words
 from agenttool_otel.records.base import JsonObject
 from agenttool_otel.telemetry.sinks import DEFAULT_QUEUE, JsonlSink, LinesLost, encoded_line
 from agenttool_otel.values.canonical import stated_digest_key
@@ -21,7 +18,6 @@ from agenttool_otel.values.canonical import stated_digest_key
 _MAX_BYTES: Final = 64 * 2**20
 _BACKUPS: Final = 30
 _KEY_BYTES: Final = 32
-_logger = logging.getLogger("agenttool_otel.evidence")
 
 
 class DecisionFile(JsonlSink):
@@ -105,18 +101,3 @@ def _make_key(path: Path) -> None:
             os.link(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def open_file(target: str) -> DecisionRecorder | None:
-    """Open where decisions are recorded, ``file:PATH``; what can't be used is logged, and left out.
-
-    Args:
-        target: the setting.
-    """
-    path = Path(target.removeprefix("file:"))
-    try:
-        key = key_of(path, make=True)
-        return DecisionRecorder(DecisionFile(path, key), Words(key))
-    except ConfigurationError as error:
-        _logger.warning("no decisions are recorded: %s", error)
-        return None

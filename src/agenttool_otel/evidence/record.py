@@ -4,7 +4,7 @@ decided.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -12,19 +12,19 @@ from opentelemetry.trace import Span
 
 from agenttool_otel.approvals.types import ApprovalAnswer
 from agenttool_otel.evidence.words import Words
-from agenttool_otel.names import ApprovalStatus, PolicyMode
+from agenttool_otel.names import ApprovalStatus, Event, PolicyMode
 from agenttool_otel.policy.bundles.bundle import Bundle
 from agenttool_otel.policy.rego.syntax import Path
 from agenttool_otel.policy.rule_words import own_texts
 from agenttool_otel.policy.types import PolicyInput, Verdict
 from agenttool_otel.records.base import JsonObject
-from agenttool_otel.telemetry.sinks import Sink
+from agenttool_otel.telemetry.sinks import Build, Sink
 from agenttool_otel.values.pointers import escape_token
 
-OBJECT: Final = "agenttool.decision"
+OBJECT: Final = Event.DECISION_RECORD
 """The name of the record's kind."""
 
-ANSWER: Final = "agenttool.answer"
+ANSWER: Final = Event.ANSWER_RECORD
 """The name of the kind of record that holds a person's answer."""
 
 MADE_ON_DEMAND: Final[tuple[Path, ...]] = (("session", "history"), ("execution",))
@@ -58,12 +58,12 @@ class DecisionRecorder:
     """Records decisions, outside of the calls' own time.
 
     Args:
-        sink: where they go.
+        sinks: where they go.
         words: hides words.
     """
 
-    def __init__(self, sink: Sink, words: Words) -> None:
-        self.sink = sink
+    def __init__(self, sinks: Sequence[Sink], words: Words) -> None:
+        self.sinks = tuple(sinks)
         self._words = words
 
     def record(self, decider: Decides, document: PolicyInput, verdict: Verdict, span: Span) -> None:
@@ -79,9 +79,9 @@ class DecisionRecorder:
             engines = getattr(decider, "engines", ())  # a remote engine has no bundle either
             bundle = getattr(engines[0], "bundle", None) if engines else None
             made = _Made(document, list(document["hooks"]), verdict, span, bundle)
-            self.sink.put(partial(self._built, made, decider))
+            self._put(partial(self._built, made, decider))
         except Exception:
-            self.sink.lost += 1
+            self._count_loss()
 
     def answer(
         self, invocation: str, request: str, answer: ApprovalAnswer, waited: float, span: Span
@@ -105,13 +105,22 @@ class DecisionRecorder:
                 "edited": answer.edited_input is not None,
                 **_ids(span),
             }
-            self.sink.put(partial(self._built_answer, given, answer.answered_by, answer.roles))
+            self._put(partial(self._built_answer, given, answer.answered_by, answer.roles))
         except Exception:
-            self.sink.lost += 1
+            self._count_loss()
 
     def close(self) -> None:
         """Write what waits."""
-        self.sink.close()
+        for sink in self.sinks:
+            sink.close()
+
+    def _put(self, build: Build) -> None:
+        for sink in self.sinks:
+            sink.put(build)
+
+    def _count_loss(self) -> None:
+        for sink in self.sinks:
+            sink.lost += 1
 
     def _built_answer(
         self, given: JsonObject, person: str, roles: tuple[str, ...]

@@ -197,7 +197,7 @@ class Governor(Discovery):
             self.errors.register(exception, error)
         self._first_engine = engines[0] if engines else None
         self._read_lists()
-        self._decisions = open_decisions(settings.decisions)
+        self._decisions = open_decisions(settings.decisions, recording)
         self._intent_check = intent_check
         self.pipeline = self._pipeline()
         if cache is not None:

@@ -21,7 +21,7 @@ from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.facts.types import FactEnvironment
 from agenttool_otel.names import Env
 from agenttool_otel.policy.bundles.bundle import default_bundle_path
-from agenttool_otel.telemetry import TelemetrySettings
+from agenttool_otel.telemetry import Telemetry, TelemetrySettings
 from agenttool_otel.telemetry.sinks import open_sinks
 
 if TYPE_CHECKING:  # stores are imported when one is opened
@@ -166,13 +166,17 @@ def use_profiles(settings: Settings) -> None:
         use_profile_file(settings.sandbox_profiles)
 
 
-def open_decisions(target: str) -> DecisionRecorder | None:
-    """Open where decisions are recorded; ``None`` where nothing is named or it can't be used."""
-    if not target:
-        return None
-    from agenttool_otel.evidence.files import open_file
+def open_decisions(target: str, telemetry: Telemetry) -> DecisionRecorder | None:
+    """Open where decisions are recorded; ``None`` where nothing is named or it can't be used.
 
-    return open_file(target)
+    Raises:
+        ConfigurationError: a function is to get them, and there is no key.
+    """
+    if not target and not telemetry.settings.decision_subscribers:
+        return None
+    from agenttool_otel.evidence.opening import open_recorder
+
+    return open_recorder(target, telemetry)
 
 
 def _remove_private(place: str, owner: int) -> None:

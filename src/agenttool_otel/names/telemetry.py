@@ -200,6 +200,8 @@ class Event:
     PERSISTENCE_FAILED: Final = "tool.result.persistence_failed"
     REDACTION_FAILED: Final = "tool.redaction.failed"
     POLICY_RELOADED: Final = "tool.policy.reloaded"
+    DECISION_RECORD: Final = "agenttool.decision"
+    ANSWER_RECORD: Final = "agenttool.answer"
 
 
 class Metric:

@@ -23,6 +23,7 @@ from agenttool_otel.call.phases.permission import policy_input
 from agenttool_otel.call.preflight import Preflight, preflight_of
 from agenttool_otel.call.runtime import Runtime
 from agenttool_otel.call.tool import GovernedTool
+from agenttool_otel.catalog import ToolSpec
 from agenttool_otel.context.context import AgentContext, current_context
 from agenttool_otel.errors import ApprovalError
 from agenttool_otel.names import ApprovalStatus, Behavior
@@ -264,13 +265,7 @@ def tool_posture(runtime: Runtime, tool: GovernedTool, context: AgentContext) ->
     """
     spec, plain = tool.spec, harmless_arguments(runtime, tool, context)
     now = preflight_call(runtime, tool, plain, context)
-    known = now.decision is not None or spec.unknown
-    lifecycle = (
-        now.decision is None
-        and now.error is not None
-        and now.error.error_class.value in _UNAVAILABLE
-    )
-    behavior = now.behavior.value if known or lifecycle else "unknown"
+    behavior = behavior_of(now, spec)
     without = preflight_call(runtime, tool, plain, replace(context, evaluation=None)).behavior
     judged = [
         preflight_call(runtime, tool, plain, replace(context, evaluation=verdict)).behavior
@@ -303,6 +298,23 @@ def tool_posture(runtime: Runtime, tool: GovernedTool, context: AgentContext) ->
         if behavior != "unknown"
         else "call permissions_check with the planned arguments",
     )
+
+
+def behavior_of(found: Preflight, spec: ToolSpec) -> str:
+    """Return what would become of a call: allow, ask or deny, or ``unknown`` where its arguments never
+    got to the policy.
+
+    Args:
+        found: what would be decided of it.
+        spec: its tool.
+    """
+    known = found.decision is not None or spec.unknown
+    lifecycle = (
+        found.decision is None
+        and found.error is not None
+        and found.error.error_class.value in _UNAVAILABLE
+    )
+    return found.behavior.value if known or lifecycle else "unknown"
 
 
 _STRICTNESS: Final = {Behavior.ALLOW: 0, Behavior.PASSTHROUGH: 1, Behavior.ASK: 1, Behavior.DENY: 2}

@@ -73,11 +73,11 @@ def posture_markdown(posture: Posture, fields: Mapping[str, Any]) -> str:
     lines = [
         "# Permission posture",
         "",
-        f"Described at {posture.described_at.isoformat()} for {_cell(actor)}, "
-        f"session {_cell(session)}, mode {_cell(posture.mode)}.",
-        f"Policy: {_cell(engines or 'none')}, {_cell(policy_mode)}.",
+        f"Described at {posture.described_at.isoformat()} for {cell(actor)}, "
+        f"session {cell(session)}, mode {cell(posture.mode)}.",
+        f"Policy: {cell(engines or 'none')}, {cell(policy_mode)}.",
         "",
-        f"**Next step:** {_cell(posture.next_step)}",
+        f"**Next step:** {cell(posture.next_step)}",
         "",
         "## Pending confirmations",
         "",
@@ -121,20 +121,20 @@ _SECTIONS: Final = {
 
 
 def _custom_line(entry: JsonObject) -> str:
-    tool = _cell(entry["toolName"])
+    tool = cell(entry["toolName"])
     arguments = _code(entry["arguments"])
-    invocation = _cell(entry["invocationId"])
+    invocation = cell(entry["invocationId"])
     return f"- {tool} {arguments} (invocation {invocation})"
 
 
 def _pending_line(entry: JsonObject) -> str:
-    tool = _cell(entry["tool"])
+    tool = cell(entry["tool"])
     arguments = _code(entry["arguments"])
-    reason = _cell(entry["reason"])
-    request = _cell(entry["request_id"])
+    reason = cell(entry["reason"])
+    request = cell(entry["request_id"])
     line = f"- {tool} {arguments}: {reason} (request {request})"
     for safer in entry["alternatives"]:
-        name = _cell(str(safer.get("tool")))
+        name = cell(str(safer.get("tool")))
         line += f"; instead: {name} {_code(safer.get('arguments'))}"
     return line
 
@@ -146,7 +146,7 @@ def _tool_row(tool: ToolPosture) -> str:
     elif tool.evaluator_gated:
         gate = "gated"
     cells = (tool.name, tool.permission_policy, gate, tool.rule or "-", tool.reason or "-")
-    return "| " + " | ".join(map(_cell, cells)) + " |"
+    return "| " + " | ".join(map(cell, cells)) + " |"
 
 
 def write_posture(runtime: Runtime, folder: str | Path) -> list[Path]:
@@ -177,9 +177,14 @@ def _json(document: Mapping[str, Any]) -> bytes:
 _MARKUP: Final = str.maketrans({char: f"\\{char}" for char in "\\`*_[]<>|#!~"})
 
 
-def _cell(text: str) -> str:
+def cell(text: str) -> str:
+    """Return a text as it may stand in a cell of a Markdown table.
+
+    Args:
+        text: any text; what is behind its first 500 characters is left out.
+    """
     return " ".join(text.split())[:500].translate(_MARKUP)
 
 
 def _code(value: Any) -> str:
-    return _cell(orjson.dumps(value, default=str).decode())
+    return cell(orjson.dumps(value, default=str).decode())

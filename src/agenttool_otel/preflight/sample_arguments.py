@@ -29,26 +29,41 @@ def plain_arguments(
     spec: ToolSpec, *, roots: Sequence[str], hosts: Sequence[str]
 ) -> dict[str, Any]:
     """Make the most harmless arguments that a tool takes."""
+    return arguments_of(spec, plain_values(roots, hosts))
+
+
+def plain_values(roots: Sequence[str], hosts: Sequence[str]) -> dict[str, str]:
+    """Return the most harmless value of each kind of argument.
+
+    Args:
+        roots: directories of file tools.
+        hosts: those that the settings allow.
+    """
     root = roots[0] if roots else "."
     # "*.example.org" allows its sub-domains
     host = hosts[0].removeprefix("*.") if hosts else "example.com"
-    plain = {
+    return {
         "path": str(PurePosixPath(root) / f"{_WORD}.txt"),
         "url": f"https://{host}/",
         "command": "pwd",
         "sql": "SELECT 1",
     }
-    return _made(spec, plain)
 
 
 def bold_arguments(spec: ToolSpec) -> dict[str, Any]:
     """Make arguments that no cautious policy lets pass, where the tool has such arguments
     at all.
     """
-    return _made(spec, _BOLD)
+    return arguments_of(spec, _BOLD)
 
 
-def _made(spec: ToolSpec, values: Mapping[str, str]) -> dict[str, Any]:
+def arguments_of(spec: ToolSpec, values: Mapping[str, str]) -> dict[str, Any]:
+    """Make what a tool requires, and what facts are established about.
+
+    Args:
+        spec: the tool.
+        values: by kind of argument: path, url, command, sql.
+    """
     arguments = spec.facts.describe() if spec.facts is not None else []
     values_by_pointer = {}
     # the first kind of an argument is the one that it was declared as

@@ -3,6 +3,7 @@
 from agenttool_otel.telemetry.settings import (
     Answerers,
     CaptureMode,
+    DecisionSubscriber,
     Detail,
     EventsMode,
     SpanMode,
@@ -17,6 +18,7 @@ __all__ = [
     "CallbackSink",
     "CaptureMode",
     "CloudEventsSink",
+    "DecisionSubscriber",
     "Detail",
     "EventsMode",
     "JsonlSink",

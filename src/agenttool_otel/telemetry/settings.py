@@ -35,6 +35,10 @@ are.
 ProgressListener = Callable[[ToolProgress], object]
 """Receives the progress of every call as the standard's record; what it raises is swallowed."""
 
+DecisionSubscriber = Callable[[str], object]
+"""Receives the line of each decision record, in a thread of its own; what it raises costs that line.
+"""
+
 Subscriber = Callable[[ToolEvent], None]
 """Receives every event as the standard's envelope; what it raises is swallowed."""
 
@@ -63,6 +67,8 @@ class TelemetrySettings:
           call has.
         sinks: where every event and the records of a call that ended go, outside the call's own
           time.
+        decision_subscribers: who gets the line of each decision record, as a file of them holds it;
+            they need ``AGENTTOOL_DIGEST_KEY``.
         max_attribute_chars: upper limit of one captured value.
     """
 
@@ -78,6 +84,7 @@ class TelemetrySettings:
     subscribers: tuple[Subscriber, ...] = ()
     progress: tuple[ProgressListener, ...] = ()
     sinks: tuple[Sink, ...] = ()
+    decision_subscribers: tuple[DecisionSubscriber, ...] = ()
     max_attribute_chars: int = 16_384
 
     @property

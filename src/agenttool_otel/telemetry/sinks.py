@@ -53,6 +53,8 @@ _BATCH_ENTRIES: Final = 256
 _LINE_BYTES: Final = 160  # what a line has beside its record
 _logger = logging.getLogger("agenttool_otel.telemetry")
 _EXIT_LIMIT_S: Final = 2.0
+_LOOK_S: Final = 0.05
+_LOOKS: Final = 20
 
 
 class _Entry(NamedTuple):
@@ -103,6 +105,8 @@ class Sink:
         # a number stands for so many entries that were lost there
         self._queue: deque[Build | int] = deque()
         self._busy = False
+        self._asleep = False  # the thread has to be woken
+        self._hurried = False  # somebody waits for what is in the queue, or it is half full
         self._thread: threading.Thread | None = None
         self._producer = new_id("producer")
         self._sequence = 0
@@ -131,7 +135,9 @@ class Sink:
                 self._queue.append(build)
                 if self._thread is None:
                     self._start()
-                self._changed.notify()
+                half_full = len(self._queue) * 2 >= self._size
+                if self._asleep or (half_full and not self._hurried):
+                    self._hurry()
                 return
             # full: a number takes the place of what is lost here, so that the gap in the sequence
             # is where the loss was
@@ -147,6 +153,8 @@ class Sink:
         if threading.current_thread() is self._thread:
             return False
         with self._changed:
+            if self._queue:
+                self._hurry()
             return self._changed.wait_for(lambda: not self._queue and not self._busy, timeout_s)
 
     def close(self, timeout_s: float = _EXIT_LIMIT_S) -> None:
@@ -170,19 +178,43 @@ class Sink:
         except RuntimeError:  # the interpreter is ending
             self._thread = None
 
+    def _hurry(self) -> None:
+        """Wake the thread; the lock is held."""
+        self._asleep = False
+        self._hurried = True
+        self._changed.notify_all()
+
+    def _wait(self) -> None:
+        """Wait in the sink's own thread until there are entries, or it is closed; the lock is held.
+
+        To wake a thread takes 20 us of a call's time. So for a second after an entry the thread
+        looks by itself, and no call wakes it.
+        """
+        for _ in range(_LOOKS):
+            self._changed.wait_for(self._has_haste, _LOOK_S)
+            if self._queue or self._closed:
+                return
+        self._asleep = True
+        self._changed.wait_for(lambda: self._queue or self._closed)
+        self._asleep = False
+
+    def _has_haste(self) -> bool:
+        return self._hurried or self._closed or len(self._queue) >= _BATCH_ENTRIES
+
+    def _next_batch(self) -> list[Build | int]:
+        """Return the next entries, none where the sink is closed."""
+        with self._changed:
+            self._busy = False
+            if not self._queue:
+                self._hurried = False
+                self._changed.notify_all()  # who waits for an empty queue
+            self._wait()
+            batch = [self._queue.popleft() for _ in range(min(len(self._queue), _BATCH_ENTRIES))]
+            self._busy = bool(batch)
+            return batch
+
     def _run(self) -> None:
-        while True:
-            with self._changed:
-                self._busy = False
-                if not self._queue:
-                    self._changed.notify_all()
-                self._changed.wait_for(lambda: self._queue or self._closed)
-                if not self._queue:
-                    break
-                batch = [
-                    self._queue.popleft() for _ in range(min(len(self._queue), _BATCH_ENTRIES))
-                ]
-                self._busy = True
+        while batch := self._next_batch():
             entries = self.entries_of(batch)
             try:
                 self.deliver(entries)

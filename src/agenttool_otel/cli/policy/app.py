@@ -41,6 +41,7 @@ from agenttool_otel.cli.policy.exporting import export
 from agenttool_otel.cli.policy.mutating import mutate
 from agenttool_otel.cli.policy.replaying import replay
 from agenttool_otel.cli.policy.running import push, status
+from agenttool_otel.cli.policy.simulating import simulate
 from agenttool_otel.cli.policy.suggesting import suggest
 from agenttool_otel.cli.policy.views import show_checks, show_tests
 from agenttool_otel.errors import ConfigurationError, PolicyError
@@ -57,6 +58,7 @@ app.command()(replay)
 app.command()(diff)
 app.command()(coverage)
 app.command()(suggest)
+app.command()(simulate)
 app.command()(export)
 app.command()(push)
 app.command()(status)
