@@ -17,6 +17,7 @@ from agenttool_otel.facts.accounting import TextAccounting, joined_commands, poi
 from agenttool_otel.facts.argument_names import FactKind, is_about_sql, names_content
 from agenttool_otel.facts.collect import MAX_DEPTH, Collector
 from agenttool_otel.facts.guesses import kind_of_value, starts_like_path
+from agenttool_otel.facts.path_base import PathBases
 from agenttool_otel.facts.schema_nodes import (
     ABSENT,
     FREE,
@@ -27,7 +28,6 @@ from agenttool_otel.facts.schema_nodes import (
     is_nullable,
     is_useful,
 )
-from agenttool_otel.facts.path_base import PathBases
 from agenttool_otel.facts.sources import StatedSources, read_sources
 from agenttool_otel.facts.types import EMPTY_FACTS, FactEnvironment, Facts
 from agenttool_otel.names import PathAccess
