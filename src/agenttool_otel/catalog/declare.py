@@ -497,6 +497,7 @@ def _facts(o: Resolved, schema: Mapping[str, Any] | None = None) -> FactPlan | N
         tool=o.name,
         destroys=o.options.get("destructive", False) is not False,
         sources=o.options.get("sources"),
+        path_base=o.options.get("path_base"),
         # it is not stated what the tool uses, or it uses files: then a name may mean a file
         file_access="access_kinds" not in o.options
         or o.kind in _FILE_KINDS

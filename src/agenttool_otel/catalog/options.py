@@ -171,6 +171,9 @@ class InputOptions(TypedDict, total=False):
 
     Attributes:
         path_args: arguments that are paths (names or JSON pointers).
+        path_base: the directory that a tool's own file system begins at: ``/a`` is ``a`` in it. Or
+            directories by the beginnings of its paths (``{"/": "/work", "/memories/": "nowhere"}``);
+            ``nowhere`` for paths that are keys of a store and name no file of this machine.
         url_args: arguments that are URLs.
         command_args: arguments that are shell commands.
         sql_args: arguments that are SQL.
@@ -194,6 +197,7 @@ class InputOptions(TypedDict, total=False):
     """
 
     path_args: Sequence[str]
+    path_base: str | Mapping[str, str]
     url_args: Sequence[str]
     command_args: Sequence[str]
     sql_args: Sequence[str]

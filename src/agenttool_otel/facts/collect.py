@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from agenttool_otel.facts.accounting import TextAccounting
 from agenttool_otel.facts.argument_names import FactKind, is_single_line
+from agenttool_otel.facts.path_base import PathBases
 from agenttool_otel.facts.sources import ArgumentSources, StatedSources
 from agenttool_otel.facts.types import EMPTY_FACTS, FactEnvironment, Facts, Ledger, ProvenanceFact
 from agenttool_otel.names import ArgumentRole, PathAccess, Sourced, Trust
@@ -151,12 +152,18 @@ _UNTRACED: Final[ProvenanceFact] = {
 
 
 class Collector:
-    """The facts of one call, as they come."""
+    """The facts of one call, as they come.
 
-    __slots__ = ("_count", "_declared", "_env", "_gave_up", "_seen", "_steps", "facts")
+    Args:
+        env: the call's surroundings.
+        bases: where the tool's paths are, if it has a file system of its own.
+    """
 
-    def __init__(self, env: FactEnvironment) -> None:
+    __slots__ = ("_bases", "_count", "_declared", "_env", "_gave_up", "_seen", "_steps", "facts")
+
+    def __init__(self, env: FactEnvironment, bases: PathBases | None = None) -> None:
         self._env = env
+        self._bases = bases
         self._count = 0
         self._steps = 0
         self._seen: dict[str, set[FactKind]] = {}
@@ -402,16 +409,7 @@ class Collector:
             return
         self._count += 1
         if kind is FactKind.PATH:
-            from agenttool_otel.readers.paths.fact import path_fact
-
-            path = path_fact(
-                value,
-                argument=pointer,
-                access=access.value,
-                surroundings=self._env,
-                inferred=inferred,
-            )
-            self.facts["paths"].append(path)
+            self._add_path(value, pointer, access, inferred)
         elif kind is FactKind.URL:
             from agenttool_otel.readers.urls.fact import url_fact
 
@@ -426,6 +424,23 @@ class Collector:
             self.facts["shell"].append(self._shell_fact(value, pointer, inferred))
         else:
             self.facts["sql"].append(self._sql_fact(value, pointer, inferred))
+
+    def _add_path(self, value: Any, pointer: str, access: PathAccess, inferred: bool) -> None:
+        from agenttool_otel.readers.paths.fact import path_fact
+
+        if self._bases is not None:
+            value = self._bases.place(value)
+            # a key of a store, which is no file
+            if value is None:
+                return
+        path = path_fact(
+            value,
+            argument=pointer,
+            access=access.value,
+            surroundings=self._env,
+            inferred=inferred,
+        )
+        self.facts["paths"].append(path)
 
     def _shell_fact(self, value: Any, pointer: str, inferred: bool) -> ShellFact:
         try:

@@ -17,6 +17,7 @@ from agenttool_otel.facts.accounting import TextAccounting, joined_commands, poi
 from agenttool_otel.facts.argument_names import FactKind, is_about_sql, names_content
 from agenttool_otel.facts.collect import MAX_DEPTH, Collector
 from agenttool_otel.facts.guesses import kind_of_value, starts_like_path
+from agenttool_otel.facts.path_base import PathBases
 from agenttool_otel.facts.schema_nodes import (
     ABSENT,
     FREE,
@@ -50,6 +51,7 @@ class FactPlan:
     """
 
     __slots__ = (
+        "_bases",
         "_declared",
         "_effects",
         "_family",
@@ -73,7 +75,9 @@ class FactPlan:
         tool: str = "",
         destroys: bool = False,
         sources: StatedSources | None = None,
+        bases: PathBases | None = None,
     ) -> None:
+        self._bases = bases
         self._sources = sources
         self._family = family
         self._tool = tool
@@ -136,7 +140,7 @@ class FactPlan:
             env: the call's surroundings.
             misfits: those whose values are not as the schema describes them.
         """
-        collector = Collector(env)
+        collector = Collector(env, self._bases)
         try:
             self._collect(arguments, collector)
             for name in misfits:
@@ -423,6 +427,7 @@ def plan_facts(
     tool: str = "",
     destroys: bool = False,
     sources: Mapping[str, Sequence[str]] | None = None,
+    path_base: str | Mapping[str, str] | None = None,
 ) -> FactPlan | None:
     """Return the plan for a tool, or ``None`` when it has no argument that a fact could be about.
 
@@ -448,10 +453,12 @@ def plan_facts(
         destroys: whether the tool may delete, so that a title names what is deleted.
         sources: where the value of an argument may come from: ``user``, ``counterparties``, and
             globs of tools, by the argument's name.
+        path_base: the directory that the tool's own paths begin at, or directories by their
+            beginnings; ``nowhere`` for paths that name no file.
 
     Raises:
-        ConfigurationError: a declared or inert argument is not in the schema, or a source can't be
-            one.
+        ConfigurationError: a declared or inert argument is not in the schema, or a source or a
+            directory can't be one.
     """
     effects = Effects(
         tuple(map(str, write_effects)),
@@ -489,6 +496,7 @@ def plan_facts(
         tool=tool,
         destroys=destroys,
         sources=stated,
+        bases=None if path_base is None else PathBases(path_base),
     )
 
 
