@@ -94,6 +94,15 @@ class Session:
         # ids of the deferred tools that were loaded in it
         self.loaded: frozenset[str] = frozenset()
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is this process's alone, and has nothing but counters that a decision or a span
+        may depend on.
+        """
+        if self.shared or self.refused_something:
+            return False
+        return self._user_words is None and not self._approved
+
     def counters(self, tool_id: str) -> dict[str, int]:
         """Return ``input.session.counters`` for a call of a tool."""
         return {
@@ -140,9 +149,18 @@ class Session:
         with self._lock:
             seen = self.counters(tool_id)
             if tool_id not in self.exempt:
-                self.calls += 1
-                self._tools[tool_id] = seen["tool_calls"] + 1
+                self._count_call(tool_id)
         return seen
+
+    def admit_unread(self, tool_id: str) -> None:
+        """Count a call that is let through, where no rule reads the counters or the history."""
+        with self._lock:
+            self._forgot = True
+            self._count_call(tool_id)
+
+    def _count_call(self, tool_id: str) -> None:
+        self.calls += 1
+        self._tools[tool_id] = self._tools.get(tool_id, 0) + 1
 
     def give_back(self, tool_id: str) -> None:
         """Take back the count of a call that does not run."""
