@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import functools
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -234,6 +235,17 @@ def is_canceled_and_gives_what_it_has(world: World) -> Any:
     handle = current_call()
     assert handle is not None
     world.governor.cancel(handle.invocation_id, "enough")
+    return "a half" if handle.canceled else "all"
+
+
+@body
+def is_canceled_by_another_thread(world: World) -> Any:
+    handle = current_call()
+    assert handle is not None
+    cancel = functools.partial(world.governor.cancel, handle.invocation_id, "enough")
+    thread = threading.Thread(target=cancel)
+    thread.start()
+    thread.join()
     return "a half" if handle.canceled else "all"
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import functools
+import itertools
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -10,7 +13,7 @@ import pytest
 from straight_shapes import CONTEXTS, READS, SETTINGS, Shape, shapes
 from two_ways import CALLS, World, differences
 
-from agenttool_otel import ToolDenied, agent_context
+from agenttool_otel import ToolDenied, agent_context, current_call
 from agenttool_otel.call.phases.execute import Body
 from agenttool_otel.call.recording.span import CallSpan
 from agenttool_otel.call.straight import way
@@ -115,6 +118,53 @@ def test_any_other_call_takes_the_pipeline(new_worlds: Worlds, shape: Shape) -> 
     assert new_worlds[shape.settings, True].went_straight == 0
 
 
+@pytest.mark.parametrize("by", ["its id", "its task", "its caller's time"])
+def test_a_coroutine_is_stopped_alike_by_both_ways(by: str) -> None:
+    seen = []
+    for straight in (True, False):
+        world = World(straight=straight)
+        context = {"actor": "agent:one", "session_id": "s"}
+        seen.append(world.observe(functools.partial(_stopped, by), context))
+        assert bool(world.went_straight) is straight
+        world.close()
+    assert differences(*seen) == []
+
+
+def _stopped(by: str, world: World) -> Callable[[], Any]:
+    """Return what makes a call whose body waits until it is stopped, from the third on."""
+    calls = itertools.count()
+
+    async def wait(text: str) -> str:
+        if next(calls) > 1:
+            started.put_nowait(current_call())
+            await asyncio.sleep(60)
+        return text
+
+    tool = world.governor.govern(wait, name="tool", **READS)
+    started: asyncio.Queue[Any] = asyncio.Queue()
+
+    async def scenario() -> Any:
+        task = asyncio.ensure_future(tool("a"))
+        if by == "its caller's time":
+            async with asyncio.timeout(0.5):
+                return await task
+        getting = asyncio.ensure_future(started.get())
+        await asyncio.wait({task, getting}, return_when=asyncio.FIRST_COMPLETED)
+        if getting.done():
+            _stop(by, world, task, getting.result().invocation_id)
+        getting.cancel()
+        return await task
+
+    return lambda: world.runner.run(scenario())
+
+
+def _stop(by: str, world: World, task: asyncio.Future[Any], call_id: str) -> None:
+    if by == "its task":
+        task.cancel()
+    else:
+        world.governor.cancel(call_id, "enough")
+
+
 def _less_counted(session: Session, tool_id: str) -> None:
     session._forgot = True
 
@@ -186,7 +236,7 @@ def _raises(*_: Any) -> Any:
     raise RuntimeError("a bug of ours")
 
 
-@pytest.mark.parametrize("part", ["_key", "facts", "session"])
+@pytest.mark.parametrize("part", ["_prepared", "facts", "session"])
 def test_a_failing_look_up_takes_the_pipeline(
     world: World, monkeypatch: pytest.MonkeyPatch, part: str
 ) -> None:

@@ -7,7 +7,7 @@ annotations ask for, and what is decided is the form that was read, because that
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from agenttool_otel.call.invocation import NOT_READ, Invocation
 from agenttool_otel.call.phases.in_place import keep_originals
@@ -98,10 +98,18 @@ def _bind_read(call: Invocation, parameters: Parameters) -> None:
         call.inputs.model_input = asked
 
 
+class PlainArguments(NamedTuple):
+    """The arguments of a Python call that can't change."""
+
+    bound: dict[str, Any]  # by name
+    shown: dict[str, Any]  # their JSON form
+    small: bool  # whether they are few plain values, see ``quick_object``
+
+
 def plain_arguments(
     parameters: Parameters, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[dict[str, Any], dict[str, Any]] | None:
-    """Bind the arguments of a Python call that can't change; return them by name, and their JSON form.
+) -> PlainArguments | None:
+    """Bind the arguments of a Python call that can't change.
 
     ``None`` where one may have to be copied, or is shown only in part.
 
@@ -113,11 +121,12 @@ def plain_arguments(
         return None
     flat = parameters.flatten(bound)
     shown: Any = quick_object(flat)
-    if shown is None or not _TAGS.isdisjoint(shown):
-        shown = to_policy_value(flat)
-        if not isinstance(shown, dict) or is_partial(shown):
-            return None
-    return bound, shown
+    if shown is not None and _TAGS.isdisjoint(shown):
+        return PlainArguments(bound, shown, small=True)
+    shown = to_policy_value(flat)
+    if not isinstance(shown, dict) or is_partial(shown):
+        return None
+    return PlainArguments(bound, shown, small=False)
 
 
 def bind_json(call: Invocation) -> None:

@@ -332,6 +332,7 @@ class SessionBook:
         self.exempt: set[str] = set()
         self._remembering = _Remembering(max_bytes)
         self._sessions = _Sessions(limit, self._remembering)
+        self._last: tuple[SessionKey, Session] | None = None
         self._lock = new_lock()
 
     def of(self, context: AgentContext) -> Session:
@@ -339,12 +340,16 @@ class SessionBook:
         and actor.
         """
         key = context.session_key
+        last = self._last
+        if last is not None and last[0] == key and not last[1].memory:
+            return last[1]  # used last, and remembers nothing: no other one has to go
         with self._lock:
             session = self._sessions.get(key)
             if session is None:
                 session = self._sessions[key] = self._new(key)
             else:
                 self._remembering.weigh(key, session)
+            self._last = key, session
         return session
 
     def _new(self, key: SessionKey) -> Session:

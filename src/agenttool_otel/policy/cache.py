@@ -66,8 +66,13 @@ class PreparedKey(NamedTuple):
     document: dict[str, Any]
     fixed: bytes  # what is read of all but the arguments' values, with the facts of this document
 
-    def of(self, arguments: dict[str, Any], facts: Facts) -> CacheKey:
+    def of(self, arguments: dict[str, Any], facts: Facts, *, small: bool = False) -> CacheKey:
         """Return the key of a decision on arguments of the names that it was prepared for.
+
+        Args:
+            arguments: the arguments.
+            facts: their facts.
+            small: whether they are few plain values that are surely JSON, see ``quick_object``.
 
         Raises:
             ValueError, TypeError, RecursionError: they have no exact JSON form.
@@ -76,6 +81,8 @@ class PreparedKey(NamedTuple):
         if facts is not self.document["facts"]:
             document = {**self.document, "facts": facts}
             fixed = self.projector.fixed(self.read_by_guards, document)
+        if small and self.projector.ignores_small(arguments):
+            return CacheKey(self.generation, self.entry_point, _short(fixed))
         resources = self.document["resources"]
         projection = self.projector.with_arguments(fixed, arguments, resources)
         return CacheKey(self.generation, self.entry_point, projection)
@@ -297,9 +304,25 @@ class _Projector:
         if self._free:
             document = {"input": given, "resources": resources}
             projection += ENCODE_STRICT(values(document, self._free)).encode("utf-8")
-        if len(projection) <= _SHORT:
-            return projection
-        return hashlib.sha256(projection).digest()
+        return _short(projection)
+
+    def ignores_small(self, given: dict[str, Any]) -> bool:
+        """Return whether nothing of few plain values is in the key: nothing reads them, and they are
+        neither large nor have many brackets.
+        """
+        if self._whole or self._free:
+            return False
+        # as long as the strict encoder's, but for how a fraction is written, and a third as dear
+        arguments = orjson.dumps(given)
+        if len(arguments) > _LARGE // 2:
+            return False
+        return arguments.count(b"[") + arguments.count(b"{") <= _DEEP
+
+
+def _short(projection: bytes) -> bytes:
+    if len(projection) <= _SHORT:
+        return projection
+    return hashlib.sha256(projection).digest()
 
 
 def values(document: Any, paths: Iterable[Path]) -> list[list[Any]]:

@@ -91,9 +91,15 @@ class StraightCall:
             self._begin_span()
         except BaseException:
             session.give_back(plan.spec.tool_id)
-            plan.runtime.pipeline.running.pop(self.id, None)
-            plan.runtime.telemetry.end(self.span, owned=self.owned, attributes={})
+            self._give_up()
             raise
+
+    def _give_up(self) -> None:
+        """Let nothing of the call go on that could not be recorded."""
+        runtime = self.plan.runtime
+        runtime.pipeline.running.pop(self.id, None)
+        self.handle = None
+        runtime.telemetry.end(self.span, owned=self.owned, attributes={})
 
     def _begin_span(self) -> None:
         plan = self.plan
@@ -158,6 +164,7 @@ class StraightCall:
         try:
             self._record(size)
         except BaseException as error:
+            self._give_up()
             self.plan.runtime.telemetry.losses.note("end", error)
         return True
 

@@ -41,6 +41,7 @@ from agenttool_otel.names import EntryPoint, InvocationStatus, Outcome, ResultSt
 from agenttool_otel.policy.cache import CacheKey, DecisionCache, PreparedKey, cached_copy
 from agenttool_otel.policy.types import PolicyEngine, Verdict
 from agenttool_otel.telemetry.telemetry import without_surrogates
+from agenttool_otel.values.conversion import quick_object
 
 _MAX_KEPT: Final = 256
 """Of one plan: keys by the arguments' names, and decisions by their keys."""
@@ -70,6 +71,7 @@ class Plan:
     runtime: Runtime
     engine: PolicyEngine
     cache: DecisionCache
+    small_defaults: bool  # whether the tool's defaults are few plain values
     start: dict[str, Any]  # attributes that a span starts with
     labels: dict[str, str]  # of the context, which holds them in a dict that may be changed
     # by the arguments' names, with the bundle's generation
@@ -109,7 +111,7 @@ class Plan:
         return self.spec.facts.establish(arguments, pipeline.environment(self.context, session))
 
     def decision(
-        self, arguments: dict[str, Any], facts: Facts, session: Session
+        self, arguments: dict[str, Any], facts: Facts, session: Session, *, small: bool
     ) -> DecidedCall | None:
         """Return the decision that is kept of these arguments, where it is an ordinary one; then a hit
         is counted.
@@ -118,10 +120,12 @@ class Plan:
             arguments: the permission input.
             facts: its facts.
             session: the session.
+            small: whether the given ones are few plain values.
         """
-        key = self._key(arguments, facts, session)
-        if key is None:
+        prepared = self._prepared(arguments, session)
+        if prepared is None:
             return None
+        key = prepared.of(arguments, facts, small=small and self.small_defaults)
         decided = self._known(key)
         if decided is None or quotes(decided.kept.message, arguments):
             return None
@@ -130,7 +134,7 @@ class Plan:
         self._decisions.pop(key, None)  # the cache has forgotten it
         return None
 
-    def _key(self, arguments: dict[str, Any], facts: Facts, session: Session) -> CacheKey | None:
+    def _prepared(self, arguments: dict[str, Any], session: Session) -> PreparedKey | None:
         """Return what a decision is found by; ``None`` where it depends on what the pipeline alone
         can establish.
         """
@@ -141,8 +145,7 @@ class Plan:
             if len(self._keys) >= _MAX_KEPT:
                 self._keys.clear()
             known = self._keys[names] = (generation, self._prepare(arguments, session))
-        prepared = known[1]
-        return None if prepared is None else prepared.of(arguments, facts)
+        return known[1]
 
     def _prepare(self, arguments: dict[str, Any], session: Session) -> PreparedKey | None:
         wants = self.runtime.decider.wants
@@ -217,7 +220,8 @@ def plan_of(spec: ToolSpec, context: AgentContext, runtime: Runtime) -> Plan | N
     engine, cache = found
     start = without_surrogates(runtime.pipeline.span.start_attributes(spec, context))
     labels = dict(context.labels)
-    return Plan(spec, spec.parameters, context, runtime, engine, cache, dict(start), labels)
+    small = quick_object(spec.parameters.defaults) is not None
+    return Plan(spec, spec.parameters, context, runtime, engine, cache, small, dict(start), labels)
 
 
 def _no_body(*_: Any) -> None:

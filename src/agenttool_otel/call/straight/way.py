@@ -59,20 +59,18 @@ class StraightWay:
             args: its arguments.
             kwargs: the named ones.
         """
-        if self._is_ordinary is None:
-            self._is_ordinary = is_ordinary_tool(self._spec)
-        if not self._is_ordinary or not _open:
+        if self._is_ordinary is False or not _open:
             return None
         try:
+            if self._is_ordinary is None:
+                self._is_ordinary = is_ordinary_tool(self._spec)
+                if not self._is_ordinary:
+                    return None
             call = self._decide(runtime, function, args, kwargs)
+            if call is not None:
+                call.begin()
         except Exception:
-            return None  # what is wrong with it is the pipeline's to report
-        if call is None:
-            return None
-        try:
-            call.begin()
-        except Exception:
-            return None  # it has taken back what it counted
+            return None  # nothing is counted; what is wrong with it is the pipeline's to report
         return call
 
     def _decide(
@@ -91,18 +89,17 @@ class StraightWay:
         if self._is_async and unsupported_loop() is not None:
             return None
         given = plain_arguments(plan.parameters, args, kwargs)
-        if given is None or not spec.check.is_valid(given[1]):
+        if given is None or not spec.check.is_valid(given.shown):
             return None
         session = plan.session()
         if session is None:
             return None
-        bound, model_input = given
-        arguments = model_input
+        arguments = given.shown
         if plan.parameters.defaults:
-            arguments = {**plan.parameters.defaults, **model_input}
+            arguments = {**plan.parameters.defaults, **arguments}
         facts = plan.facts(arguments, session)
         asked = time.perf_counter()
-        decided = plan.decision(arguments, facts, session)
+        decided = plan.decision(arguments, facts, session, small=given.small)
         if decided is None:
             return None
         return StraightCall(
@@ -114,8 +111,8 @@ class StraightWay:
             self._is_async,
             args,
             kwargs,
-            bound,
-            model_input,
+            given.bound,
+            given.shown,
             arguments,
             facts,
             current_native_call(),
