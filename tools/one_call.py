@@ -1,13 +1,15 @@
 """The way of one call: which files and functions of the package an allowed call with a cached
-decision passes.
+decision passes, and whether it goes straight or through the pipeline.
 
-Usage: ``python tools/one_call.py`` prints the figures of a tool without path facts and of a file
-tool; with ``way`` it prints each step too. Only functions of this package count; each resumption of
-a generator counts as a call.
+Usage: ``python tools/one_call.py`` prints the figures of calls of several kinds; with ``way`` it
+prints each step too. Only functions of this package count; each resumption of a generator counts as
+a call.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import sys
 import tempfile
 from collections.abc import Callable
@@ -24,10 +26,19 @@ import agenttool_otel
 from agenttool_otel import Governor, TelemetrySettings, agent_context
 
 PACKAGE: Final = str(Path(agenttool_otel.__file__).parent) + "/"
-# 187 rather than 185: the phases before the body and the settling after it are generators of their
-# own, so that no function of the pipeline decides more than it can show
-LIMITS: Final = {"no facts": (26, 140), "file": (34, 187)}
-"""Most files, and most calls of Python functions, by kind of tool."""
+STRAIGHT: Final = "straight"
+PIPELINE: Final = "through the pipeline"
+PIPELINES_OWN: Final = "Pipeline.run"
+"""A step that no straight call has."""
+
+LIMITS: Final = {
+    "no facts": (STRAIGHT, 24, 70),
+    "file": (STRAIGHT, 32, 120),
+    "coroutine": (STRAIGHT, 24, 77),
+    "a body that raises": (STRAIGHT, 44, 330),
+    "a list": (PIPELINE, 36, 260),
+}
+"""Which way a call goes, the most files, and the most calls of Python functions, by kind."""
 
 
 def trace(call: Callable[[], Any]) -> list[tuple[int, str, str]]:
@@ -53,6 +64,11 @@ def trace(call: Callable[[], Any]) -> list[tuple[int, str, str]]:
     return steps
 
 
+def way_of(steps: list[tuple[int, str, str]]) -> str:
+    """Return by which way a call went."""
+    return PIPELINE if any(step[2] == PIPELINES_OWN for step in steps) else STRAIGHT
+
+
 def figures(steps: list[tuple[int, str, str]]) -> tuple[int, int, int]:
     """Return how many files, functions and calls there are."""
     return len({file for _, file, _ in steps}), len({step[1:] for step in steps}), len(steps)
@@ -67,6 +83,18 @@ def calls() -> dict[str, Callable[[], Any]]:
     @governor.govern(namespace="local.text", read_only=True, open_world=False, risk_level="low")
     def count_words(text: str) -> int:
         return len(text.split())
+
+    @governor.govern(namespace="local.text", read_only=True, open_world=False, risk_level="low")
+    async def count_later(text: str) -> int:
+        return len(text.split())
+
+    @governor.govern(namespace="local.text", read_only=True, open_world=False, risk_level="low")
+    def fail(text: str) -> int:
+        raise LookupError(text)
+
+    @governor.govern(namespace="local.text", read_only=True, open_world=False, risk_level="low")
+    def count_all(texts: list[str]) -> int:
+        return len(texts)
 
     @governor.govern(
         namespace="local.files",
@@ -84,7 +112,22 @@ def calls() -> dict[str, Callable[[], Any]]:
     return {
         "no facts": partial(count_words, "one two three"),
         "file": partial(read_file, str(folder / "notes.txt")),
+        "coroutine": partial(_awaited, count_later, "one two three"),
+        "a body that raises": partial(_raised, fail, "one"),
+        "a list": partial(count_all, ["one", "two"]),
     }
+
+
+def _awaited(function: Callable[..., Any], *args: Any) -> Any:
+    return _runner.run(function(*args))
+
+
+def _raised(function: Callable[..., Any], *args: Any) -> None:
+    with contextlib.suppress(LookupError):
+        function(*args)
+
+
+_runner: Final = asyncio.Runner()
 
 
 def main(arguments: list[str]) -> int:
@@ -96,10 +139,11 @@ def main(arguments: list[str]) -> int:
                 call()
             steps = trace(call)
         files, functions, count = figures(steps)
-        max_files, max_calls = LIMITS[kind]
-        broken |= files > max_files or count > max_calls
+        way = way_of(steps)
+        wanted, max_files, max_calls = LIMITS[kind]
+        broken |= files > max_files or count > max_calls or way != wanted
         print(
-            f"{kind}: {files} files (of {max_files}), {functions} functions, {count} calls (at most {max_calls})"
+            f"{kind}: {way}, {files} files (of {max_files}), {functions} functions, {count} calls (at most {max_calls})"
         )
         if "way" in arguments:
             print("\n".join(f"{'  ' * depth}{function}  {file}" for depth, file, function in steps))

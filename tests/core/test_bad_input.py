@@ -352,7 +352,7 @@ def test_a_failing_redactor_drops_content_and_keeps_the_result() -> None:
                 raise RuntimeError("redactor")
 
         governed = captured.governor.govern(lambda text: text, name="echo")
-        captured.governor.pipeline._span.redaction._redactor = Broken()  # type: ignore[assignment]
+        captured.governor.pipeline.span.redaction._redactor = Broken()  # type: ignore[assignment]
         assert governed(SECRET) == SECRET
         assert SECRET not in repr([(s.attributes, s.events) for s in captured.spans])
 

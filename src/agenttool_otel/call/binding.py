@@ -7,11 +7,11 @@ annotations ask for, and what is decided is the form that was read, because that
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from agenttool_otel.call.invocation import NOT_READ, Invocation
 from agenttool_otel.call.phases.in_place import keep_originals
-from agenttool_otel.call.phases.inputs import differs
+from agenttool_otel.call.phases.inputs import differs, is_partial
 from agenttool_otel.catalog.parameters import Parameters
 from agenttool_otel.values.conversion import quick_object
 from agenttool_otel.values.inspection import Kind, kind_of
@@ -19,6 +19,7 @@ from agenttool_otel.values.policy_value import decided_form, to_policy_value
 from agenttool_otel.values.snapshot import snapshot
 
 _IMMUTABLE = frozenset({str, int, float, bool, bytes, type(None), complex})
+_TAGS = frozenset({"$truncated", "$error"})
 _EXACT_NUMBERS = frozenset({Kind.DECIMAL, Kind.FRACTION})
 
 
@@ -95,6 +96,37 @@ def _bind_read(call: Invocation, parameters: Parameters) -> None:
             if name not in added:
                 asked[name] = value
         call.inputs.model_input = asked
+
+
+class PlainArguments(NamedTuple):
+    """The arguments of a Python call that can't change."""
+
+    bound: dict[str, Any]  # by name
+    shown: dict[str, Any]  # their JSON form
+    small: bool  # whether they are few plain values, see ``quick_object``
+
+
+def plain_arguments(
+    parameters: Parameters, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> PlainArguments | None:
+    """Bind the arguments of a Python call that can't change.
+
+    ``None`` where one may have to be copied, or is shown only in part.
+
+    Raises:
+        TypeError: they don't fit the signature.
+    """
+    bound = parameters.bind(args, kwargs)
+    if parameters.fill(bound) or not _IMMUTABLE.issuperset(map(type, bound.values())):
+        return None
+    flat = parameters.flatten(bound)
+    shown: Any = quick_object(flat)
+    if shown is not None and _TAGS.isdisjoint(shown):
+        return PlainArguments(bound, shown, small=True)
+    shown = to_policy_value(flat)
+    if not isinstance(shown, dict) or is_partial(shown):
+        return None
+    return PlainArguments(bound, shown, small=False)
 
 
 def bind_json(call: Invocation) -> None:

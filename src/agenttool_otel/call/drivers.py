@@ -22,7 +22,7 @@ from opentelemetry import trace
 from agenttool_otel.call.envelope import outcome_of, to_result
 from agenttool_otel.call.executors import submit, takes
 from agenttool_otel.call.invocation import NOT_RUN, Invocation
-from agenttool_otel.call.running.handle import running_body
+from agenttool_otel.call.running.handle import CallHandle, running_body
 from agenttool_otel.call.steps import Attempt, Call, Execute, Step
 from agenttool_otel.errors import UnsupportedEventLoop
 from agenttool_otel.records import ToolResult
@@ -102,7 +102,7 @@ async def aadvance(
     try:
         step: Step = steps.send(result)
         token = otel_context.attach(trace.set_span_in_context(call.span))
-        unsupported = _unsupported_loop()
+        unsupported = unsupported_loop()
         if unsupported is not None:
             # into a pipeline that has begun, which makes a denial of it: thrown into one that
             # has not, it would be raised to the caller by a call without a span
@@ -137,7 +137,8 @@ async def aperform(step: Call) -> Any:
     return await asyncio.to_thread(step.function, *step.args, **step.kwargs)
 
 
-def _unsupported_loop() -> UnsupportedEventLoop | None:
+def unsupported_loop() -> UnsupportedEventLoop | None:
+    """Return what is wrong where no asyncio loop runs; ``None`` where it does."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -152,13 +153,29 @@ def run_body(call: Invocation, step: Execute) -> Attempt:
     """Run a plain callable here, on the call's executor, or in a thread of its own when its time is
     limited.
     """
+    if call.executor is None and step.timeout is None:
+        return run_here(call.handle, step.target, step.args, step.kwargs)
     inside = running_body.set(call.handle)
     try:
         if call.executor is not None:
             return _wait_for(call, step, call.executor)
-        if step.timeout is not None:
-            return _run_limited(call, step, step.timeout)
-        return Attempt(step.target(*step.args, **step.kwargs))
+        return _run_limited(call, step, step.timeout or 0.0)
+    except BaseException as error:
+        return Attempt(exception=error)
+    finally:
+        running_body.reset(inside)
+
+
+def run_here(
+    handle: CallHandle | None,
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Attempt:
+    """Run a plain callable in this thread."""
+    inside = running_body.set(handle)
+    try:
+        return Attempt(function(*args, **kwargs))
     except BaseException as error:
         return Attempt(exception=error)
     finally:
@@ -176,9 +193,29 @@ async def arun_body(call: Invocation, step: Execute) -> Attempt:
         if step.timeout is None:
             return run_body(call, step)
         return await asyncio.to_thread(run_body, call, step)
+    if executor is None and step.timeout is None:
+        return await await_here(call.handle, step.target, step.args, step.kwargs)
     inside = running_body.set(call.handle)
     try:
         return await _await_body(call, step, executor)
+    finally:
+        running_body.reset(inside)
+
+
+async def await_here(
+    handle: CallHandle | None,
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Attempt:
+    """Await a coroutine function in this task."""
+    inside = running_body.set(handle)
+    stop = _Stop(handle)
+    try:
+        with stop:
+            return Attempt(await function(*args, **kwargs))
+    except BaseException as error:
+        return stop.attempt(error)
     finally:
         running_body.reset(inside)
 
@@ -189,7 +226,7 @@ async def _await_body(
     """Await a body in this task, or on an executor, until it ends or its time is over."""
     future: concurrent.futures.Future[Any] | None = None
     deadline: asyncio.Timeout | None = None
-    stop = _Stop(call)
+    stop = _Stop(call.handle)
     try:
         with stop:
             awaitable: Any
@@ -210,17 +247,14 @@ async def _await_body(
             # over
             _leave(call, future)
             return Attempt(timed_out=True)
-        if stop.requested and isinstance(error, asyncio.CancelledError):
-            # of this call, not of its caller's task
-            return Attempt(exception=concurrent.futures.CancelledError())
-        return Attempt(exception=error)
+        return stop.attempt(error)
 
 
 class _Stop:
     """Cancels the task that awaits a body, in its own loop and only while the body goes on."""
 
-    def __init__(self, call: Invocation) -> None:
-        self._handle = call.handle
+    def __init__(self, handle: CallHandle | None) -> None:
+        self._handle = handle
         self._task = asyncio.current_task()
         self._loop = asyncio.get_running_loop()
         self._open = self._sent = False
@@ -237,6 +271,13 @@ class _Stop:
     def _cancel(self) -> None:
         if self._open and not self._sent and self._task is not None:
             self._sent = self._task.cancel()
+
+    def attempt(self, error: BaseException) -> Attempt:
+        """Return what came of a body that raised, once it has ended."""
+        if self.requested and isinstance(error, asyncio.CancelledError):
+            # of this call, not of its caller's task
+            return Attempt(exception=concurrent.futures.CancelledError())
+        return Attempt(exception=error)
 
     def __exit__(self, *_: object) -> None:
         self._open = False

@@ -94,6 +94,15 @@ class Session:
         # ids of the deferred tools that were loaded in it
         self.loaded: frozenset[str] = frozenset()
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is this process's alone, and has nothing but counters that a decision or a span
+        may depend on.
+        """
+        if self.shared or self.refused_something:
+            return False
+        return self._user_words is None and not self._approved
+
     def counters(self, tool_id: str) -> dict[str, int]:
         """Return ``input.session.counters`` for a call of a tool."""
         return {
@@ -140,9 +149,18 @@ class Session:
         with self._lock:
             seen = self.counters(tool_id)
             if tool_id not in self.exempt:
-                self.calls += 1
-                self._tools[tool_id] = seen["tool_calls"] + 1
+                self._count_call(tool_id)
         return seen
+
+    def admit_unread(self, tool_id: str) -> None:
+        """Count a call that is let through, where no rule reads the counters or the history."""
+        with self._lock:
+            self._forgot = True
+            self._count_call(tool_id)
+
+    def _count_call(self, tool_id: str) -> None:
+        self.calls += 1
+        self._tools[tool_id] = self._tools.get(tool_id, 0) + 1
 
     def give_back(self, tool_id: str) -> None:
         """Take back the count of a call that does not run."""
@@ -314,6 +332,7 @@ class SessionBook:
         self.exempt: set[str] = set()
         self._remembering = _Remembering(max_bytes)
         self._sessions = _Sessions(limit, self._remembering)
+        self._last: tuple[SessionKey, Session] | None = None
         self._lock = new_lock()
 
     def of(self, context: AgentContext) -> Session:
@@ -321,12 +340,16 @@ class SessionBook:
         and actor.
         """
         key = context.session_key
+        last = self._last
+        if last is not None and last[0] == key and not last[1].memory:
+            return last[1]  # used last, and remembers nothing: no other one has to go
         with self._lock:
             session = self._sessions.get(key)
             if session is None:
                 session = self._sessions[key] = self._new(key)
             else:
                 self._remembering.weigh(key, session)
+            self._last = key, session
         return session
 
     def _new(self, key: SessionKey) -> Session:

@@ -281,6 +281,8 @@ class FactPlan:
             self._probe(value, pointer, node, collector)
         if node.variants:
             self._walk_variants(node, value, pointer, collector, depth)
+        if type(value) in _LEAVES:
+            return  # asking an abstract class about it costs more than all before
         if isinstance(value, Mapping):
             self._walk_mapping(node, value, pointer, collector, depth)
         elif node.kind is None and _is_list(value):
@@ -387,6 +389,8 @@ class FactPlan:
             return Node(kind=kind, access=access, nullable=True, free=True)
         return Node(access=access, free=True, probe=True, placed=placed)
 
+
+_LEAVES: Final = frozenset({str, int, float, bool, type(None)})
 
 _PROBED: Final = Node(free=True, probe=True)
 """Data whose keys no schema lists, in a tool that uses files or the network."""

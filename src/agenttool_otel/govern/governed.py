@@ -22,6 +22,8 @@ from agenttool_otel.call.drivers import Steps, arun, deliver, run
 from agenttool_otel.call.invocation import NOT_READ, Invocation
 from agenttool_otel.call.running.once import decided_call, in_progress
 from agenttool_otel.call.runtime import Runtime, default_runtime
+from agenttool_otel.call.straight.call import StraightCall
+from agenttool_otel.call.straight.way import StraightWay
 from agenttool_otel.call.streams import astream, stream
 from agenttool_otel.call.target import Target
 from agenttool_otel.call.tool import GovernedTool, shape_of
@@ -278,6 +280,7 @@ class _Calls:
         self.options = options
         self.is_async, self.streams = shape_of(target)
         self.tool = self._declared(drop_first=self._has_self)
+        self._way = StraightWay(self.tool.spec, is_async=self.is_async)
 
     def _declared(self, *, drop_first: bool) -> GovernedTool:
         spec = declare_function(
@@ -299,6 +302,10 @@ class _Calls:
     def _method(self) -> GovernedTool:
         return self._declared(drop_first=True)
 
+    @cached_property
+    def _method_way(self) -> StraightWay:
+        return StraightWay(self._method.spec, is_async=self.is_async)
+
     def tool_on(self, instance: object) -> GovernedTool:
         """Return the tool as which it is called on an object.
 
@@ -308,6 +315,25 @@ class _Calls:
         if instance is None or not self._may_become_method:
             return self.tool
         return self._method
+
+    def straight(
+        self, wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> StraightCall | None:
+        """Begin an ordinary call; ``None`` of any other, which ``plan`` returns.
+
+        Args:
+            wrapped: the callable, bound to the instance.
+            instance: what it was called on.
+            args: its arguments.
+            kwargs: the named ones.
+        """
+        way = self._way
+        if instance is not None and self._may_become_method:
+            way = self._method_way
+        elif self._has_self and instance is None and not inspect.ismethod(wrapped):
+            return None
+        runtime = self._governor if self._governor is not None else default_runtime()
+        return way.begin(runtime, wrapped, args, kwargs)
 
     def plan(
         self, wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -384,11 +410,15 @@ def _wrapper(calls: _Calls) -> Any:
 
 def _function(calls: _Calls) -> Any:
     is_decided = calls.is_decided
+    straight = calls.straight
     plan = calls.plan
 
     def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
         if in_progress() is not None and is_decided(instance, args, kwargs):
             return wrapped(*args, **kwargs)
+        begun = straight(wrapped, instance, args, kwargs)
+        if begun is not None:
+            return begun.run()
         call, steps = plan(wrapped, instance, args, kwargs)
         return deliver(run(call, steps))
 
@@ -397,11 +427,15 @@ def _function(calls: _Calls) -> Any:
 
 def _coroutine_function(calls: _Calls) -> Any:
     is_decided = calls.is_decided
+    straight = calls.straight
     plan = calls.plan
 
     async def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
         if in_progress() is not None and is_decided(instance, args, kwargs):
             return await wrapped(*args, **kwargs)
+        begun = straight(wrapped, instance, args, kwargs)
+        if begun is not None:
+            return await begun.arun()
         call, steps = plan(wrapped, instance, args, kwargs)
         return deliver(await arun(call, steps))
 

@@ -40,6 +40,9 @@ _NOT_ALWAYS: Final = frozenset(
 and who has delegated a call.
 """
 
+_OF_EACH_CALL: Final = (("session", "counters"), ("session", "history"))
+"""Members of the document that differ from call to call, beside the arguments."""
+
 _Take = tuple[str, Callable[[Any], Any]]
 """A member of the document, and what takes out of it what guards read."""
 
@@ -55,6 +58,40 @@ class CacheKey(NamedTuple):
     generation: int  # number of the compiled bundle, unique in this process
     entry_point: str  # the rule
     projection: bytes  # what the rule can read, or its digest
+
+
+class PreparedKey(NamedTuple):
+    """All of a key but the arguments' values and the facts, for documents that differ in nothing else
+    that is read.
+    """
+
+    generation: int
+    entry_point: str
+    projector: _Projector
+    read_by_guards: bytes
+    document: dict[str, Any]
+    fixed: bytes  # what is read of all but the arguments' values, with the facts of this document
+
+    def of(self, arguments: dict[str, Any], facts: Facts, *, small: bool = False) -> CacheKey:
+        """Return the key of a decision on arguments of the names that it was prepared for.
+
+        Args:
+            arguments: the arguments.
+            facts: their facts.
+            small: whether they are few plain values that are surely JSON, see ``quick_object``.
+
+        Raises:
+            ValueError, TypeError, RecursionError: they have no exact JSON form.
+        """
+        fixed = self.fixed
+        if facts is not self.document["facts"]:
+            document = {**self.document, "facts": facts}
+            fixed = self.projector.fixed(self.read_by_guards, document)
+        if small and self.projector.ignores_small(arguments):
+            return CacheKey(self.generation, self.entry_point, _short(fixed))
+        resources = self.document["resources"]
+        projection = self.projector.with_arguments(fixed, arguments, resources)
+        return CacheKey(self.generation, self.entry_point, projection)
 
 
 class CacheStats(NamedTuple):
@@ -84,28 +121,46 @@ class DecisionCache:
     def key(self, engine: PolicyEngine, entry_point: str, document: Any) -> CacheKey | None:
         """Return the key of a decision, or ``None`` when it must not be cached."""
         try:
-            generation: int = engine.generation  # type: ignore[attr-defined]
-            takes = self._takes.get((generation, entry_point))
-            if not takes:
-                takes = self._guarding(engine, generation, entry_point)
-            if type(document["input"]) is not dict:
-                raise TypeError
-            guarded: list[Any] = sorted(document["input"])
-            for name, take in takes:
-                guarded.append(take(document[name]))
-            read_by_guards = orjson.dumps(guarded)
-            case = (generation, entry_point, read_by_guards)
-            if case in self._projectors:
-                projector = self._projectors[case]
-            else:
-                projector = self._project(engine, case, document)
+            case, projector = self._case(engine, entry_point, document)
             if projector is not None:
-                projection = projector.projection(read_by_guards, document)
-                return CacheKey(generation, entry_point, projection)
+                projection = projector.projection(case[2], document)
+                return CacheKey(case[0], entry_point, projection)
         except (AttributeError, LookupError, ValueError, TypeError, RecursionError):
             pass  # no engine of ours, or not what the contract states; the engine reports why
         self._uncacheable += 1
         return None
+
+    def prepare(self, engine: PolicyEngine, entry_point: str, document: Any) -> PreparedKey | None:
+        """Return what makes the keys of documents like this one, that differ in the values of their
+        arguments, in the facts, in the session's counters and in what no key may depend on.
+
+        ``None`` where a decision must not be cached, or depends on more.
+        """
+        try:
+            case, projector = self._case(engine, entry_point, document)
+            if projector is None or projector.reads_more:
+                return None
+            fixed = projector.fixed(case[2], document)
+        except (AttributeError, LookupError, ValueError, TypeError, RecursionError):
+            return None
+        return PreparedKey(case[0], entry_point, projector, case[2], document, fixed)
+
+    def _case(
+        self, engine: Any, entry_point: str, document: Any
+    ) -> tuple[_Case, _Projector | None]:
+        generation: int = engine.generation
+        takes = self._takes.get((generation, entry_point))
+        if not takes:
+            takes = self._guarding(engine, generation, entry_point)
+        if type(document["input"]) is not dict:
+            raise TypeError
+        guarded: list[Any] = sorted(document["input"])
+        for name, take in takes:
+            guarded.append(take(document[name]))
+        case = (generation, entry_point, orjson.dumps(guarded))
+        if case in self._projectors:
+            return case, self._projectors[case]
+        return case, self._project(engine, case, document)
 
     def _guarding(self, engine: Any, generation: int, entry_point: str) -> list[_Take]:
         """Return what the guards read, by member of the document: where two documents agree in it,
@@ -142,9 +197,20 @@ class DecisionCache:
                 self._misses += 1
                 return None
             self._hits += 1
-        verdict = _copy(verdict)
-        verdict.cached = True
-        return verdict
+        return cached_copy(verdict)
+
+    def peek(self, key: CacheKey) -> Verdict | None:
+        """Return the verdict that is kept, which nobody may change; nothing is counted."""
+        with self._lock:
+            return self._entries.get(key)
+
+    def hit(self, key: CacheKey, verdict: Verdict) -> bool:
+        """Count a hit if a verdict is still what is kept, and return whether it is."""
+        with self._lock:
+            if self._entries.get(key) is not verdict:
+                return False
+            self._hits += 1
+        return True
 
     def put(self, engine: PolicyEngine, key: CacheKey, verdict: Verdict) -> None:
         """Keep a verdict, unless it expires, stands for a failure, or the bundle changed while it
@@ -199,12 +265,23 @@ class _Projector:
                 self._others.append(path)
         self._groups = [(name, operator.itemgetter(*members)) for name, members in groups.items()]
         self._typed = read_set.typed
+        # whether it reads what differs from call to call, beside the arguments
+        self.reads_more = any(
+            path[: len(other)] == other[: len(path)]
+            for path in read_set.typed
+            for other in _OF_EACH_CALL
+        )
         self._whole = ("input",) in read_set.arguments
         # the names of the arguments are in the key before, and what is no object has no key
         self._free = [path for path in read_set.arguments if path not in _IN_KEY]
 
     def projection(self, read_by_guards: bytes, document: Any) -> bytes:
         """Return what is read of a document, or a digest of it."""
+        fixed = self.fixed(read_by_guards, document)
+        return self.with_arguments(fixed, document["input"], document.get("resources"))
+
+    def fixed(self, read_by_guards: bytes, document: Any) -> bytes:
+        """Return what is read of a document beside its arguments' values."""
         try:
             found: list[Any] = [0]
             for name, take in self._groups:
@@ -221,17 +298,37 @@ class _Projector:
             found = [1, *values(document, self._typed)]
         # the parts that are not tool arguments are typed by the schema, so orjson can't write them
         # ambiguously
-        projection = read_by_guards + orjson.dumps(found)
+        return read_by_guards + orjson.dumps(found)
+
+    def with_arguments(self, projection: bytes, given: dict[str, Any], resources: Any) -> bytes:
+        """Return what is read of a document, or a digest of it, from its fixed part."""
         # what an engine would refuse, or stumble over, has to miss even where no rule looks at it
-        arguments = ENCODE_STRICT(document["input"]).encode("utf-8")
+        arguments = ENCODE_STRICT(given).encode("utf-8")
         brackets = arguments.count(b"[") + arguments.count(b"{")
         if self._whole or len(arguments) > _LARGE or brackets > _DEEP:
             projection += arguments
         if self._free:
+            document = {"input": given, "resources": resources}
             projection += ENCODE_STRICT(values(document, self._free)).encode("utf-8")
-        if len(projection) <= _SHORT:
-            return projection
-        return hashlib.sha256(projection).digest()
+        return _short(projection)
+
+    def ignores_small(self, given: dict[str, Any]) -> bool:
+        """Return whether nothing of few plain values is in the key: nothing reads them, and they are
+        neither large nor have many brackets.
+        """
+        if self._whole or self._free:
+            return False
+        # as long as the strict encoder's, but for how a fraction is written, and a third as dear
+        arguments = orjson.dumps(given)
+        if len(arguments) > _LARGE // 2:
+            return False
+        return arguments.count(b"[") + arguments.count(b"{") <= _DEEP
+
+
+def _short(projection: bytes) -> bytes:
+    if len(projection) <= _SHORT:
+        return projection
+    return hashlib.sha256(projection).digest()
 
 
 def values(document: Any, paths: Iterable[Path]) -> list[list[Any]]:
@@ -262,6 +359,13 @@ def _view(value: Any, view: str) -> Any:
     if view == VIEW + "empty":
         return value == ""
     return sorted(value.keys())
+
+
+def cached_copy(verdict: Verdict) -> Verdict:
+    """Return a copy of a verdict that was kept, marked as cached."""
+    verdict = _copy(verdict)
+    verdict.cached = True
+    return verdict
 
 
 def _copy(verdict: Verdict) -> Verdict:

@@ -140,6 +140,16 @@ class Decider:
                 return True
         return False
 
+    @property
+    def caching_engine(self) -> tuple[PolicyEngine, DecisionCache] | None:
+        """The engine whose cached answers are this chain's decisions, whole and in force, and the
+        cache; ``None`` where more than one answer makes a decision.
+        """
+        observes = self.mode is PolicyMode.SHADOW or self._shadow_tools
+        if self._cache is None or len(self.engines) != 1 or self._shadow_engines or observes:
+            return None
+        return self.engines[0], self._cache
+
     def close(self) -> None:
         """Close every engine."""
         for engine in (*self.engines, *self._shadow_engines):

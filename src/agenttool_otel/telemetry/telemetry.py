@@ -201,6 +201,15 @@ class EventEmitter:
         for subscriber in self._subscribers if everywhere else ():
             self._give(subscriber, span, name, attributes, invocation_id, tool_id, event_id)
 
+    def add(self, span: Span, name: str, attributes: Mapping[str, Primitive]) -> None:
+        """Add an event to a span that is recorded, where events go nowhere else; its attributes
+        have no lone surrogates. Nothing that goes wrong here is raised.
+        """
+        try:
+            span.add_event(name, attributes)
+        except BaseException as error:
+            self._losses.note(name, error)
+
     def log(self, span: Span, name: str, attributes: Mapping[str, Primitive]) -> None:
         """Emit one event on a span and as a log record, where they are asked for; sinks and
         subscribers get nothing. Nothing that goes wrong here is raised.
@@ -293,18 +302,42 @@ class Telemetry:
         """Start the span of a call under the current one; it is not made current."""
         attributes = without_surrogates(attributes)
         try:
-            if self._mode != "child":
-                current = trace.get_current_span()
-                if _is_tool_span(current) and (
-                    self._mode == "enrich" or _is_of(current, attributes)
-                ):
-                    current.set_attributes(attributes)
-                    return current, False
+            current = self.enriched_span(attributes)
+            if current is not None:
+                current.set_attributes(attributes)
+                return current, False
+        except BaseException as error:
+            self.losses.note("start_span", error)
+            return INVALID_SPAN, False
+        return self.start_own(name, attributes, links=links)
+
+    def enriched_span(self, attributes: Mapping[str, Any]) -> Span | None:
+        """Return the current span where the call's attributes go on it; ``None`` where the call has a
+        span of its own. Raises what the span raises.
+        """
+        if self._mode == "child":
+            return None
+        current = trace.get_current_span()
+        if _is_tool_span(current) and (self._mode == "enrich" or _is_of(current, attributes)):
+            return current
+        return None
+
+    def start_own(
+        self,
+        name: str,
+        attributes: Mapping[str, Any],
+        *,
+        links: tuple[Link, ...] = (),
+        start_time: int | None = None,
+    ) -> tuple[Span, bool]:
+        """Start a span of a call's own; its attributes have no lone surrogates."""
+        try:
             span = self._tracer.start_span(
                 name,
                 kind=SpanKind.INTERNAL,
                 attributes=attributes,
                 links=links,
+                start_time=start_time,
                 # the message of an exception may quote arguments; ``CallSpan.record_exception``
                 # records it redacted
                 record_exception=False,
@@ -372,9 +405,12 @@ class Telemetry:
 
     def end(self, span: Span, *, owned: bool, attributes: Mapping[str, Any]) -> None:
         """Write the final facts and end the span."""
+        self.end_plain(span, owned=owned, attributes=without_surrogates(attributes))
+
+    def end_plain(self, span: Span, *, owned: bool, attributes: Mapping[str, Any]) -> None:
+        """The same for attributes without lone surrogates."""
         try:
             if attributes:
-                attributes = without_surrogates(attributes)
                 span.set_attributes(attributes)
                 if (error_type := attributes.get(GenAI.ERROR_TYPE)) is not None:
                     span.set_status(Status(StatusCode.ERROR, error_type))

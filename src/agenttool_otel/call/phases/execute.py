@@ -30,6 +30,7 @@ from agenttool_otel.call.sandbox import Sandbox
 from agenttool_otel.call.scheduling.modifiers import ContextModifier
 from agenttool_otel.call.steps import Attempt, Call, Execute, finish_claim
 from agenttool_otel.call.target import Target
+from agenttool_otel.catalog.spec import ToolSpec
 from agenttool_otel.context.sessions import Session
 from agenttool_otel.names import (
     AbortReason,
@@ -44,7 +45,7 @@ from agenttool_otel.names import (
     ProgressStatus,
     ResultStatus,
 )
-from agenttool_otel.policy.types import expired
+from agenttool_otel.policy.types import Verdict, expired
 from agenttool_otel.results.content.native import PLAIN_TYPES, native_failure, native_meta
 from agenttool_otel.results.content.size import size_of
 from agenttool_otel.results.errors.control_flow import cancellation, control_flow, jump
@@ -97,7 +98,7 @@ class Body:
         if session.refused_something and call.sandbox is None:
             self._link_refused(call, session)
         if call.handle is not None:
-            call.handle.inside = (self._reporting, call, target, session, self._begin)
+            call.handle.inside = self.inside(call, target, session)
             call.handle.report_status(ProgressStatus.STARTED)
         if span.telemetry.events.sinks:
             self._keep_call_input(call)
@@ -116,6 +117,17 @@ class Body:
             yield from self._conclude(call, target, session, attempt)
         else:
             yield from self._conclude_decided(call, target, session, attempt)
+
+    def conclude(
+        self, call: Invocation, target: Target, session: Session, attempt: Attempt
+    ) -> Generator[Any, Any, None]:
+        """Settle a call whose body ran on the straight way."""
+        call.outcome.attempts = 1
+        yield from self._conclude(call, target, session, attempt)
+
+    def inside(self, call: Any, target: Target, session: Session) -> tuple[Any, ...]:
+        """Return what decides on the effects that a body reports."""
+        return self._reporting, call, target, session, self._begin
 
     def _link_refused(self, call: Invocation, session: Session) -> None:
         """Link a call that runs outside to the one that a sandbox refused something."""
@@ -203,11 +215,7 @@ class Body:
             yield Call(partial(self._end_stream, call))
         _guarded(self._take_outcome, call, target, attempt)
         session.returned(call.spec.tool_id, call.outcome.size)
-        # trusted output matters only beside untrusted one, which it may confirm: in a session
-        # without any, nothing has to be remembered
-        untrusted = not call.spec.output_trust.is_trusted or attempt.exception is not None
-        matters = untrusted or call.spec.is_source
-        if matters or (session.ledger is not None and session.ledger.has_evidence):
+        if is_remembered(call.spec, session, failed=attempt.exception is not None):
             _record_origin(call, session, attempt)
         if self._hooks is not None:
             yield from self._hooks.after(call)
@@ -427,13 +435,26 @@ def _is_plain(call: Invocation, max_inline_chars: int) -> bool:
         size is not None
         and size <= max_inline_chars
         and not call.spec.shapes_result
-        and (
-            verdict is None
-            or not (
-                verdict.redact_result or verdict.persistence or verdict.max_inline_chars is not None
-            )
-        )
+        and (verdict is None or not shapes_result(verdict))
     )
+
+
+def shapes_result(verdict: Verdict) -> bool:
+    """Return whether a decision obliges something of the result."""
+    return bool(
+        verdict.redact_result or verdict.persistence or verdict.max_inline_chars is not None
+    )
+
+
+def is_remembered(spec: ToolSpec, session: Session, *, failed: bool) -> bool:
+    """Return whether the session remembers what a call gives.
+
+    Trusted output matters only beside untrusted one, which it may confirm: in a session without any,
+    nothing has to be remembered.
+    """
+    if failed or spec.is_source or not spec.output_trust.is_trusted:
+        return True
+    return session.ledger is not None and session.ledger.has_evidence
 
 
 def _record_origin(call: Invocation, session: Session, attempt: Attempt) -> None:

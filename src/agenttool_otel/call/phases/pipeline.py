@@ -119,15 +119,19 @@ class Pipeline:
     ) -> None:
         self.yielded = span.record_yielded
         self._require_context = require_context
+        # looks at the settings before the first decision of each set of tools
+        self.before = before
+        self.environment = environment  # what facts depend on beside the arguments
+        self.records_decisions = decisions is not None
         self._services = services
-        self._span = span
+        self.span = span
         self._sessions = sessions
         self._refusals = Refusals(span, clean)
         self._inputs = Inputs(self._refusals, span)
         runner = (
             HookRunner(hooks, span, self._refusals, self._inputs) if hooks is not None else None
         )
-        self._reporter = Reporter(span)
+        self.reporter = Reporter(span)
         self.running: dict[str, CallHandle] = {}  # the calls that go on, by id
         # ids of the calls that ended last, and of their tools
         self._ended: deque[tuple[str, str]] = deque(maxlen=_ENDED_KEPT)
@@ -157,6 +161,7 @@ class Pipeline:
         self._body = Body(
             self._refusals, span, delivery, errors, runner, self._rehearsing, reporting
         )
+        self.inside = self._body.inside
 
     def run(
         self,
@@ -183,11 +188,11 @@ class Pipeline:
             # the numbers of its progress go on after those from before the pause
             call.reported = max(call.reported, int(call.ticket.context.get("progress") or 0))
             call.held = []
-        self._span.begin(call, links)
+        self.span.begin(call, links)
         if call.mappings:
             given, call.mappings = call.mappings, []
-            self._reporter.map(call, given)
-        call.handle = self.running[call.id] = CallHandle(call, self._reporter)
+            self.reporter.map(call, given)
+        call.handle = self.running[call.id] = CallHandle(call, self.reporter)
         if not call.outcome.transitions:
             call.outcome.transitions.append((InvocationStatus.PLANNED, call.created_ns))
         settled = False
@@ -244,7 +249,7 @@ class Pipeline:
             self._refusals.interrupted(call, bug)
             return False
         if call.held is not None:
-            self._span.release(call)
+            self.span.release(call)
         return True
 
     def _settle(self, call: Invocation, session: Session) -> bool:
@@ -273,12 +278,12 @@ class Pipeline:
             if ends and not handle.left_behind:
                 handle.report_status(_LAST_STEPS.get(call.outcome.status, ProgressStatus.FAILED))
         if ends:
-            self._ended.append((call.id, call.spec.tool_id))
+            self.note_end(call.id, call.spec.tool_id)
         if not settled:
             self._settle(call, session)
         if call.inputs.mutations:
-            self._span.redaction.add_edit_note(call)
-        self._span.end(call)
+            self.span.redaction.add_edit_note(call)
+        self.span.end(call)
 
     def ended_tool(self, invocation_id: str) -> str | None:
         """Return the tool of a call that ended here lately; ``None`` where none of that id did.
@@ -304,13 +309,13 @@ class Pipeline:
         # claimed, and then too late: the approval is used up
         is_end = is_end or call.claim is not None
         if is_end and self.ended_tool(call.id) is None:
-            self._span.release(call)
+            self.span.release(call)
         else:
             call.outcome.made_result_id = ""  # the other one is that of the call's own result
 
     def _prepare(self, call: Invocation, target: Target, session: Session) -> None:
         """Walk the phases before the decision; whatever goes wrong in them is a denial."""
-        span = self._span
+        span = self.span
         # a call that goes on was planned, selected and ready before its pause
         every_step = span.every_class and call.ticket is None and not call.replayed
         if every_step:
@@ -334,7 +339,7 @@ class Pipeline:
         if call.handle is not None:
             call.handle.report_status(ProgressStatus.WAITING_FOR_INPUT)
         call.waiting_event = new_id("evt")
-        self._span.emit(call, Event.RESULT_REQUESTED, {}, event_id=call.waiting_event)
+        self.span.emit(call, Event.RESULT_REQUESTED, {}, event_id=call.waiting_event)
         required = self.required
         try:
             kept: bool = yield Call(required.keep, required.akeep, (call,))
@@ -352,6 +357,29 @@ class Pipeline:
         )
         yield from finish(call, ResultStatus.FAILED)
         self._sessions.of(call.context).give_back(call.spec.tool_id)
+
+    def conclude(
+        self, call: Invocation, target: Target, session: Session, attempt: Attempt
+    ) -> Steps:
+        """Walk a call through the phases after its body, which ran on the straight way.
+
+        Args:
+            call: the call, as it was when its body began.
+            target: what ran.
+            session: its session.
+            attempt: what came of it.
+        """
+        try:
+            yield from self._body.conclude(call, target, session, attempt)
+        except BaseException as signal:
+            self._refusals.stopped(call, signal)
+        finally:
+            self._close(call, session, settled=False)
+        return call
+
+    def note_end(self, call_id: str, tool_id: str) -> None:
+        """Remember that a call ended, for a request to stop it that comes too late."""
+        self._ended.append((call_id, tool_id))
 
     def complete(self, call: Invocation, attempt: Attempt, links: tuple[Link, ...] = ()) -> Steps:
         """Finish a call that ran elsewhere: post hooks, redaction, persistence and a terminal span.
@@ -399,7 +427,7 @@ class Pipeline:
         call.services = self._services
         session = self._sessions.of(call.context)
         settled = False
-        self._span.begin(call, links)
+        self.span.begin(call, links)
         try:
             yield from part(call, session)
             if session.shared:
@@ -421,7 +449,7 @@ class Pipeline:
         call.services = self._services
         session = self._sessions.of(call.context)
         settled = False
-        span = self._span
+        span = self.span
         span.begin(call, links)
         try:
             call.outcome.execution = Outcome.NOT_EXECUTED
@@ -451,7 +479,7 @@ class Pipeline:
         call.held, call.is_attempt = [], True
         session = self._sessions.of(call.context)
         settled = False
-        self._span.begin(call, ())
+        self.span.begin(call, ())
         try:
             with suppress(Refused):
                 self._refusals.unavailable(call, message)

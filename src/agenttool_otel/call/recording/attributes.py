@@ -182,6 +182,24 @@ def decision_attributes(call: Invocation, verdict: Verdict) -> dict[str, Any]:
     return attributes | lean_decision(verdict)
 
 
+def terminal_attributes(call: Invocation) -> dict[str, Any]:
+    """Return the attributes of the event that a call ended, without an error."""
+    return {Attr.INVOCATION_STATUS: call.outcome.status.value}
+
+
+def result_attributes(call: Invocation) -> dict[str, Any]:
+    """Return the attributes of the event that a result was created, without content."""
+    attributes: dict[str, Any] = {Attr.RESULT_STATUS: str(call.outcome.result_status)}
+    error = call.outcome.error or call.outcome.result_error
+    if error is not None:
+        attributes[GenAI.ERROR_TYPE] = error.error_class.value
+    if call.outcome.size is not None:
+        attributes[Attr.RESULT_SIZE_BYTES] = call.outcome.size
+    if call.outcome.items is not None:
+        attributes[Attr.RESULT_ITEMS] = call.outcome.items
+    return attributes
+
+
 def lean_decision(verdict: Verdict) -> dict[str, Any]:
     """Return the attributes of a decision's event beside a span that holds the rest."""
     attributes: dict[str, Any] = {Attr.PERMISSION_BEHAVIOR: verdict.behavior.value}
@@ -228,16 +246,9 @@ def record_metrics(telemetry: Telemetry, call: Invocation, duration: float) -> N
     measured_elsewhere = call.measured and call.outcome.execution is Outcome.EXECUTED
     # where a framework's span is used, its own processor may measure it
     if not measured_elsewhere and (call.owned or not records_duration(call.span)):
-        telemetry.measure(instruments.duration, duration, _duration_labels(call))
+        telemetry.measure(instruments.duration, duration, duration_labels(call))
     if verdict is not None:
-        instruments.decided(
-            spec.name,
-            verdict.behavior,
-            call.outcome.execution,
-            verdict.source,
-            verdict.mode,
-            verdict.rule_ref,
-        )
+        instruments.decided(*decision_labels(call, verdict))
         if not verdict.cached:
             telemetry.measure(
                 instruments.decision_duration, verdict.duration, engine_labels(verdict.engine)
@@ -254,7 +265,20 @@ def record_metrics(telemetry: Telemetry, call: Invocation, duration: float) -> N
         )
 
 
-def _duration_labels(call: Invocation) -> Mapping[str, Any]:
+def decision_labels(call: Invocation, verdict: Verdict) -> tuple[str, ...]:
+    """Return the values by which a decision is counted."""
+    return (
+        call.spec.name,
+        verdict.behavior,
+        call.outcome.execution,
+        verdict.source,
+        verdict.mode,
+        verdict.rule_ref,
+    )
+
+
+def duration_labels(call: Invocation) -> Mapping[str, Any]:
+    """Return the labels of a call's duration."""
     error = call.outcome.error
     agent = call.context.agent
     if error is None and not agent:

@@ -183,7 +183,7 @@ class CallRedaction:
             return True
         if not self._events.wanted(call.span):
             return False
-        return _quotes(verdict.message, call.inputs.permission_input)
+        return quotes(verdict.message, call.inputs.permission_input)
 
     def _redacted_path(self, call: Invocation, path: str | None) -> str | None:
         if not path:
@@ -206,12 +206,7 @@ class CallRedaction:
         for engine in getattr(call.in_charge.decider, "engines", ()):
             bundle = bundle or getattr(engine, "bundle", None)
             fixed |= getattr(engine, "fixed_texts", frozenset())
-        known = self._own_texts
-        if known is None or known[0] is not bundle:
-            known = self._own_texts = (bundle, own_texts(bundle))
-        texts = (verdict.message, verdict.rule_ref, *verdict.rule_refs)
-        plain = verdict.shadow is None and not verdict.alternatives
-        if plain and not verdict.suggested_updates and known[1].issuperset(texts):
+        if self._is_constant(bundle, verdict):
             return verdict  # most calls are answered by constant texts
         inputs = (
             call.inputs.permission_input,
@@ -220,6 +215,24 @@ class CallRedaction:
         )
         arguments = [given for given in inputs if isinstance(given, dict)]
         return verdict_without_arguments(verdict, bundle, arguments, fixed)
+
+    def _is_constant(self, bundle: Bundle | None, verdict: Verdict) -> bool:
+        """Return whether all texts of a verdict are the policy's own."""
+        known = self._own_texts
+        if known is None or known[0] is not bundle:
+            known = self._own_texts = (bundle, own_texts(bundle))
+        if verdict.shadow is not None or verdict.alternatives or verdict.suggested_updates:
+            return False
+        return known[1].issuperset((verdict.message, verdict.rule_ref, *verdict.rule_refs))
+
+    def is_shown_as_it_is(self, bundle: Bundle | None, verdict: Verdict) -> bool:
+        """Return whether nothing is redacted in a verdict, whatever the arguments are, unless its
+        message quotes one of them.
+        """
+        if self.captures or verdict.blocked_path or not self._is_constant(bundle, verdict):
+            return False
+        texts = (verdict.message, verdict.rule_ref, *verdict.rule_refs)
+        return all(self.redact_reason(text) == text for text in texts)
 
     def blocked_attributes(self, call: Invocation, path: str) -> dict[str, Any]:
         """Return the argument whose place a decision names, and the place where content is
@@ -250,7 +263,7 @@ def _text_of(shown: Any) -> str:
     return json.dumps(shown, ensure_ascii=False, default=lambda _: "[unserializable]")
 
 
-def _quotes(message: str, arguments: Mapping[str, Any]) -> bool:
+def quotes(message: str, arguments: Mapping[str, Any]) -> bool:
     """Return at little cost whether a text may repeat something of the arguments."""
     stack: list[Any] = list(arguments.values())
     for _ in range(_MAX_LOOKED):

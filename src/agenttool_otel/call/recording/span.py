@@ -27,14 +27,18 @@ from agenttool_otel.call.recording.attributes import (
     final_attributes,
     lean_decision,
     record_metrics,
+    result_attributes,
     sandbox_attributes,
     stands,
+    terminal_attributes,
     violation_attributes,
 )
 from agenttool_otel.call.recording.declared import declaration_of
 from agenttool_otel.call.recording.finished import finished_records
 from agenttool_otel.call.recording.redaction import CallRedaction
 from agenttool_otel.call.sandbox import Sandbox
+from agenttool_otel.catalog.spec import ToolSpec
+from agenttool_otel.context.context import AgentContext
 from agenttool_otel.hooks.registry import BEFORE
 from agenttool_otel.names import (
     ApprovalStatus,
@@ -98,19 +102,23 @@ class CallSpan:
         """Start the call's span with all that a sampler may look at."""
         if self.telemetry.events.sinks and not call.spec.unknown:
             self.telemetry.events.declare(call.spec.tool_id, declaration_of(call.spec))
-        attributes = {
-            **call.spec.start_attributes,
-            **call.context.span_attributes,
-            Attr.INVOCATION_ID: call.id,
-        }
-        # the same for every call of the tool, so it is redacted once
-        description = self.redaction.redact_reason(call.spec.declaration.description)
-        attributes[GenAI.TOOL_DESCRIPTION] = description[: self._max_chars]
+        attributes = self.start_attributes(call.spec, call.context)
+        attributes[Attr.INVOCATION_ID] = call.id
         if call.native_call_id:
             attributes[GenAI.TOOL_CALL_ID] = call.native_call_id
         if call.native_attributes is not None:
             attributes.update(call.native_attributes)
         call.span, call.owned = self.telemetry.start(call.spec.span_name, attributes, links=links)
+
+    def start_attributes(self, spec: ToolSpec, context: AgentContext) -> dict[str, Any]:
+        """Return the attributes that the spans of a tool's calls start with in a context."""
+        # the same for every call of the tool, so it is redacted once
+        description = self.redaction.redact_reason(spec.declaration.description)
+        return {
+            **spec.start_attributes,
+            **context.span_attributes,
+            GenAI.TOOL_DESCRIPTION: description[: self._max_chars],
+        }
 
     def emit(
         self,
@@ -331,14 +339,7 @@ class CallSpan:
             return
         if call.sandbox is not None and call.sandbox.violations:
             self.record_violations(call, call.sandbox)
-        attributes: dict[str, Any] = {Attr.RESULT_STATUS: str(call.outcome.result_status)}
-        error = call.outcome.error or call.outcome.result_error
-        if error is not None:
-            attributes[GenAI.ERROR_TYPE] = error.error_class.value
-        if call.outcome.size is not None:
-            attributes[Attr.RESULT_SIZE_BYTES] = call.outcome.size
-        if call.outcome.items is not None:
-            attributes[Attr.RESULT_ITEMS] = call.outcome.items
+        attributes = result_attributes(call)
         if self.redaction.captures and call.ran:
             attributes |= self._captured_result(call)
         self.emit(call, Event.RESULT_CREATED, attributes)
@@ -457,7 +458,7 @@ class CallSpan:
         if (name := _TERMINAL_EVENTS.get(call.outcome.status)) is None:
             return
         if call.outcome.error is None:
-            self.emit(call, name, {Attr.INVOCATION_STATUS: call.outcome.status.value})
+            self.emit(call, name, terminal_attributes(call))
             return
         attributes = error_attributes(call.outcome.error)
         if call.outcome.status in _INVALID:

@@ -106,6 +106,20 @@ class HandledCall(Protocol):
         """How far it came, as CallOutcome."""
 
 
+class HasHandle(Protocol):
+    """A call that goes on; of one on the straight way there is an Invocation once it is asked for."""
+
+    id: str
+
+    @property
+    def executor(self) -> concurrent.futures.Executor | None:
+        """Where its body runs, where that is not here."""
+
+    @property
+    def whole(self) -> HandledCall:
+        """The call with all that there is of it, its Invocation."""
+
+
 class Reports(Protocol):
     """Records what happens to a running call; its ``Reporter``, which takes the Invocation."""
 
@@ -145,7 +159,7 @@ class CallHandle:
 
     __slots__ = (
         "__weakref__",
-        "_call",
+        "_given",
         "_stop",
         "cancellation",
         "children",
@@ -160,8 +174,8 @@ class CallHandle:
         "reporter",
     )
 
-    def __init__(self, call: HandledCall, reporter: Reports) -> None:
-        self._call = call
+    def __init__(self, call: HasHandle, reporter: Reports) -> None:
+        self._given = call
         self.invocation_id = call.id
         self.reporter = reporter
         self.inside: tuple[Any, ...] | None = None
@@ -176,6 +190,10 @@ class CallHandle:
         self.held_back: dict[str, Any] | None = None
         self.left_behind = False
         self._stop: Callable[[], Any] | None = None
+
+    @property
+    def _call(self) -> HandledCall:
+        return self._given.whole
 
     @property
     def canceled(self) -> bool:
@@ -265,7 +283,7 @@ class CallHandle:
         Args:
             executor: where it may run.
         """
-        return self._call.executor is executor or (
+        return self._given.executor is executor or (
             self.parent is not None and self.parent.runs_on(executor)
         )
 

@@ -1,0 +1,278 @@
+"""A call on the straight way: it is decided, its span has begun, and its body is to be run.
+
+It holds what differs from call to call. Whoever looks closer (its body, by its handle; a request to
+stop it) gets the whole Invocation, and then the pipeline settles the call. So it does where the body
+raises, or gives anything but a small plain value.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final
+
+from opentelemetry import context as otel_context
+from opentelemetry import trace
+from opentelemetry.trace import INVALID_SPAN, Span
+
+from agenttool_otel.call.binding import bind_python, rebind_python
+from agenttool_otel.call.drivers import Steps, arun, await_here, deliver, run, run_here
+from agenttool_otel.call.invocation import Decided, Invocation
+from agenttool_otel.call.phases.execute import is_remembered
+from agenttool_otel.call.running.handle import CallHandle, progress_listeners
+from agenttool_otel.call.steps import Attempt
+from agenttool_otel.call.straight.plan import NO_TARGET, DecidedCall, Plan
+from agenttool_otel.call.target import Target
+from agenttool_otel.catalog.spec import ToolSpec
+from agenttool_otel.context.sessions import Session
+from agenttool_otel.facts.types import Facts
+from agenttool_otel.names import Attr, Event, GenAI, InvocationStatus, Outcome
+from agenttool_otel.policy.cache import cached_copy
+from agenttool_otel.results.content.json_stream import plain_json
+from agenttool_otel.results.content.native import native_failure, native_meta
+from agenttool_otel.results.content.size import size_of, text_bytes
+from agenttool_otel.telemetry.telemetry import without_surrogates
+from agenttool_otel.values.forks import new_lock
+from agenttool_otel.values.ids import new_id
+
+_MEASURED: Final = frozenset({str, int, float, bool, bytes, type(None)})
+"""Classes of results that are measured without code of theirs, or of what is in them."""
+
+ENDED: Final[Any] = object()
+"""Stands for the Invocation of a call that ended without one."""
+
+# held while a call is made whole, or ends without that
+_closing: Final = new_lock()
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class StraightCall:
+    """One call on the straight way."""
+
+    plan: Plan
+    session: Session
+    decided: DecidedCall
+    decision_s: float  # seconds that the decision took
+    function: Callable[..., Any]  # bound to its instance
+    is_async: bool
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    bound: dict[str, Any]  # the arguments by name
+    model_input: dict[str, Any]
+    permission_input: dict[str, Any]
+    facts: Facts
+    native_call_id: str | None
+    created_ns: int
+    t0: float
+
+    id: str = field(default_factory=partial(new_id, "inv"))
+    decision_id: str = ""  # of a call whose span is not recorded, made when somebody looks closer
+    handle: CallHandle | None = None  # what its body sees of it, while it goes on
+    span: Span = INVALID_SPAN
+    owned: bool = False
+    started_ns: int = 0  # when its body began
+    run_from: float = 0.0  # the same by the clock that measures it
+    run_s: float = 0.0  # how long the body took
+    made: Invocation | None = None
+    executor: None = None
+
+    @property
+    def spec(self) -> ToolSpec:
+        """Its tool."""
+        return self.plan.spec
+
+    def begin(self) -> None:
+        """Count the call in its session, and begin its span."""
+        plan, session = self.plan, self.session
+        session.admit_unread(plan.spec.tool_id)
+        try:
+            self._begin_span()
+        except BaseException:
+            session.give_back(plan.spec.tool_id)
+            self._give_up()
+            raise
+
+    def _give_up(self) -> None:
+        """Let nothing of the call go on that could not be recorded."""
+        runtime = self.plan.runtime
+        runtime.pipeline.running.pop(self.id, None)
+        self.handle = None
+        runtime.telemetry.end(self.span, owned=self.owned, attributes={})
+
+    def _begin_span(self) -> None:
+        plan = self.plan
+        pipeline, telemetry = plan.runtime.pipeline, plan.runtime.telemetry
+        attributes: Mapping[str, Any] = {**plan.start, Attr.INVOCATION_ID: self.id}
+        if self.native_call_id:
+            attributes = without_surrogates({**attributes, GenAI.TOOL_CALL_ID: self.native_call_id})
+        self.span, self.owned = telemetry.start_own(
+            plan.spec.span_name, attributes, start_time=self.created_ns
+        )
+        if telemetry.events.wanted(self.span):
+            self.decision_id = new_id("perm")
+            telemetry.events.add(self.span, Event.PERMISSION_DECIDED, dict(self.decided.event))
+        self.handle = handle = CallHandle(self, pipeline.reporter)
+        handle.inside = pipeline.inside(self, NO_TARGET, self.session)
+        self.started_ns = time.time_ns()
+        pipeline.running[self.id] = handle
+
+    def run(self) -> Any:
+        """Run the body of a plain callable, and deliver."""
+        token = otel_context.attach(trace.set_span_in_context(self.span))
+        try:
+            self.run_from = time.perf_counter()
+            attempt = run_here(self.handle, self.function, self.args, self.kwargs)
+            if self._ends(attempt):
+                return attempt.value
+            call = run(*self._rest(attempt))
+        finally:
+            otel_context.detach(token)
+        return deliver(call)
+
+    async def arun(self) -> Any:
+        """The same for a coroutine function."""
+        token = otel_context.attach(trace.set_span_in_context(self.span))
+        try:
+            self.run_from = time.perf_counter()
+            attempt = await await_here(self.handle, self.function, self.args, self.kwargs)
+            if self._ends(attempt):
+                return attempt.value
+            call = await arun(*self._rest(attempt))
+        finally:
+            otel_context.detach(token)
+        return deliver(call)
+
+    # --- a plain value ----------------------------------------------------------------------------
+
+    def _ends(self, attempt: Attempt) -> bool:
+        """End the call where its body gave a plain value and nobody looked closer; return whether
+        that is so.
+        """
+        self.run_s = time.perf_counter() - self.run_from
+        try:
+            size = self._plain_size(attempt)
+        except Exception:
+            return False  # the pipeline reports it
+        if size is None:
+            return False
+        with _closing:
+            if self.made is not None:
+                return False
+            self.made = ENDED
+        try:
+            self._record(size)
+        except BaseException as error:
+            self._give_up()
+            self.plan.runtime.telemetry.losses.note("end", error)
+        return True
+
+    def _plain_size(self, attempt: Attempt) -> int | None:
+        """Return the size of a value that is delivered as it is; ``None`` for any other outcome."""
+        plan, value = self.plan, attempt.value
+        if attempt.exception is not None or progress_listeners.get():
+            return None
+        size = _size_of_plain(value)
+        if size is None or size > plan.runtime.results.max_inline_chars:
+            return None
+        if plan.context.session_id and is_remembered(plan.spec, self.session, failed=False):
+            return None
+        return size
+
+    def _record(self, size: int) -> None:
+        """Record the end of a call that succeeded, as its span, events and metrics."""
+        plan, decided, spec = self.plan, self.decided, self.plan.spec
+        pipeline, telemetry = plan.runtime.pipeline, plan.runtime.telemetry
+        pipeline.running.pop(self.id, None)
+        # the handle refers to the call, and would be garbage only the collector finds
+        handle, self.handle = self.handle, None
+        if handle is not None and handle.parent is not None:
+            handle.leave_parent()
+        pipeline.note_end(self.id, spec.tool_id)
+        self.session.returned(spec.tool_id, size)
+        duration = time.perf_counter() - self.t0
+        attributes: dict[str, Any] = {}
+        if telemetry.events.wanted(self.span):
+            created = {**decided.created, Attr.RESULT_SIZE_BYTES: size}
+            telemetry.events.add(self.span, Event.RESULT_CREATED, created)
+            telemetry.events.add(self.span, Event.INVOCATION_SUCCEEDED, dict(decided.ended))
+            attributes = {
+                **decided.final,
+                Attr.INVOCATION_RUN_SECONDS: self.run_s,
+                Attr.RESULT_SIZE_BYTES: size,
+                Attr.PERMISSION_DURATION: self.decision_s,
+                Attr.PERMISSION_DECISION_ID: self.decision_id,
+            }
+        telemetry.end_plain(self.span, owned=self.owned, attributes=attributes)
+        instruments = telemetry.instruments
+        telemetry.measure(instruments.duration, duration, decided.duration_labels)
+        instruments.decided(*decided.tally)
+        telemetry.measure(instruments.result_size, size, decided.size_labels)
+
+    # --- anything else ----------------------------------------------------------------------------
+
+    def _rest(self, attempt: Attempt) -> tuple[Invocation, Steps]:
+        """Return the whole call, and the steps by which the pipeline settles it."""
+        call = self.whole
+        self.handle = None
+        call.outcome.run_seconds = self.run_s
+        target = Target(self.function, bind_python, rebind_python, is_async=self.is_async)
+        pipeline = self.plan.runtime.pipeline
+        return call, pipeline.conclude(call, target, self.session, attempt)
+
+    @property
+    def whole(self) -> Invocation:
+        """The call as it would be if the pipeline had brought it to its body."""
+        with _closing:
+            if self.made is None:
+                self.made = self._make()
+            # it ended meanwhile: whoever looks now can change nothing
+            return self._make() if self.made is ENDED else self.made
+
+    def _make(self) -> Invocation:
+        plan = self.plan
+        call = Invocation(
+            plan.spec,
+            plan.context,
+            native_call_id=self.native_call_id,
+            id=self.id,
+            created_ns=self.created_ns,
+            t0=self.t0,
+        )
+        call.services, call.handle = plan.runtime, self.handle
+        call.span, call.owned = self.span, self.owned
+        call.call_args, call.call_kwargs = self.args, self.kwargs
+        inputs = call.inputs
+        inputs.model_input, inputs.bound = self.model_input, self.bound
+        inputs.observable_input = inputs.permission_input = self.permission_input
+        inputs.unchecked = True
+        verdict = cached_copy(self.decided.kept)
+        verdict.duration = self.decision_s
+        call.decision.facts = self.facts
+        call.decision.verdict = verdict
+        self.decision_id = self.decision_id or new_id("perm")
+        call.decision.in_force = Decided(self.decision_id, verdict, self.started_ns)
+        call.decision.decisions.append(call.decision.in_force)
+        outcome = call.outcome
+        outcome.status, outcome.execution = InvocationStatus.RUNNING, Outcome.EXECUTED
+        outcome.started_ns = self.started_ns
+        outcome.transitions += [
+            (InvocationStatus.PLANNED, self.created_ns),
+            (InvocationStatus.SELECTED, self.created_ns),
+            (InvocationStatus.ARGUMENTS_READY, self.started_ns),
+            (InvocationStatus.RUNNING, self.started_ns),
+        ]
+        return call
+
+
+def _size_of_plain(value: Any) -> int | None:
+    """Return the size of a value of builtins alone; ``None`` for any other, or one that states a
+    failure.
+    """
+    if type(value) in _MEASURED:
+        return size_of(value)
+    text = plain_json(value)
+    if text is None or native_failure(value) is not None or native_meta(value) is not None:
+        return None
+    return text_bytes(text)

@@ -1,0 +1,136 @@
+"""Which calls of a tool go straight: everything is looked at before anything is counted or recorded."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+from agenttool_otel.call.binding import plain_arguments
+from agenttool_otel.call.drivers import unsupported_loop
+from agenttool_otel.call.runtime import Runtime
+from agenttool_otel.call.straight.call import StraightCall
+from agenttool_otel.call.straight.ordinary import is_ordinary_tool
+from agenttool_otel.call.straight.plan import Plan, plan_of
+from agenttool_otel.catalog.spec import ToolSpec
+from agenttool_otel.context.context import (
+    AgentContext,
+    current_context,
+    current_native_call,
+)
+
+_MAX_PLANS: Final = 256
+_NEVER_PLANNED: Final[Any] = object()
+
+_open = True
+"""Whether any call goes straight; a test that compares both ways closes it."""
+
+
+class StraightWay:
+    """The straight way of the calls of one tool.
+
+    Args:
+        spec: the tool.
+        is_async: whether calling it gives an awaitable.
+    """
+
+    __slots__ = ("_is_async", "_is_ordinary", "_plans", "_spec")
+
+    def __init__(self, spec: ToolSpec, *, is_async: bool) -> None:
+        self._spec = spec
+        self._is_async = is_async
+        self._is_ordinary: bool | None = None  # its records are made at the first call
+        # by the id of the context, with the context: it may hold dicts, which have no hash
+        self._plans: dict[int, tuple[Runtime, AgentContext, Plan | None]] = {}
+
+    def begin(
+        self,
+        runtime: Runtime,
+        function: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> StraightCall | None:
+        """Begin a call that goes straight; ``None`` of any other, of which nothing is counted or
+        recorded yet.
+
+        Args:
+            runtime: the Governor in charge.
+            function: what runs, bound to its instance.
+            args: its arguments.
+            kwargs: the named ones.
+        """
+        if self._is_ordinary is False or not _open:
+            return None
+        try:
+            if self._is_ordinary is None:
+                self._is_ordinary = is_ordinary_tool(self._spec)
+                if not self._is_ordinary:
+                    return None
+            call = self._decide(runtime, function, args, kwargs)
+            if call is not None:
+                call.begin()
+        except Exception:
+            return None  # nothing is counted; what is wrong with it is the pipeline's to report
+        return call
+
+    def _decide(
+        self,
+        runtime: Runtime,
+        function: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> StraightCall | None:
+        created_ns = time.time_ns()
+        t0 = time.perf_counter()
+        spec = self._spec
+        plan = self._plan(runtime, runtime.effective(current_context()))
+        if plan is None or not plan.holds_now():
+            return None
+        if self._is_async and unsupported_loop() is not None:
+            return None
+        given = plain_arguments(plan.parameters, args, kwargs)
+        if given is None or not spec.check.is_valid(given.shown):
+            return None
+        session = plan.session()
+        if session is None:
+            return None
+        arguments = given.shown
+        if plan.parameters.defaults:
+            arguments = {**plan.parameters.defaults, **arguments}
+        facts = plan.facts(arguments, session)
+        asked = time.perf_counter()
+        decided = plan.decision(arguments, facts, session, small=given.small)
+        if decided is None:
+            return None
+        return StraightCall(
+            plan,
+            session,
+            decided,
+            time.perf_counter() - asked,
+            function,
+            self._is_async,
+            args,
+            kwargs,
+            given.bound,
+            given.shown,
+            arguments,
+            facts,
+            current_native_call(),
+            created_ns,
+            t0,
+        )
+
+    def _plan(self, runtime: Runtime, context: AgentContext) -> Plan | None:
+        """Return the plan of a context in which the tool is called for the second time, at least."""
+        known = self._plans.get(id(context))
+        if known is None or known[0] is not runtime or known[1] is not context:
+            # of a session with one call, a plan would cost more than it saves
+            if len(self._plans) >= _MAX_PLANS:
+                self._plans.pop(next(iter(self._plans)), None)
+            self._plans[id(context)] = (runtime, context, _NEVER_PLANNED)
+            return None
+        if known[2] is not _NEVER_PLANNED:
+            return known[2]
+        plan = plan_of(self._spec, context, runtime)
+        self._plans[id(context)] = (runtime, context, plan)
+        return plan
