@@ -143,7 +143,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 def _rego_changes(module: Module, rules: list[Rule], unreadable: list[str]) -> list[Change]:
     source = module.text.encode("utf-8")
-    changes = []
+    changes: list[Change] = []
     for rule in rules:
         for node in rule.nodes:
             for statement, limit in _conditions(node, len(source)):
