@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import socket
 import stat
+import struct
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +113,43 @@ def test_the_peer_of_a_socket_is_known(point: Served) -> None:
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(point.socket_path)
         assert sockets.peer_uid(connection) == Path(point.socket_path).stat().st_uid
+
+
+class MacConnection:
+    """What getsockopt gives of a connection on macOS: struct xucred of sys/ucred.h."""
+
+    def __init__(self, uid: int, *, version: int = 0, length: int = 76) -> None:
+        groups = [20, 12, 61, *[0] * 13]
+        self._found = struct.pack("IIh2x16I", version, uid, 3, *groups)[:length]
+
+    def getsockopt(self, level: int, option: int, length: int) -> bytes:
+        assert (level, option) == (0, 1)  # SOL_LOCAL, LOCAL_PEERCRED
+        return self._found[:length]
+
+
+def test_the_peer_is_known_by_the_form_of_macos(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(socket, "SO_PEERCRED")
+    connection: Any = MacConnection(501)
+    assert sockets.peer_uid(connection) == 501
+
+
+@pytest.mark.parametrize(
+    "connection",
+    [MacConnection(0, length=0), MacConnection(0, length=8), MacConnection(0, version=1)],
+)
+def test_a_peer_in_another_form_is_nobody(connection: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(socket, "SO_PEERCRED")
+    with pytest.raises(OSError, match="the system shows"):
+        sockets.peer_uid(connection)
+
+
+def test_a_system_that_shows_no_peers_has_no_socket(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(socket, "SO_PEERCRED")
+    monkeypatch.setattr(sys, "platform", "sunos5")
+    with pytest.raises(ConfigurationError, match="use the port alone"):
+        sockets.SocketFile(tmp_path / "serve.sock")
 
 
 def test_the_socket_and_the_token_are_of_this_user_alone(point: Served) -> None:

@@ -10,6 +10,7 @@ import secrets
 import socket
 import stat
 import struct
+import sys
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +19,9 @@ from agenttool_otel.errors import ConfigurationError
 MIN_TOKEN_CHARS: Final = 20
 """Characters that a token has at least."""
 _CREDENTIALS: Final = struct.Struct("3i")  # pid, uid, gid: struct ucred of Linux
+_MAC_CREDENTIALS: Final = struct.Struct("IIh2x16I")  # struct xucred of macOS, sys/ucred.h
+_MAC_VERSION: Final = 0  # XUCRED_VERSION
+_SOL_LOCAL, _LOCAL_PEERCRED = 0, 1  # sys/un.h of macOS
 
 
 def default_folder() -> Path:
@@ -45,7 +49,7 @@ class SocketFile:
     """
 
     def __init__(self, path: Path) -> None:
-        if not hasattr(socket, "SO_PEERCRED"):
+        if not _shows_peers():
             raise ConfigurationError("this system does not tell who connects: use the port alone")
         self.path = path
         _own_folder(path.parent)
@@ -100,11 +104,23 @@ def peer_uid(connection: socket.socket) -> int:
         connection: the socket.
 
     Raises:
-        OSError: the system does not tell.
+        OSError: the system does not show it.
     """
-    found = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-    _, uid, _ = _CREDENTIALS.unpack(found)
+    if hasattr(socket, "SO_PEERCRED"):
+        found = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+        _, uid, _ = _CREDENTIALS.unpack(found)
+        return int(uid)
+    found = connection.getsockopt(_SOL_LOCAL, _LOCAL_PEERCRED, _MAC_CREDENTIALS.size)
+    if len(found) != _MAC_CREDENTIALS.size:
+        raise OSError("the system shows no user of a connection")
+    version, uid, *_ = _MAC_CREDENTIALS.unpack(found)
+    if version != _MAC_VERSION:
+        raise OSError("the system shows a connection's user in another form")
     return int(uid)
+
+
+def _shows_peers() -> bool:
+    return hasattr(socket, "SO_PEERCRED") or sys.platform == "darwin"
 
 
 def read_token(path: Path, *, make: bool = False) -> str:
