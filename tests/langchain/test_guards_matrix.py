@@ -221,7 +221,13 @@ def _by_both(make: Callable[[], BaseTool]) -> BaseTool:
     return govern(make())
 
 
-GUARDS = [_by_govern, _by_instrumentor, _by_later_instrumentor, _by_both]
+# each of the others takes as long as the first
+GUARDS = [
+    _by_govern,
+    pytest.param(_by_instrumentor, marks=pytest.mark.slow),
+    pytest.param(_by_later_instrumentor, marks=pytest.mark.slow),
+    pytest.param(_by_both, marks=pytest.mark.slow),
+]
 
 
 @pytest.fixture

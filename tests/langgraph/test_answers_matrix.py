@@ -22,7 +22,15 @@ DEPTHS = [0, 1, 2, 3]
 APIS = ["graph", "functional"]
 WAYS = [False, True]
 CELLS = [
-    pytest.param(depth, api, guard, by_id, is_async, id=f"{depth}-{api}-{guard}-{_id}-{_async}")
+    pytest.param(
+        depth,
+        api,
+        guard,
+        by_id,
+        is_async,
+        id=f"{depth}-{api}-{guard}-{_id}-{_async}",
+        marks=pytest.mark.slow if depth > 1 else (),
+    )
     for depth, api, guard, (by_id, _id), (is_async, _async) in product(
         DEPTHS,
         APIS,

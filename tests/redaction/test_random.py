@@ -82,6 +82,7 @@ def _tokens(rule: TokenRule, count: int) -> list[tuple[str, str]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", TOKEN_RULES, ids=lambda rule: rule.id)
 def test_random_tokens_of_every_format_are_found(rule: TokenRule) -> None:
     redactor = default_redactor()
@@ -89,6 +90,7 @@ def test_random_tokens_of_every_format_are_found(rule: TokenRule) -> None:
         assert secret not in redactor.redact_text(CONTEXTS.get(rule.id, "") + text).value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "rule", [rule for rule in TOKEN_RULES if rule.entropy], ids=lambda rule: rule.id
 )
@@ -99,6 +101,7 @@ def test_no_entropy_bound_is_near_what_random_tokens_have(rule: TokenRule) -> No
     assert far or min(found) - rule.entropy > 0.25
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("alphabet", ALPHABETS)
 def test_random_values_betrayed_by_their_surroundings_are_found(place: str, alphabet: str) -> None:
