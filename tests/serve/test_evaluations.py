@@ -9,10 +9,22 @@ import pytest
 from decision_points import Served, request, served
 
 from agenttool_otel.govern.governor import Governor
-from agenttool_otel.testing import Capture
+from agenttool_otel.testing import Capture, capture
 
 EVALUATION = "/access/v1/evaluation"
 EVALUATIONS = "/access/v1/evaluations"
+
+SEEN = """package agenttool.custom.seen
+
+deny contains {"rule": "custom.seen.all", "message": "seen"} if {
+	input.resources.authzen == {
+		"subject": {"team": "blue"},
+		"action": {"method": "GET"},
+		"resource": {"type": "record", "id": "r-7"},
+	}
+	input.actor.roles == ["reader"]
+}
+"""
 
 
 def evaluated(point: Served, body: Any) -> Any:
@@ -66,9 +78,11 @@ def test_an_evaluation_leaves_no_span(point: Served, captured: Capture) -> None:
         {"subject": {"type": "agent"}},
         {"action": {"name": ""}},
         {"context": {"root": ["/srv"]}},
+        {"context": {"sessionId": "s-1", "note": "x"}},
         {"context": {"roots": ["src"]}},
         {"context": {"interactive": "yes"}},
-        {"extra": 1},
+        {"extra": 1, "subject": None},
+        {"extra": 1e400},
     ],
     ids=str,
 )
@@ -77,6 +91,38 @@ def test_what_is_not_understood_is_refused(point: Served, change: Any) -> None:
     assert answer.status == 400
     assert answer.headers["content-type"] == "application/problem+json"
     assert answer.json["type"] == "urn:agenttool:problem:bad-request"
+
+
+def test_what_is_ignored_is_named(point: Served) -> None:
+    change = {"extra": {"a": 1}, "context": {"roots": ["/srv/project"], "ip": "192.0.2.1"}}
+    answer = evaluated(point, request("read_file", path="/srv/project/a") | change)
+    assert answer["decision"] is True
+    assert set(answer["context"]["ignored"]) == {"/extra", "/context/ip"}
+
+
+def test_a_batch_names_what_is_ignored(point: Served) -> None:
+    whole = request("read_file", path="a.txt")
+    batch = whole | {"evaluations": [{}, {"note": 1}]}
+    answer = point.ask("POST", EVALUATIONS, batch).json
+    assert answer["evaluations"][0]["context"]["ignored"] == ["/evaluations/1/note"]
+
+
+def test_a_call_ignores_nothing(point: Served) -> None:
+    body = request("read_file", path="a.txt") | {"extra": 1}
+    assert point.ask("POST", "/v1/invocations", body).status == 400
+
+
+def test_more_properties_are_for_rules_of_an_operators_own(tmp_path: Path) -> None:
+    rules = tmp_path / "rules.rego"
+    rules.write_text(SEEN)
+    with capture(extension=rules) as captured, served(captured.governor, tmp_path) as point:
+        body = request("read_file", path="a.txt")
+        body["subject"]["properties"] = {"roles": ["reader"], "team": "blue"}
+        body["action"]["properties"] = {"method": "GET"}
+        body["resource"] |= {"type": "record", "id": "r-7"}
+        answers = [evaluated(point, body)["context"]]
+        answers.append(point.ask("POST", "/v1/invocations", body).json)
+    assert [answer["rule"] for answer in answers] == ["custom.seen.all"] * 2
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"action": 1, "action": 2}', b"[" * 5000])

@@ -62,7 +62,7 @@ def test_a_preflight_of_a_browser_is_refused(point: Served) -> None:
 
 def test_a_form_is_refused(point: Served) -> None:
     kind = "application/x-www-form-urlencoded"
-    assert point.ask("POST", EVALUATION, b"a=1", Content_Type=kind).status == 415
+    assert point.ask("POST", "/v1/invocations", b"a=1", Content_Type=kind).status == 415
 
 
 def test_health_needs_no_token(point: Served) -> None:
@@ -194,6 +194,21 @@ def test_an_address_of_others_is_refused(governor: Governor, tmp_path: Path) -> 
 def test_a_port_without_a_token_is_refused(governor: Governor) -> None:
     with pytest.raises(ConfigurationError, match="token file"):
         DecisionServer(governor, [], port=0)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://pdp.example",
+        "https://",
+        "https://pdp.example?a",
+        "https://pdp.example#a",
+        "https://[",
+    ],
+)
+def test_another_public_url_is_refused(governor: Governor, tmp_path: Path, url: str) -> None:
+    with pytest.raises(ConfigurationError, match="public URL"):
+        DecisionServer(governor, [], socket_path=tmp_path / "s.sock", public_url=url)
 
 
 @pytest.mark.parametrize(("text", "mode"), [("short", 0o600), ("a" * 40, 0o644)])

@@ -45,6 +45,10 @@ def serve(
         Path | None,
         typer.Option("--token-file", help="Token of the port; made where it is missing."),
     ] = None,
+    public_url: Annotated[
+        str,
+        typer.Option("--public-url", help="Where clients reach it through a proxy with TLS."),
+    ] = "",
     agent: Annotated[
         list[str] | None,
         typer.Option("--agent", help="Answer the hooks of this coding agent; may be repeated."),
@@ -69,6 +73,7 @@ def serve(
                 port=port,
                 token_file=token_file or default_folder() / "token",
                 agents=agent or (),
+                public_url=public_url.rstrip("/"),
             )
         except AgentToolError as error:
             raise failure(EXIT_CODES, str(error), "failed") from None

@@ -13,7 +13,6 @@ from typing import Final, TypeVar
 
 from opentelemetry import context as otel_context
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
-from pydantic import ValidationError
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -21,10 +20,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from agenttool_otel.errors import AgentToolError, PolicyEvaluationError
+from agenttool_otel.errors import AgentToolError
 from agenttool_otel.govern.governor import Governor
 from agenttool_otel.names import INSTRUMENTATION_NAME, ProblemType
-from agenttool_otel.policy.jsonio import decode_strict
+from agenttool_otel.serve.bodies import read, read_authzen
 from agenttool_otel.serve.calls import RemoteCalls
 from agenttool_otel.serve.evaluations import evaluate, evaluate_all
 from agenttool_otel.serve.guard import Guard
@@ -47,7 +46,7 @@ from agenttool_otel.serve.messages import (
     ResultRequest,
 )
 from agenttool_otel.serve.operations import OPERATIONS, Operation, openapi
-from agenttool_otel.serve.problems import Refusal, bad_request, refusal_of
+from agenttool_otel.serve.problems import Refusal, refusal_of
 from agenttool_otel.serve.rehearsals import AgentRehearsals
 
 M = TypeVar("M", bound=Message)
@@ -134,15 +133,20 @@ class DecisionPoint:
 
     async def evaluate(self, request: Request) -> Response:
         """Answer ``POST /access/v1/evaluation``."""
-        return _json(await evaluate(self._governor, await _read(request, EvaluationRequest)))
+        asked, ignored = await read_authzen(request, EvaluationRequest)
+        answer = await evaluate(self._governor, asked)
+        answer.context.ignored = ignored
+        return _json(answer)
 
     async def evaluate_all(self, request: Request) -> Response:
         """Answer ``POST /access/v1/evaluations``."""
-        batch = await _read(request, EvaluationsRequest)
-        if batch.evaluations:
-            return _json(await evaluate_all(self._governor, batch))
-        # without a list it is one evaluation, and so is the answer (AuthZEN 1.0, section 7)
+        batch, ignored = await read_authzen(request, EvaluationsRequest)
         answers = await evaluate_all(self._governor, batch)
+        for answer in answers.evaluations:
+            answer.context.ignored = ignored
+        if batch.evaluations:
+            return _json(answers)
+        # without a list it is one evaluation, and so is the answer (AuthZEN 1.0, section 7)
         return _json(answers.evaluations[0])
 
     async def metadata(self, request: Request) -> Response:
@@ -160,7 +164,7 @@ class DecisionPoint:
 
     async def decide(self, request: Request) -> Response:
         """Answer ``POST /v1/invocations``."""
-        return _call(await self.calls.decide(await _read(request, EvaluationRequest)))
+        return _call(await self.calls.decide(await read(request, EvaluationRequest)))
 
     async def wait(self, request: Request) -> Response:
         """Answer ``GET /v1/invocations/ID``."""
@@ -168,17 +172,17 @@ class DecisionPoint:
 
     async def complete(self, request: Request) -> Response:
         """Answer ``POST /v1/invocations/ID/result``."""
-        result = await _read(request, ResultRequest)
+        result = await read(request, ResultRequest)
         return _call(await self.calls.complete(_id_of(request), result))
 
     async def cancel(self, request: Request) -> Response:
         """Answer ``POST /v1/invocations/ID/cancel``."""
-        asked = await _read(request, CancelRequest)
+        asked = await read(request, CancelRequest)
         return _call(await self.calls.cancel(_id_of(request), asked.reason))
 
     async def hook(self, request: Request) -> Response:
         """Answer ``POST /v1/hooks/AGENT/EVENT``."""
-        payload = await _read(request, HookPayload)
+        payload = await read(request, HookPayload)
         output = await self.hooks.answer(
             str(request.path_params["agent"]),
             str(request.path_params["event"]),
@@ -189,11 +193,11 @@ class DecisionPoint:
 
     async def begin_rehearsal(self, request: Request) -> Response:
         """Answer ``POST /v1/rehearsals/begin``."""
-        return _json(await self.rehearsals.begin(await _read(request, RehearsalStart)))
+        return _json(await self.rehearsals.begin(await read(request, RehearsalStart)))
 
     async def settle_rehearsal(self, request: Request) -> Response:
         """Answer ``POST /v1/rehearsals/settle``."""
-        return _json(await self.rehearsals.settle(await _read(request, RehearsalEnd)))
+        return _json(await self.rehearsals.settle(await read(request, RehearsalEnd)))
 
     # --- the process ------------------------------------------------------------------------------
 
@@ -243,18 +247,6 @@ async def _answered(answer: Callable[[Request], Awaitable[Response]], request: R
     if request_id and request_id.isascii() and request_id.isprintable():
         response.headers["X-Request-ID"] = request_id[:256]
     return response
-
-
-async def _read(request: Request, model: type[M]) -> M:
-    body = await request.body()
-    try:
-        # refuses a member that stands twice, of which readers take different ones
-        decode_strict(body, what="body", limit=len(body))
-        return model.model_validate_json(body)
-    except PolicyEvaluationError as error:
-        raise Refusal(ProblemType.BAD_REQUEST, str(error)) from None
-    except ValidationError as error:
-        raise bad_request(error) from None
 
 
 def _json(message: Message, headers: dict[str, str] | None = None) -> Response:

@@ -18,12 +18,17 @@ MAPPING: Final = {
     "subject.type": "actor",
     "subject.id": "actor",
     **{f"subject.properties.{name}": name for name in SubjectProperties.model_fields},
+    "subject.properties": "resources.authzen.subject",
     "action.name": "the tool",
+    "action.properties": "resources.authzen.action",
+    "resource.type": "resources.authzen.resource",
     "resource.id": "the native call id",
     "resource.properties": "the arguments",
     **{f"context.{name}": name for name in CallContext.model_fields},
 }
 """What of a request becomes what of a call; docs/serve.md shows it."""
+_CALL: Final = "tool_call"
+"""The type of a resource that is nothing but the call."""
 
 
 @contextmanager
@@ -39,8 +44,12 @@ def caller(request: EvaluationRequest, roots: Sequence[str]) -> Iterator[AgentCo
     """
     stated = request.context.model_dump(exclude_none=True, exclude={"chain"})
     _check_roots(stated.get("roots", ()), roots)
-    subject = request.subject
-    facts: dict[str, Any] = {**subject.properties.model_dump(exclude_none=True), **stated}
+    subject, known = request.subject, set(SubjectProperties.model_fields)
+    facts: dict[str, Any] = subject.properties.model_dump(exclude_none=True, include=known)
+    facts.update(stated)
+    entities = _entities(request)
+    if entities:
+        facts["resources"] = {**stated.get("resources", {}), "authzen": entities}
     chain = [delegator.model_dump() for delegator in request.context.chain or ()]
     with (
         agent_context(actor=_actor(subject), **facts),
@@ -48,6 +57,18 @@ def caller(request: EvaluationRequest, roots: Sequence[str]) -> Iterator[AgentCo
         native_call(request.resource.id),
     ):
         yield context
+
+
+def _entities(request: EvaluationRequest) -> dict[str, Any]:
+    """Return what AuthZEN's entities hold that a call has no place for."""
+    found: dict[str, Any] = {}
+    if request.subject.properties.model_extra:
+        found["subject"] = dict(request.subject.properties.model_extra)
+    if request.action.properties:
+        found["action"] = request.action.properties
+    if request.resource.type != _CALL:
+        found["resource"] = {"type": request.resource.type, "id": request.resource.id}
+    return found
 
 
 def _actor(subject: Subject) -> str:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 from agenttool_otel.call.preflight import Preflight
 from agenttool_otel.call.runtime import Runtime
 from agenttool_otel.call.tool import GovernedTool, unknown_tool
-from agenttool_otel.names import Behavior, EvaluationsSemantic, ProblemType
+from agenttool_otel.names import Behavior, ErrorClass, EvaluationsSemantic, ProblemType
 from agenttool_otel.serve.caller import caller
 from agenttool_otel.serve.messages import (
     INVOCATIONS_PATH,
@@ -28,6 +27,15 @@ _STOPS_AT: Final = {
     EvaluationsSemantic.PERMIT_ON_FIRST_PERMIT: True,
 }
 """The decision after which a batch has no further answer."""
+_INCOMPLETE: Final = EvaluationAnswer(
+    decision=False,
+    context=EvaluationContext(
+        behavior=Behavior.DENY.value,
+        reason="the evaluation lacks a subject, an action or a resource",
+        error_class=ErrorClass.INVALID_ARGUMENTS.value,
+    ),
+)
+"""The answer to one of a batch that is no call."""
 
 
 def tool_of(governor: Runtime, name: str) -> GovernedTool:
@@ -86,33 +94,33 @@ async def evaluate_all(governor: Runtime, request: EvaluationsRequest) -> Evalua
         request: the calls.
 
     Raises:
-        Refusal: a call lacks a member that the batch has no default for.
+        Refusal: there is no list, and the one call lacks a member.
     """
-    calls = _calls(request)
     stops_at = _STOPS_AT[request.options.evaluations_semantic]
     answers = []
-    for call in calls:
-        answer = await evaluate(governor, call)
+    for part in request.evaluations or [EvaluationPart()]:
+        call = _call(part, request)
+        if call is not None:
+            answer = await evaluate(governor, call)
+        elif request.evaluations:
+            answer = _INCOMPLETE.model_copy(deep=True)
+        else:
+            raise Refusal(ProblemType.BAD_REQUEST, "no subject, action or resource")
         answers.append(answer)
         if answer.decision is stops_at:
             break
     return EvaluationsAnswer(evaluations=answers)
 
 
-def _calls(request: EvaluationsRequest) -> Sequence[EvaluationRequest]:
-    """Return the calls of a batch, each with the batch's defaults for what it leaves out."""
-    parts = request.evaluations or [EvaluationPart()]
-    return [_call(number, part, request) for number, part in enumerate(parts)]
-
-
-def _call(number: int, part: EvaluationPart, batch: EvaluationPart) -> EvaluationRequest:
+def _call(part: EvaluationPart, batch: EvaluationPart) -> EvaluationRequest | None:
+    """Return a call of a batch, with the batch's defaults for what it leaves out; ``None`` where there
+    is none.
+    """
     subject = part.subject or batch.subject
     action = part.action or batch.action
     resource = part.resource or batch.resource
     if subject is None or action is None or resource is None:
-        raise Refusal(
-            ProblemType.BAD_REQUEST, f"/evaluations/{number}: no subject, action or resource"
-        )
+        return None
     call = EvaluationRequest(subject=subject, action=action, resource=resource)
     context = part.context or batch.context
     if context is not None:

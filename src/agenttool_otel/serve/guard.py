@@ -20,6 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from agenttool_otel.approvals.web.hosts import asks_for, own_hosts
 from agenttool_otel.names import INSTRUMENTATION_NAME, ProblemType
 from agenttool_otel.serve.limits import Limits
+from agenttool_otel.serve.messages import EVALUATION_PATH, EVALUATIONS_PATH
 from agenttool_otel.serve.problems import Refusal
 
 _LOG = logging.getLogger(f"{INSTRUMENTATION_NAME}.serve")
@@ -92,7 +93,7 @@ class Guard:
         if self._active > self._limits.requests:
             raise Refusal(ProblemType.BUSY, "too many requests at once")
         if scope["method"] == "POST":
-            self._check_body(headers)
+            self._check_body(scope["path"], headers)
 
     def _check_loopback(self, path: str, headers: Headers) -> None:
         if not asks_for(headers.getlist("host"), self._hosts):
@@ -105,10 +106,13 @@ class Guard:
         if scheme.lower() != "bearer" or not fits:
             raise Refusal(ProblemType.UNAUTHORIZED, "the token is missing or wrong")
 
-    def _check_body(self, headers: Headers) -> None:
+    def _check_body(self, path: str, headers: Headers) -> None:
         kind = headers.get("content-type", "").split(";")[0].strip().lower()
         if kind != "application/json":
-            raise Refusal(ProblemType.UNSUPPORTED, "a body has to be application/json")
+            # AuthZEN 1.0 has 400 where HTTP has 415
+            authzen = path in (EVALUATION_PATH, EVALUATIONS_PATH)
+            problem = ProblemType.BAD_REQUEST if authzen else ProblemType.UNSUPPORTED
+            raise Refusal(problem, "a body has to be application/json")
         length = headers.get("content-length", "")
         # h11 reads no more than is stated
         if "transfer-encoding" in headers or not length.isdecimal():

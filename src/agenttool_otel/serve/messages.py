@@ -51,10 +51,14 @@ class Message(BaseModel):
 class SubjectProperties(Message):
     """What is known of who calls.
 
+    Other properties are kept, for the rules of an operator's own (``input.resources.authzen``).
+
     Attributes:
         tenant: tenant that the actor acts for.
         roles: the actor's roles.
     """
+
+    model_config = ConfigDict(extra="allow", strict=True)
 
     tenant: str | None = Field(default=None, max_length=MAX_ID_CHARS)
     roles: list[Id] = Field(default_factory=list, max_length=_MAX_WORDS)
@@ -79,19 +83,18 @@ class Action(Message):
 
     Attributes:
         name: the tool's name, alias or id.
-        properties: none are known; AuthZEN lets clients send an empty object.
+        properties: for the rules of an operator's own; the arguments are the resource's.
     """
 
     name: Id
-    properties: JsonObject = Field(default_factory=dict, max_length=0)
+    properties: JsonObject = Field(default_factory=dict, max_length=_MAX_WORDS)
 
 
 class Resource(Message):
     """With what it is called.
 
     Attributes:
-        type: a word of the client's for what the call is about, for example ``tool_call``; no rule
-          sees it.
+        type: what the call is about; ``tool_call`` where it is the call itself.
         id: the client's own id of the call; a call that is sent again under it is the same call.
         properties: the arguments.
     """
@@ -293,6 +296,8 @@ class EvaluationContext(Message):
           ``request_endpoint``.
         request_endpoint: where to, if it is requestable.
         policy_refs: the policies that decided, with their revisions.
+        ignored: places of the request that are not understood, 20 at most; AuthZEN 1.0 asks to ignore
+          them.
     """
 
     behavior: str
@@ -305,6 +310,7 @@ class EvaluationContext(Message):
     requestable: bool = False
     request_endpoint: str | None = None
     policy_refs: list[str] = Field(default_factory=list)
+    ignored: list[str] = Field(default_factory=list)
 
 
 class EvaluationAnswer(Message):

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
+from urllib.parse import urlsplit
 
 from agenttool_otel.call.tool import GovernedTool
 from agenttool_otel.errors import ConfigurationError
@@ -84,10 +85,12 @@ class DecisionServer:
         token_file: the file of the port's token; made where it is missing.
         limits: how much there may be of everything.
         agents: the coding agents whose hooks are answered, of ``AGENTS``.
+        public_url: where clients reach it through a proxy, for AuthZEN's discovery: an https URL
+          without query and fragment; ``""`` for the address that it listens at.
 
     Raises:
-        ConfigurationError: it would listen nowhere, on an address of others, or without a token; or
-          the socket can't be made.
+        ConfigurationError: it would listen nowhere, on an address of others, or without a token; the
+          socket can't be made, or the public URL is another.
     """
 
     def __init__(
@@ -101,7 +104,10 @@ class DecisionServer:
         token_file: str | Path | None = None,
         limits: Limits | None = None,
         agents: Sequence[str] = (),
+        public_url: str = "",
     ) -> None:
+        if public_url and not _is_public(public_url):
+            raise ConfigurationError("the public URL is an https URL without query and fragment")
         if socket_path is None and port is None:
             raise ConfigurationError("a decision point needs a socket or a port")
         if not is_loopback(host):
@@ -118,7 +124,7 @@ class DecisionServer:
         self.port: int | None = None if self._port is None else self._port.getsockname()[1]
         self.url = "http://localhost" if self.port is None else _url(host, self.port)
         place = None if self._file is None else self._file.path.absolute()
-        self.point = DecisionPoint(governor, limits, self.url, agents, place)
+        self.point = DecisionPoint(governor, limits, public_url or self.url, agents, place)
         self._uvicorn = _Server(
             uvicorn.Config(
                 self.point.application(token=token, port=self.port),
@@ -186,6 +192,14 @@ def _listening(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=family)
     except OSError as error:
         raise ConfigurationError(f"port {port} can't be had: {error.strerror}") from None
+
+
+def _is_public(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    return bool(parts.scheme == "https" and parts.hostname and not {"?", "#"} & set(url))
 
 
 def _url(host: str, port: int) -> str:
