@@ -15,6 +15,7 @@ from agenttool_otel.facts.sources import ArgumentSources, StatedSources
 from agenttool_otel.facts.types import EMPTY_FACTS, FactEnvironment, Facts, Ledger, ProvenanceFact
 from agenttool_otel.names import ArgumentRole, PathAccess, Sourced, Trust
 from agenttool_otel.readers.types import ShellFact, SqlFact, unread
+from agenttool_otel.values.inspection import path_text_of
 from agenttool_otel.values.pointers import escape_token
 
 MAX_DEPTH: Final = 64
@@ -56,8 +57,6 @@ class _Value(NamedTuple):
     @property
     def text(self) -> Any:
         """The text of it, as a reader takes it."""
-        from agenttool_otel.readers.paths.fact import path_text_of
-
         if isinstance(self.given, list | tuple | set | frozenset):
             return list(self.given)
         text = path_text_of(self.given)

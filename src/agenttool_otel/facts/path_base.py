@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from agenttool_otel.errors import ConfigurationError
-from agenttool_otel.readers.paths.fact import path_text_of
+from agenttool_otel.values.inspection import path_text_of
 
 NOWHERE: Final = "nowhere"
 """Stands for a directory where paths name no file of this machine."""

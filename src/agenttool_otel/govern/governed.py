@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from pickle import PicklingError
 from types import MethodType
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import wrapt
 from opentelemetry import context as otel_context
@@ -22,7 +22,6 @@ from agenttool_otel.call.drivers import Steps, arun, deliver, run
 from agenttool_otel.call.invocation import NOT_READ, Invocation
 from agenttool_otel.call.running.once import decided_call, in_progress
 from agenttool_otel.call.runtime import Runtime, default_runtime
-from agenttool_otel.call.straight.call import StraightCall
 from agenttool_otel.call.straight.way import StraightWay
 from agenttool_otel.call.streams import astream, stream
 from agenttool_otel.call.target import Target
@@ -35,6 +34,9 @@ from agenttool_otel.errors import ConfigurationError, InstanceMissing
 from agenttool_otel.govern.doors import find_door
 from agenttool_otel.values.forks import cached_property
 from agenttool_otel.values.inspection import mro_names
+
+if TYPE_CHECKING:  # loaded with the first call that may be an ordinary one
+    from agenttool_otel.call.straight.call import StraightCall
 
 OBJECT_DOORS: Final[tuple[tuple[str, str], ...]] = (
     (

@@ -360,3 +360,13 @@ def _dataclass_fields(cls: type) -> Iterator[str]:
                 if type(field) is Field and type(name) is str:
                     yield name
             return
+
+
+def path_text_of(value: Any) -> str | None:
+    """Return the text of a path value, or ``None`` when it is neither text nor a pathlib path.
+
+    Other path-like objects are not asked, because that would run their code.
+    """
+    if isinstance(value, str):
+        return value if type(value) is str else str.__str__(value)
+    return str(value) if isinstance(value, PurePath) else None

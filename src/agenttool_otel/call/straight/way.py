@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from agenttool_otel.call.binding import plain_arguments
 from agenttool_otel.call.drivers import unsupported_loop
 from agenttool_otel.call.runtime import Runtime
-from agenttool_otel.call.straight.call import StraightCall
 from agenttool_otel.call.straight.ordinary import is_ordinary_tool
-from agenttool_otel.call.straight.plan import Plan, plan_of
 from agenttool_otel.catalog.spec import ToolSpec
 from agenttool_otel.context.context import (
     AgentContext,
     current_context,
     current_native_call,
 )
+
+if TYPE_CHECKING:  # loaded with the first plan
+    from agenttool_otel.call.straight.call import StraightCall
+    from agenttool_otel.call.straight.plan import Plan
 
 _MAX_PLANS: Final = 256
 _NEVER_PLANNED: Final[Any] = object()
@@ -34,7 +36,9 @@ class StraightWay:
         is_async: whether calling it gives an awaitable.
     """
 
-    __slots__ = ("_is_async", "_is_ordinary", "_plans", "_spec")
+    __slots__ = ("_call", "_is_async", "_is_ordinary", "_plans", "_spec")
+
+    _call: type[StraightCall]  # set with the first plan
 
     def __init__(self, spec: ToolSpec, *, is_async: bool) -> None:
         self._spec = spec
@@ -102,7 +106,7 @@ class StraightWay:
         decided = plan.decision(arguments, facts, session, small=given.small)
         if decided is None:
             return None
-        return StraightCall(
+        return self._call(
             plan,
             session,
             decided,
@@ -131,6 +135,10 @@ class StraightWay:
             return None
         if known[2] is not _NEVER_PLANNED:
             return known[2]
+        from agenttool_otel.call.straight.call import StraightCall
+        from agenttool_otel.call.straight.plan import plan_of
+
+        self._call = StraightCall
         plan = plan_of(self._spec, context, runtime)
         self._plans[id(context)] = (runtime, context, plan)
         return plan

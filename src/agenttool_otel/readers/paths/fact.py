@@ -5,7 +5,6 @@ deserves care.
 from __future__ import annotations
 
 import os
-import pathlib
 import stat
 import unicodedata
 from functools import lru_cache
@@ -24,6 +23,7 @@ from agenttool_otel.readers.paths.text import (
 )
 from agenttool_otel.readers.types import PathFact, Surroundings, unestablished
 from agenttool_otel.readers.vocabulary import PathAccess, PathClass, PathRejection, WindowsForm
+from agenttool_otel.values.inspection import path_text_of
 from agenttool_otel.values.unicode import escape_surrogates
 
 _UNREADABLE: Final = frozenset(
@@ -124,16 +124,6 @@ def path_fact(
             }
         )
     return fact
-
-
-def path_text_of(value: Any) -> str | None:
-    """Return the text of a path value, or ``None`` when it is neither text nor a pathlib path.
-
-    Other path-like objects are not asked, because that would run their code.
-    """
-    if isinstance(value, str):
-        return value if type(value) is str else str.__str__(value)
-    return str(value) if isinstance(value, pathlib.PurePath) else None
 
 
 def _establish(value: Any, fact: PathFact, env: Surroundings) -> None:
