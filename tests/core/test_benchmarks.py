@@ -14,6 +14,7 @@ from benchmarks.reference import HISTOGRAMS, Lookup, Same
 
 from agenttool_otel import ToolDenied, agent_context
 from agenttool_otel.names import Metric
+from agenttool_otel.redaction import ids
 from agenttool_otel.telemetry.telemetry import Telemetry
 from agenttool_otel.testing import Capture, StaticEngine, capture
 
@@ -48,6 +49,9 @@ def reference_of(captured: Capture) -> tuple[Any, Any]:
 @pytest.fixture(scope="module")
 def recorded() -> Iterator[Recorded]:
     counted: list[str] = []
+    # other tests of this process may have used up the names that are labels
+    agent_names = pytest.MonkeyPatch()
+    agent_names.setattr(ids, "_names", set())
     with capture() as governed, capture() as reference, agent_context(**CONTEXT):
         call = governed.governor.govern(small, **FACTS)
         call("q")
@@ -57,6 +61,7 @@ def recorded() -> Iterator[Recorded]:
             call("q")
         Lookup(small, *reference_of(reference))("q")
         yield Recorded(governed, reference, counted)
+    agent_names.undo()
 
 
 def kinds_of_values(attributes: Mapping[str, Any] | None) -> dict[str, type]:
