@@ -75,6 +75,7 @@ def test_a_skeleton_pasted_unread_is_never_laxer(
         ("list_deleted", "List deleted files"),
         ("view_transfer_history", "View the transfers of last month"),
         ("get_updates", "Get all updates of a feed. Deletes nothing."),
+        ("get_reservation_details", "Get the details of a reservation."),
     ],
 )
 def test_a_noun_is_no_verb_of_a_reader(name: str, text: str) -> None:

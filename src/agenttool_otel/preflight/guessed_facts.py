@@ -28,6 +28,7 @@ _LEADING: Final = frozenset({"to", "for", "that", "which"})
 _BEGINNING: Final = 8
 """Words of a sentence in which its first verb stands: "This is a tool that gets"."""
 _PASSIVE: Final = "ed"
+_OF_AN_ACTION: Final = "tion"
 _LETTERS: Final = re.compile(r"[a-z]+")
 _HUMPS: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _SENTENCE: Final = re.compile(r"(.*?)(?:[.!?](?=\s|$)|\n\s*\n|$)", re.S)
@@ -151,8 +152,8 @@ def _verbs_of_name(words: list[str]) -> Iterator[tuple[str, str]]:
         stem = stem_of(word)
         if stem not in _VERBS:
             continue
-        if at > 0 and word.endswith(_PASSIVE):
-            continue  # "orders_created"
+        if at > 0 and word.endswith((_PASSIVE, _OF_AN_ACTION)):
+            continue  # "orders_created", "get_reservation"
         before = words[at - 1] if at > 0 else ""
         # "email_person"; "order_list" lists orders
         is_first_verb = at == 0 and not any(map(_is_plain_verb, words[1:]))
