@@ -244,12 +244,13 @@ def guesses(spec: ToolSpec, others: Iterable[ToolSpec] = ()) -> Iterator[Guess]:
 
 def _sources(spec: ToolSpec, evidence: _Evidence, others: Iterable[ToolSpec]) -> Iterator[Guess]:
     """Guess where the values that decide whom or what a writing tool reaches may come from."""
+    properties = spec.declaration.input_contract.model_input_schema.get("properties", {})
+    if not properties:
+        return
     followed = {name for name, _ in evidence.arguments}
     readers = [other for other in others if not _evidence(other).may_change]
     sources: dict[str, list[str]] = {}
-    for name, node in spec.declaration.input_contract.model_input_schema.get(
-        "properties", {}
-    ).items():
+    for name, node in properties.items():
         if name in followed or role_of_name(name) is not ArgumentRole.TARGET or _is_closed(node):
             continue
         givers = [reader.name for reader in readers if _gives(reader, spec, name)]
