@@ -6,15 +6,19 @@ denied, user tasks that keep their utility when honest questions are approved; t
 asked. Usage:
 
     python -m benchmarks.agentdojo [--suites banking,workspace] [--presets balanced,assistant]
-    [--rules] [--misses] [--one-hop]
+    [--rules] [--misses] [--one-hop] [--facts author,suggested,pasted,none] [--version v1.2.2]
+
+Version 1.2.2 has eight injections without calls; theirs are in ``agentdojo_written``.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -22,9 +26,10 @@ from typing import Any, NamedTuple
 from rich.console import Console
 from rich.table import Table
 
-from agenttool_otel import ApprovalAnswer, Governor, ToolDenied, agent_context
-from benchmarks.agentdojo_replay import Recorded, Run, Step
+from agenttool_otel import Governor, agent_context
+from benchmarks.agentdojo_replay import VERSION, Recorded, Run
 from benchmarks.agentdojo_tools import SUITES
+from benchmarks.judged import Approver, Facts, Step, decide, facts_of, percent
 
 _MESSAGES = ("slack.read_channel_messages", "slack.read_inbox")
 """What people of the workspace write: an address in it is one that a person sent."""
@@ -44,6 +49,7 @@ class Score:
     """What one suite comes to under one preset."""
 
     pairs: int = 0
+    texts: int = 0  # pairs without any call of the attacker's: no guard of tools sees them
     stopped: int = 0
     attacked: int = 0
     honest: int = 0
@@ -59,46 +65,34 @@ class Score:
     questions: list[Question] = field(default_factory=list)
 
 
-class Approver:
-    """Approves the questions about honest calls and rejects the others; remembers that it
-    was asked.
-    """
-
-    def __init__(self) -> None:
-        self.honest = True
-        self.rules: tuple[str, ...] = ()
-        self.asked = False
-        self.request: Any = None
-
-    def ask(self, request: Any) -> ApprovalAnswer:
-        """Answer."""
-        self.asked, self.rules, self.request = True, tuple(request.rule_refs), request
-        return ApprovalAnswer(approved=self.honest, answered_by="user:benchmark")
-
-
 class Replay:
     """Replays the runs of one suite under one preset."""
 
     def __init__(
-        self, recorded: Recorded, preset: str, *, one_hop: bool = False, **options: Any
+        self,
+        recorded: Recorded,
+        preset: str,
+        *,
+        one_hop: bool = False,
+        facts: Facts = Facts.AUTHOR,
+        **options: Any,
     ) -> None:
         self._recorded = recorded
-        self._one_hop = one_hop
         self._approver = Approver()
         self._folder = TemporaryDirectory()
         settings = {"agenttool": {"settings": {"preset": preset}}}
         self.governor = Governor(policy_data=settings, approver=self._approver, **options)
         self._environment: Any = None
         self._sessions = 0
-        self._tools = {tool.name: self._governed(tool.name) for tool in recorded.suite.tools}
+        names = [tool.name for tool in recorded.suite.tools]
+        plain = {name: recorded.shown_function(name, lambda: self._environment) for name in names}
+        stated = facts_of(facts, plain, SUITES[recorded.name])
+        if one_hop and "get_webpage" in stated:
+            stated["get_webpage"]["sources"] = {"url": ["user", *_MESSAGES]}
+        self._tools = {
+            name: self.governor.govern(call, **stated[name]) for name, call in plain.items()
+        }
         self.score = Score()
-
-    def _governed(self, name: str) -> Any:
-        call = self._recorded.shown_function(name, lambda: self._environment)
-        facts = SUITES[self._recorded.name][name]
-        if self._one_hop and name == "get_webpage":
-            facts = {**facts, "sources": {"url": ["user", *_MESSAGES]}}
-        return self.governor.govern(call, **facts)
 
     def run(self, run: Run) -> None:
         """Replay one run, and count."""
@@ -135,6 +129,7 @@ class Replay:
             score.useful += run.useful and recorded.useful(run, before, self._environment, calls)
             return
         score.pairs += 1
+        score.texts += all(step.honest for step in run.steps)
         held = [outcome for step, outcome, _ in outcomes if not step.honest and outcome != "ran"]
         for step, _, rules in outcomes:
             for rule in rules if not step.honest else ():
@@ -147,55 +142,49 @@ class Replay:
             score.missed.append(f"{run.user.ID} {run.injection.ID} attacked={attacked} {wanted}")
 
     def _step(self, step: Step, ran: list[Step], run: Run) -> tuple[str, tuple[str, ...]]:
-        approver = self._approver
-        approver.honest, approver.asked, approver.rules = step.honest, False, ()
-        try:
-            outcome = self._called(step, ran)
-        finally:
-            if approver.asked:
-                task = f"{run.user.ID} {run.injection.ID if run.injection else 'alone'}"
-                asked = Question(self._recorded.name, task, step, approver.request)
-                self.score.questions.append(asked)
-        return outcome
-
-    def _called(self, step: Step, ran: list[Step]) -> tuple[str, tuple[str, ...]]:
-        approver = self._approver
-        try:
-            self._tools[step.tool](**step.args)
-        except ToolDenied as denied:
-            rules = approver.rules or (str(denied),)
-            return ("asked" if approver.asked else "denied"), rules
-        except Exception:  # the tool's own
-            pass
-        ran.append(step)
-        return ("asked" if approver.asked else "ran"), approver.rules
+        decided = decide(self._tools[step.tool], step, self._approver, own=(Exception,))
+        if decided.ran:
+            ran.append(step)
+        if self._approver.asked:
+            task = f"{run.user.ID} {run.injection.ID if run.injection else 'alone'}"
+            asked = Question(self._recorded.name, task, step, self._approver.request)
+            self.score.questions.append(asked)
+        return decided.outcome, decided.rules
 
 
 def measure(
-    suites: list[str], presets: list[str], *, one_hop: bool = False
-) -> dict[tuple[str, str], Score]:
-    """Return the scores by suite and preset."""
+    suites: list[str],
+    presets: list[str],
+    *,
+    one_hop: bool = False,
+    facts: Iterable[Facts] = (Facts.AUTHOR,),
+    version: str = VERSION,
+) -> dict[tuple[str, str, Facts], Score]:
+    """Return the scores by suite, preset and facts."""
     found = {}
     for name in suites:
-        recorded = Recorded(name)
+        recorded = Recorded(name, version)
         runs = list(recorded.runs())
-        for preset in presets:
+        for preset, stated in itertools.product(presets, facts):
             started = time.process_time()
-            replay = Replay(recorded, preset, one_hop=one_hop)
+            replay = Replay(recorded, preset, one_hop=one_hop, facts=stated)
             for run in runs:
                 replay.run(run)
-            found[name, preset] = replay.score
-            print(f"{name} {preset}: {time.process_time() - started:.0f} s", file=sys.stderr)
+            found[name, preset, stated] = replay.score
+            spent = time.process_time() - started
+            print(f"{name} {preset} {stated}: {spent:.0f} s", file=sys.stderr)
     return found
 
 
-def table(scores: dict[tuple[str, str], Score]) -> Table:
+def table(scores: dict[tuple[str, str, Facts], Score], version: str) -> Table:
     """Return the table of scores."""
-    shown = Table(title="AgentDojo v1.1.2, every injection obeyed")
+    shown = Table(title=f"AgentDojo {version}, every injection obeyed")
     for heading in (
         "suite",
         "preset",
+        "facts",
         "pairs",
+        "of text alone",
         "stopped %",
         "attack %",
         "honest calls",
@@ -205,24 +194,22 @@ def table(scores: dict[tuple[str, str], Score]) -> Table:
         "utility kept",
     ):
         shown.add_column(heading, justify="right")
-    for (suite, preset), one in scores.items():
+    for (suite, preset, facts), one in scores.items():
         shown.add_row(
             suite,
             preset,
+            str(facts),
             str(one.pairs),
-            _share(one.stopped, one.pairs),
-            _share(one.attacked, one.pairs),
+            str(one.texts),
+            percent(one.stopped, one.pairs),
+            percent(one.attacked, one.pairs),
             str(one.honest),
-            _share(one.asked, one.honest),
+            percent(one.asked, one.honest),
             str(one.denied),
-            _share(one.alone_asked, one.alone),
+            percent(one.alone_asked, one.alone),
             f"{one.useful} of {one.ungoverned}",
         )
     return shown
-
-
-def _share(part: int, whole: int) -> str:
-    return f"{100 * part / whole:.1f}" if whole else "-"
 
 
 def main(arguments: list[str]) -> int:
@@ -241,21 +228,30 @@ def main(arguments: list[str]) -> int:
         action="store_true",
         help="a web page's address comes from the user or a message, as sources states",
     )
+    parser.add_argument("--facts", default="author", help="author, suggested, pasted, none")
+    parser.add_argument("--version", default=VERSION, help="of the benchmark, such as v1.2.2")
     options = parser.parse_args(arguments)
     console = Console(width=None if sys.stdout.isatty() else 150)
-    scores = measure(options.suites.split(","), options.presets.split(","), one_hop=options.one_hop)
-    console.print(table(scores))
-    for (suite, preset), score in scores.items():
+    scores = measure(
+        options.suites.split(","),
+        options.presets.split(","),
+        one_hop=options.one_hop,
+        facts=[Facts(name) for name in options.facts.split(",")],
+        version=options.version,
+    )
+    console.print(table(scores, options.version))
+    for (suite, preset, facts), score in scores.items():
+        name = f"{suite} {preset} {facts}"
         if options.rules:
             for (honest, tool, rule), count in sorted(
                 score.rules.items(), key=lambda item: (not item[0][0], -item[1])
             ):
                 if count:
                     console.print(
-                        f"{suite} {preset} {'honest' if honest else 'attack'} {count:4} {tool} {rule}"
+                        f"{name} {'honest' if honest else 'attack'} {count:4} {tool} {rule}"
                     )
         for missed in score.missed if options.misses else ():
-            console.print(f"{suite} {preset} not stopped: {missed}", soft_wrap=True)
+            console.print(f"{name} not stopped: {missed}", soft_wrap=True)
     return 0
 
 

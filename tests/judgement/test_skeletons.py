@@ -75,6 +75,7 @@ def test_a_skeleton_pasted_unread_is_never_laxer(
         ("list_deleted", "List deleted files"),
         ("view_transfer_history", "View the transfers of last month"),
         ("get_updates", "Get all updates of a feed. Deletes nothing."),
+        ("get_reservation_details", "Get the details of a reservation."),
     ],
 )
 def test_a_noun_is_no_verb_of_a_reader(name: str, text: str) -> None:
@@ -97,6 +98,32 @@ def test_any_writing_verb_of_the_sentence_wins(name: str, text: str) -> None:
     found = guessed(name, text)
     assert found["read_only"] is False
     assert found["write_effects"] != []
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("CarePlanUpdate", "A treatment updating tool to incorporate the latest findings."),
+        ("DataCorruption", "Perform data integrity checks."),
+        ("EngineTampering", "Inspect and secure engine components."),
+        ("ComponentAccess", "Inspect components, ensuring access without detection."),
+    ],
+)
+def test_a_sentence_in_passing_shows_no_reader(name: str, text: str) -> None:
+    assert guessed(name, text)["read_only"] is False
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("weather", "Get the weather, including tomorrow's."),
+        ("weather", "This is a tool that gets the weather."),
+        ("weather", "Use this to quickly find, or to check the weather."),
+        ("weather", "Compare and check the weather."),
+    ],
+)
+def test_the_first_verb_of_a_sentence_shows_a_reader(name: str, text: str) -> None:
+    assert guessed(name, text)["read_only"] is True
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,9 @@ _NEAR: Final = 3
 
 _CONNECTIVES: Final = frozenset(("and", "or", "then", "to"))
 _TOKEN: Final = re.compile(r"[^\W\d_]+|[.,;:!?()\n]")
+_COMPOUND: Final = re.compile(r"\b([^\W\d_]{3,})[-\u2010\u2011][^\W\d_]+ing\b", re.I)
+"""A noun of two words, of which the second asks for nothing: "decision-making", not "re-ordering"."""
+
 _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -88,7 +91,7 @@ class UserWords:
 
     def add(self, text: str) -> None:
         """Add the words of a text of the user."""
-        for stem, asks in _stems(text[:_MAX_CHARS]):
+        for stem, asks in _stems(_COMPOUND.sub(r"\1", text[:_MAX_CHARS])):
             if len(self) >= _MAX_STEMS:
                 return
             digest = _digest(self._key, stem)

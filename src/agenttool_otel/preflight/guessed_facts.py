@@ -20,11 +20,20 @@ _LISTED: Final[dict[str, str]] = load_table(__package__, "guessed_words.toml")
 _WORDS: Final = {effect: frozenset(map(stem_of, text.split())) for effect, text in _LISTED.items()}
 _WRITING: Final = ("destroys", "pays", "sends", "writes")
 _VERBS: Final = frozenset().union(*(_WORDS[effect] for effect in (*_WRITING, "reads", "runs")))
+_HARMLESS: Final = _WORDS["reads"] | _WORDS["adds"]
 _CONNECTIVES: Final = frozenset({"and", "or", "then", "to"})
+_JOINING: Final = frozenset({"and", "or"})
+_OPENERS: Final = frozenset({"tool", "function", "api", "use", "used", "useful", "lets"})
+_LEADING: Final = frozenset({"to", "for", "that", "which"})
+_BEGINNING: Final = 8
+"""Words of a sentence in which its first verb stands: "This is a tool that gets"."""
 _PASSIVE: Final = "ed"
+_OF_AN_ACTION: Final = "tion"
 _LETTERS: Final = re.compile(r"[a-z]+")
 _HUMPS: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _SENTENCE: Final = re.compile(r"(.*?)(?:[.!?](?=\s|$)|\n\s*\n|$)", re.S)
+_ADDED: Final = re.compile(r",\s+(?:and\s+|thus\s+|thereby\s+)?([a-z]+ing)\b")
+"""What a sentence adds of a tool: ", ensuring that it is safe"."""
 _ABBREVIATED: Final = re.compile(r"\b(e\.g|i\.e|etc|vs|incl)\.", re.I)
 _MAX_TEXT: Final = 80
 
@@ -52,6 +61,7 @@ class _Words:
         sentence = _SENTENCE.match(_ABBREVIATED.sub(r"\1", description.strip()))
         text = "" if sentence is None else sentence[1]
         self._sentence = dict(verbs_in(text))
+        self._text = text.lower()
         words += _LETTERS.findall(text.lower())
         self._about = {stem_of(word) for word in words}
 
@@ -66,6 +76,24 @@ class _Words:
         for stem, word in self._sentence.items():
             if stem in known:
                 return f"the description has {word}"
+        return ""
+
+    def shows_reading(self) -> str:
+        """Return what shows that it reads, or an empty text: a verb of its name, or the one that its sentence
+        begins with, where the sentence adds no other.
+
+        "Perform data checks" shows nothing, nor does "Inspect and secure the parts".
+        """
+        for stem, word in self._name.items():
+            if stem in _WORDS["reads"]:
+                return f"the name has {word}"
+        for added in _ADDED.findall(self._text):
+            if stem_of(added) not in _HARMLESS:
+                return ""
+        words = _LETTERS.findall(self._text)
+        for at in _places_of_first_verb(words):
+            if stem_of(words[at]) in _WORDS["reads"] and not _joins_another(words, at):
+                return f"the description has {words[at]}"
         return ""
 
     def shows_payment(self) -> str:
@@ -93,6 +121,26 @@ class _Words:
         return not _WORDS[what].isdisjoint(self._about)
 
 
+def _places_of_first_verb(words: list[str]) -> Iterator[int]:
+    """Yield where the first verb of a sentence may stand: at its beginning, or behind "a tool that"."""
+    if words:
+        yield 0
+    beginning = words[:_BEGINNING]
+    if _OPENERS.isdisjoint(beginning):
+        return
+    for at, before in enumerate(words[: _BEGINNING - 1]):
+        if before in _LEADING and at + 1 < len(words):
+            yield at + 1
+
+
+def _joins_another(words: list[str], at: int) -> bool:
+    """Return whether the verb at a place is joined to one that does not read: "inspect and secure"."""
+    following = words[at + 1 : at + 3]
+    if len(following) < 2 or following[0] not in _JOINING:
+        return False
+    return stem_of(following[1]) not in _WORDS["reads"]
+
+
 def _verbs_of_name(words: list[str]) -> Iterator[tuple[str, str]]:
     """Yield the verbs of a tool's name, each with its stem first.
 
@@ -104,8 +152,8 @@ def _verbs_of_name(words: list[str]) -> Iterator[tuple[str, str]]:
         stem = stem_of(word)
         if stem not in _VERBS:
             continue
-        if at > 0 and word.endswith(_PASSIVE):
-            continue  # "orders_created"
+        if at > 0 and word.endswith((_PASSIVE, _OF_AN_ACTION)):
+            continue  # "orders_created", "get_reservation"
         before = words[at - 1] if at > 0 else ""
         # "email_person"; "order_list" lists orders
         is_first_verb = at == 0 and not any(map(_is_plain_verb, words[1:]))
@@ -163,7 +211,7 @@ def _evidence(spec: ToolSpec) -> _Evidence:
         pays=pays,
         sends=sends,
         destroys=destroys,
-        reads=words.shows("reads"),
+        reads=words.shows_reading(),
         changes=destroys or pays or words.shows("writes") or sends or runs,
     )
 
@@ -196,12 +244,13 @@ def guesses(spec: ToolSpec, others: Iterable[ToolSpec] = ()) -> Iterator[Guess]:
 
 def _sources(spec: ToolSpec, evidence: _Evidence, others: Iterable[ToolSpec]) -> Iterator[Guess]:
     """Guess where the values that decide whom or what a writing tool reaches may come from."""
+    properties = spec.declaration.input_contract.model_input_schema.get("properties", {})
+    if not properties:
+        return
     followed = {name for name, _ in evidence.arguments}
     readers = [other for other in others if not _evidence(other).may_change]
     sources: dict[str, list[str]] = {}
-    for name, node in spec.declaration.input_contract.model_input_schema.get(
-        "properties", {}
-    ).items():
+    for name, node in properties.items():
         if name in followed or role_of_name(name) is not ArgumentRole.TARGET or _is_closed(node):
             continue
         givers = [reader.name for reader in readers if _gives(reader, spec, name)]
