@@ -111,3 +111,15 @@ FORMS = (str.lower, str.upper, str.capitalize)
 def test_another_key_makes_other_digests(text: str, key: bytes) -> None:
     hidden = Words(key).hide(text)
     assert "^" not in hidden or hidden != Words(key + b"x").hide(text)
+
+
+@given(st.lists(WORD, min_size=2, max_size=6))
+def test_other_names_for_words_keep_which_are_equal(words: list[str]) -> None:
+    hider = Words(b"key")
+    finder = hider.finder(words[:1])
+    hidden = [hider.hide(word) for word in words]
+    named = finder.reveal_alike(hidden)
+    assert named[0] == words[0]
+    assert [named.index(name) for name in named] == [words.index(word) for word in words]
+    folded = [name.lower() for name in named[1:]]
+    assert len(set(folded)) == len({digest.lower() for digest in hidden[1:]})

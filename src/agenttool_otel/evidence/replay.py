@@ -26,7 +26,7 @@ from agenttool_otel.records.base import JsonObject
 STRICTEST_FIRST: Final = (Behavior.DENY.value, Behavior.ASK.value, Behavior.ALLOW.value)
 _TIMEOUT: Final = 10.0
 _EXAMPLES: Final = 3
-_MAX_KNOWN: Final = 4_096
+_MAX_KNOWN: Final = 16_384
 
 
 class Replayed(NamedTuple):
@@ -102,12 +102,13 @@ class Candidate:
         )
 
     def document(self, record: JsonObject) -> Any:
-        """Return the policy's input of a record, the policy's own words in clear.
+        """Return the policy's input of a record: the policy's own words in clear, and names in the
+        place of others, so that the cache finds a call that differs in those alone.
 
         Args:
             record: of a decision.
         """
-        return {**self.reveal(record["input"]), "resources": {}}
+        return {**self._finder.reveal_alike(record["input"]), "resources": {}}
 
     def decide(self, document: Any) -> Verdict:
         """Decide an input.
