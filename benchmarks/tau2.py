@@ -126,8 +126,7 @@ class Replay:
         data = {"agenttool": {"settings": {"preset": preset}}}
         governor = Governor(policy_data=data, approver=self._answer)
         self._tools = {}
-        for name, method in _methods(self._desk):
-            facts = _READS if name.startswith("get_") else _WRITES
+        for name, method, facts in desk_tools(self._desk):
             self._tools[name] = governor.govern(method, name=name, **facts)
 
     def _answer(self, request: Any) -> bool:
@@ -136,21 +135,12 @@ class Replay:
 
     def run(self, task: dict[str, Any]) -> None:
         """Replay a task in a session of its own."""
-        told = task["user_scenario"]["instructions"]
-        words = [
-            str(told.get(key) or "")
-            for key in ("known_info", "reason_for_call", "task_instructions")
-        ]
+        words = words_of(task)
         with agent_context(
             actor="agent:desk", session_id=f"s{task['id']}", user_text=words, interactive=True
         ):
-            for action in task["evaluation_criteria"]["actions"] or []:
-                name, given = action["name"], action["arguments"]
-                if name not in self._tools:
-                    continue
-                if not name.startswith("get_"):
-                    self._read_first(given)
-                    self.writes += 1
+            for name, given in calls_of(self._desk, task):
+                self.writes += not name.startswith("get_")
                 self._question = None
                 try:
                     self._tools[name](**given)
@@ -160,21 +150,41 @@ class Replay:
                 if self._question is not None:
                     self.asked.append((name, given, ", ".join(self._question.rule_refs)))
 
-    def _read_first(self, given: dict[str, Any]) -> None:
-        order = self._desk.data["orders"].get(given.get("order_id", ""))
-        user = order["user_id"] if order else given.get("user_id", "")
-        self._tools["get_user_details"](user_id=user)
-        if order:
-            self._tools["get_order_details"](order_id=order["order_id"])
-        for item in given.get("new_item_ids", ()):
-            if item in self._desk.products:
-                self._tools["get_product_details"](product_id=self._desk.products[item])
+
+def words_of(task: dict[str, Any]) -> list[str]:
+    """What the user of a task writes."""
+    instructions = task["user_scenario"]["instructions"]
+    keys = ("known_info", "reason_for_call", "task_instructions")
+    return [str(instructions.get(key) or "") for key in keys]
 
 
-def _methods(desk: Desk) -> Iterator[tuple[str, Any]]:
+def calls_of(desk: Desk, task: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The calls of a task, before each write its reads."""
+    for action in task["evaluation_criteria"]["actions"] or []:
+        name, given = action["name"], action["arguments"]
+        if name not in vars(Desk):
+            continue
+        if not name.startswith("get_"):
+            yield from _reads_before(desk, given)
+        yield name, given
+
+
+def _reads_before(desk: Desk, given: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    order = desk.data["orders"].get(given.get("order_id", ""))
+    user = order["user_id"] if order else given.get("user_id", "")
+    yield "get_user_details", {"user_id": user}
+    if order:
+        yield "get_order_details", {"order_id": order["order_id"]}
+    for item in given.get("new_item_ids", ()):
+        if item in desk.products:
+            yield "get_product_details", {"product_id": desk.products[item]}
+
+
+def desk_tools(desk: Desk) -> Iterator[tuple[str, Any, dict[str, Any]]]:
+    """The tools of a desk: name, function and facts."""
     for name in vars(Desk):
         if not name.startswith("_"):
-            yield name, getattr(desk, name)
+            yield name, getattr(desk, name), _READS if name.startswith("get_") else _WRITES
 
 
 def main(arguments: list[str]) -> int:
