@@ -185,16 +185,24 @@ def _decision(made: _Made, hider: _Hider) -> JsonObject:
     if verdict.mode is PolicyMode.SHADOW and verdict.shadow is not None:
         verdict = verdict.shadow
     own = own_texts(made.bundle)
-    rules = [rule if rule in own else hider.hide(rule) for rule in verdict.rule_refs]
-    rule = verdict.rule_ref
+
+    def named(rule: str) -> str:
+        return rule if rule in own else str(hider.hide(rule))
+
     found: JsonObject = {
         "behavior": verdict.behavior.value,
-        "rule": rule if rule in own else hider.hide(rule),
-        "rules": rules,
+        "rule": named(verdict.rule_ref),
+        "rules": [named(rule) for rule in verdict.rule_refs],
         "reason_type": verdict.reason_type.value,
         "engine": verdict.engine,
         "revision": verdict.revision,
     }
+    if verdict.open_questions:
+        found["open_questions"] = [named(rule) for rule in verdict.open_questions]
+    if verdict.answered_questions:
+        found["answered_questions"] = [
+            {"question": named(rule), "by": named(by)} for rule, by in verdict.answered_questions
+        ]
     if made.verdict.mode is PolicyMode.SHADOW:
         found["mode"] = PolicyMode.SHADOW.value
     if made.bundle is not None:
