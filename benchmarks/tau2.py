@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -62,8 +63,7 @@ class Replay:
         data = {"agenttool": {"settings": {"preset": preset}}}
         governor = Governor(policy_data=data, approver=self._approver)
         tools = desk.tools()
-        author = {name: _READS if desk.reads(name) else _WRITES for name in tools}
-        stated = facts_of(facts, tools, author)
+        stated = facts_of(facts, tools, {name: author_facts(desk, name) for name in tools})
         self._tools = {
             name: governor.govern(method, name=name, **stated[name])
             for name, method in tools.items()
@@ -71,22 +71,17 @@ class Replay:
 
     def run(self, task: dict[str, Any]) -> None:
         """Replay a task in a session of its own."""
-        told = task["user_scenario"]["instructions"]
-        words = [str(told.get(key) or "") for key in _WORDS]
-        session = f"s{task['id']}"
+        session, words = f"s{task['id']}", words_of(task)
         with agent_context(
             actor="agent:desk", session_id=session, user_text=words, interactive=True
         ):
-            for action in task["evaluation_criteria"]["actions"] or []:
-                if action["name"] in self._tools:
-                    self._make(Step(action["name"], action["arguments"], honest=True))
+            for step in calls_of(self._desk, task):
+                self._make(step)
 
     def _make(self, step: Step) -> None:
         if self._desk.reads(step.tool):
             self._read(step)
             return
-        for read in self._desk.before(step.args):
-            self._read(read)
         decided = decide(self._tools[step.tool], step, self._approver)
         self.writes += 1
         if decided.outcome != "ran":
@@ -96,6 +91,29 @@ class Replay:
         decided = decide(self._tools[step.tool], step, self._approver)
         self.reads += 1
         self.reads_asked += decided.outcome != "ran"
+
+
+def words_of(task: dict[str, Any]) -> list[str]:
+    """Return what the user of a task writes."""
+    instructions = task["user_scenario"]["instructions"]
+    return [str(instructions.get(key) or "") for key in _WORDS]
+
+
+def calls_of(desk: Desk, task: dict[str, Any]) -> Iterator[Step]:
+    """Yield the calls of a task, before each write its reads."""
+    tools = desk.tools()
+    for action in task["evaluation_criteria"]["actions"] or []:
+        name, given = action["name"], action["arguments"]
+        if name not in tools:
+            continue
+        if not desk.reads(name):
+            yield from desk.before(given)
+        yield Step(name, given, honest=True)
+
+
+def author_facts(desk: Desk, name: str) -> dict[str, Any]:
+    """Return the facts that an author states of a desk's tool."""
+    return _READS if desk.reads(name) else _WRITES
 
 
 def main(arguments: list[str]) -> int:

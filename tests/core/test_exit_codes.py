@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from agenttool_otel.cli import main
+from agenttool_otel import cli
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCES = sorted(Path(main.__file__).parent.rglob("*.py"))
+SOURCES = sorted(Path(cli.__file__).parent.rglob("*.py"))
 
 
 def test_the_page_has_the_table_of_the_commands() -> None:

@@ -52,6 +52,22 @@ def test_a_boundary_without_traffic_is_found(tmp_path: Path) -> None:
     assert report["recorded"] == 0
 
 
+def test_a_difference_names_its_condition_and_its_rule(tmp_path: Path) -> None:
+    first = policy(tmp_path / "a", f"{NAMED}; input.session.counters.calls > 7654")
+    second = policy(tmp_path / "b", f"{NAMED}; input.session.counters.calls >= 7654")
+    change = diff(first, second)[1]["changes"][0]
+    assert "input.session.counters.calls = 7654" in change["examples"][0]["condition"]
+    assert change["where"].endswith("acme.rego:3")
+
+
+def test_the_rule_of_a_recorded_difference_is_named(tmp_path: Path) -> None:
+    record_calls(tmp_path / "d.jsonl", ())
+    first = policy(tmp_path / "a", 'input.tool.name == "fetch"')
+    second = policy(tmp_path / "b", 'input.tool.name == "query"')
+    _, report = diff(first, second, "--from", tmp_path / "d.jsonl", "--made-up", "0")
+    assert {each["where"].rpartition("/")[2] for each in report["changes"]} == {"acme.rego:3"}
+
+
 def test_equal_policies_do_not_differ(tmp_path: Path) -> None:
     first = policy(tmp_path / "a", "input.session.counters.calls > 7")
     second = policy(tmp_path / "b", "input.session.counters.calls > 7")

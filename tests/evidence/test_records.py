@@ -32,6 +32,23 @@ def test_a_record_names_decision_rule_and_bundle(tmp_path: Path) -> None:
     assert decision["bundle"] == governor.decider.engines[0].bundle.digest  # type: ignore[attr-defined]
 
 
+def test_a_decision_names_its_open_questions(tmp_path: Path) -> None:
+    record_calls(tmp_path / "d.jsonl")
+    decisions = [line["record"]["decision"] for line in lines_of(tmp_path / "d.jsonl")]
+    asked = [each for each in decisions if each["behavior"] == "ask"]
+    assert asked
+    assert all(each["rule"] in each["open_questions"] for each in asked)
+
+
+def test_an_approved_call_names_what_answered(tmp_path: Path) -> None:
+    record_calls(tmp_path / "d.jsonl", ["rm -rf /srv/acme/build"], approver=lambda request: True)
+    lines = [line["record"] for line in lines_of(tmp_path / "d.jsonl")]
+    decisions = [line["decision"] for line in lines if "decision" in line]
+    answered = [pair for each in decisions for pair in each.get("answered_questions", ())]
+    assert answered
+    assert all(pair.keys() == {"question", "by"} for pair in answered)
+
+
 def test_a_call_that_only_asks_what_would_be_leaves_none(tmp_path: Path) -> None:
     from agenttool_otel import Governor
 
@@ -111,3 +128,15 @@ FORMS = (str.lower, str.upper, str.capitalize)
 def test_another_key_makes_other_digests(text: str, key: bytes) -> None:
     hidden = Words(key).hide(text)
     assert "^" not in hidden or hidden != Words(key + b"x").hide(text)
+
+
+@given(st.lists(WORD, min_size=2, max_size=6))
+def test_other_names_for_words_keep_which_are_equal(words: list[str]) -> None:
+    hider = Words(b"key")
+    finder = hider.finder(words[:1])
+    hidden = [hider.hide(word) for word in words]
+    named = finder.reveal_alike(hidden)
+    assert named[0] == words[0]
+    assert [named.index(name) for name in named] == [words.index(word) for word in words]
+    folded = [name.lower() for name in named[1:]]
+    assert len(set(folded)) == len({digest.lower() for digest in hidden[1:]})

@@ -15,6 +15,9 @@ from recorded_calls import record_calls, replayed, stock
 from typer.testing import CliRunner
 
 from agenttool_otel.cli.main import app
+from agenttool_otel.evidence.chain import Reading, read_lines
+from agenttool_otel.evidence.files import key_of
+from agenttool_otel.evidence.replay import Candidate
 from agenttool_otel.policy.bundles.bundle import Bundle, bundle_from_files
 from agenttool_otel.policy.bundles.overlay import overlay
 
@@ -131,6 +134,17 @@ def test_another_policy_is_decided_as_it_would_have_been(tmp_path: Path, name: s
     assert predicted == true
     assert [each.unsure for each in replays if each.unsure] == []
     assert any(not each.same for each in replays)
+
+
+def test_calls_that_differ_in_unknown_words_are_decided_once(tmp_path: Path) -> None:
+    path = tmp_path / "d.jsonl"
+    record_calls(path, ["cat qjzkv.txt", "cat wxyzq.txt", "cat Wxyzq.txt"])
+    candidate = Candidate(stock(), key_of(path))
+    lines = list(read_lines([path], key_of(path), Reading()))[:3]
+    documents = [candidate.document(line["record"]) for line in lines]
+    first, second, capital = (document["facts"]["shell"] for document in documents)
+    assert first == second
+    assert first != capital  # a rule may ask for small letters
 
 
 def test_processes_find_what_one_finds(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ where there was no traffic.
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple, cast
 
@@ -87,7 +88,7 @@ def diff_made_up(first: Bundle, second: Bundle, count: int = MADE_UP) -> Iterato
         count: how many inputs that hold their words.
     """
     deciders = [Decider((EmbeddedEngine(bundle),), timeout=_TIMEOUT) for bundle in (first, second)]
-    for number, document in enumerate(_inputs(first, second, count, deciders[0])):
+    for number, (document, condition) in enumerate(_inputs(first, second, count, deciders[0])):
         before, after = (decider.decide(document) for decider in deciders)
         yield Replayed(
             document["tool"]["id"],
@@ -98,18 +99,29 @@ def diff_made_up(first: Bundle, second: Bundle, count: int = MADE_UP) -> Iterato
             f"made-up-{number}",
             document["time"],
             "",
+            condition,
         )
 
 
-def _inputs(first: Bundle, second: Bundle, count: int, decider: Decider) -> Iterator[Any]:
+def _inputs(
+    first: Bundle, second: Bundle, count: int, decider: Decider
+) -> Iterator[tuple[Any, str]]:
+    """Yield inputs, each with the condition that it is made for; empty for one made of words alone."""
     for modules in _differing_modules(first, second):
         program = parse_program(modules)
         documents = sample_documents(program, count // 2)
-        yield from documents
+        yield from ((document, "") for document in documents)
         bases = _open_inputs(documents, decider)
         for rule in program.rules:
             for boundaries in _boundaries(rule):
-                yield from _changed(bases, boundaries)
+                condition = _condition(rule, boundaries)
+                yield from ((document, condition) for document in _changed(bases, boundaries))
+
+
+def _condition(rule: Rule, boundaries: Iterable[_Boundary]) -> str:
+    """Return what is set for a rule: ``input.session.counters.calls = 10 (acme.rego:3)``."""
+    members = [f"input.{'.'.join(each.path)} = {json.dumps(each.value)}" for each in boundaries]
+    return f"{', '.join(members)} ({rule.file}:{rule.line})"
 
 
 def _open_inputs(documents: Iterable[Any], decider: Decider) -> list[Any]:

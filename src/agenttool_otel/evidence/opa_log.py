@@ -7,11 +7,17 @@ from typing import Final
 
 from agenttool_otel.evidence.record import OBJECT
 from agenttool_otel.evidence.words import unmarked
-from agenttool_otel.names import EntryPoint
+from agenttool_otel.names import Behavior, EntryPoint
 from agenttool_otel.records.base import JsonObject
 
 _PATH: Final = EntryPoint.DECISION.removeprefix("data.").replace(".", "/")
 _BUNDLE: Final = "agenttool"
+_EFFECTS: Final = {
+    Behavior.ALLOW.value: "allow",
+    Behavior.ASK.value: "require_approval",
+    Behavior.DENY.value: "deny",
+}
+"""What permdiff calls a decision; no rule returns it."""
 
 
 def opa_log(lines: Iterable[JsonObject]) -> Iterator[JsonObject]:
@@ -43,6 +49,7 @@ def _event(line: JsonObject) -> JsonObject:
         "input": unmarked(record["input"]),
         "result": {
             "behavior": decision["behavior"],
+            "effect": _EFFECTS[decision["behavior"]],
             "reason": {"type": decision["reason_type"], "rule_ref": unmarked(decision["rule"])},
             "rule_refs": unmarked(decision["rules"]),
         },

@@ -18,7 +18,7 @@ from agenttool_otel.policy.rego.syntax import Path
 from agenttool_otel.policy.rule_words import own_texts
 from agenttool_otel.policy.types import PolicyInput, Verdict
 from agenttool_otel.records.base import JsonObject
-from agenttool_otel.telemetry.sinks import Build, Sink
+from agenttool_otel.telemetry.sinks import Sink
 from agenttool_otel.values.pointers import escape_token
 
 OBJECT: Final = Event.DECISION_RECORD
@@ -78,8 +78,11 @@ class DecisionRecorder:
         try:
             engines = getattr(decider, "engines", ())  # a remote engine has no bundle either
             bundle = getattr(engines[0], "bundle", None) if engines else None
-            made = _Made(document, list(document["hooks"]), verdict, span, bundle)
-            self._put(partial(self._built, made, decider))
+            # what can wait is done in the sink's thread: each function called here costs the call
+            hooks = list(document["hooks"])
+            build = partial(self._built, decider, document, hooks, verdict, span, bundle)
+            for sink in self.sinks:
+                sink.put(build)
         except Exception:
             self._count_loss()
 
@@ -105,7 +108,9 @@ class DecisionRecorder:
                 "edited": answer.edited_input is not None,
                 **_ids(span),
             }
-            self._put(partial(self._built_answer, given, answer.answered_by, answer.roles))
+            build = partial(self._built_answer, given, answer.answered_by, answer.roles)
+            for sink in self.sinks:
+                sink.put(build)
         except Exception:
             self._count_loss()
 
@@ -113,10 +118,6 @@ class DecisionRecorder:
         """Write what waits."""
         for sink in self.sinks:
             sink.close()
-
-    def _put(self, build: Build) -> None:
-        for sink in self.sinks:
-            sink.put(build)
 
     def _count_loss(self) -> None:
         for sink in self.sinks:
@@ -131,7 +132,16 @@ class DecisionRecorder:
             {**given, "answered_by": hide(person), "roles": [hide(each) for each in roles]},
         )
 
-    def _built(self, made: _Made, decider: Decides) -> Iterator[tuple[str, JsonObject]]:
+    def _built(
+        self,
+        decider: Decides,
+        document: PolicyInput,
+        hooks: list[Any],
+        verdict: Verdict,
+        span: Span,
+        bundle: Bundle | None,
+    ) -> Iterator[tuple[str, JsonObject]]:
+        made = _Made(document, hooks, verdict, span, bundle)
         yield OBJECT, decision_record(made, decider, self._words)
 
 
@@ -175,16 +185,24 @@ def _decision(made: _Made, hider: _Hider) -> JsonObject:
     if verdict.mode is PolicyMode.SHADOW and verdict.shadow is not None:
         verdict = verdict.shadow
     own = own_texts(made.bundle)
-    rules = [rule if rule in own else hider.hide(rule) for rule in verdict.rule_refs]
-    rule = verdict.rule_ref
+
+    def named(rule: str) -> str:
+        return rule if rule in own else str(hider.hide(rule))
+
     found: JsonObject = {
         "behavior": verdict.behavior.value,
-        "rule": rule if rule in own else hider.hide(rule),
-        "rules": rules,
+        "rule": named(verdict.rule_ref),
+        "rules": [named(rule) for rule in verdict.rule_refs],
         "reason_type": verdict.reason_type.value,
         "engine": verdict.engine,
         "revision": verdict.revision,
     }
+    if verdict.open_questions:
+        found["open_questions"] = [named(rule) for rule in verdict.open_questions]
+    if verdict.answered_questions:
+        found["answered_questions"] = [
+            {"question": named(rule), "by": named(by)} for rule, by in verdict.answered_questions
+        ]
     if made.verdict.mode is PolicyMode.SHADOW:
         found["mode"] = PolicyMode.SHADOW.value
     if made.bundle is not None:

@@ -26,7 +26,7 @@ from agenttool_otel.records.base import JsonObject
 STRICTEST_FIRST: Final = (Behavior.DENY.value, Behavior.ASK.value, Behavior.ALLOW.value)
 _TIMEOUT: Final = 10.0
 _EXAMPLES: Final = 3
-_MAX_KNOWN: Final = 4_096
+_MAX_KNOWN: Final = 16_384
 
 
 class Replayed(NamedTuple):
@@ -40,6 +40,7 @@ class Replayed(NamedTuple):
     invocation: str  # id of the call
     time: str  # when it was decided
     unsure: str  # why the candidate may decide otherwise; empty where it would not
+    condition: str = ""  # of a made-up input: the members that were set to come near a condition
 
     @property
     def same(self) -> bool:
@@ -102,12 +103,13 @@ class Candidate:
         )
 
     def document(self, record: JsonObject) -> Any:
-        """Return the policy's input of a record, the policy's own words in clear.
+        """Return the policy's input of a record: the policy's own words in clear, and names in the
+        place of others, so that the cache finds a call that differs in those alone.
 
         Args:
             record: of a decision.
         """
-        return {**self.reveal(record["input"]), "resources": {}}
+        return {**self._finder.reveal_alike(record["input"]), "resources": {}}
 
     def decide(self, document: Any) -> Verdict:
         """Decide an input.
@@ -205,6 +207,8 @@ class Replay:
         examples = self._changes.setdefault(key, [])
         if len(examples) < _EXAMPLES:
             examples.append(replayed)
+        elif replayed.condition and not examples[0].condition:
+            examples[0] = replayed
 
     def _is_approved(self, tool: str) -> bool:
         return any(fnmatchcase(tool, glob) for glob in self._approved)
@@ -228,10 +232,7 @@ class Replay:
                     "rule_after": rule_after,
                     "widens": examples[0].widens,
                     "approved": examples[0].widens and self._is_approved(tool),
-                    "examples": [
-                        {"invocation_id": each.invocation, "time": each.time, "unsure": each.unsure}
-                        for each in examples
-                    ],
+                    "examples": [_example(each) for each in examples],
                 }
             )
         return found
@@ -250,6 +251,17 @@ class Replay:
         first = self._changes[key][0]
         distance = STRICTEST_FIRST.index(first.before) - STRICTEST_FIRST.index(first.after)
         return (distance, -self._counts[key], key)
+
+
+def _example(replayed: Replayed) -> JsonObject:
+    found = {
+        "invocation_id": replayed.invocation,
+        "time": replayed.time,
+        "unsure": replayed.unsure,
+    }
+    if replayed.condition:
+        found["condition"] = replayed.condition
+    return found
 
 
 def replay(

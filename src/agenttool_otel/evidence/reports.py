@@ -58,7 +58,7 @@ def _result(change: Mapping[str, Any], bundle: Bundle) -> JsonObject:
         "message": {"text": text},
         "properties": {"examples": change["examples"]},
     }
-    place = _place(rule, bundle)
+    place = place_of(rule, bundle)
     if place is not None:
         file, line = place
         location = {"artifactLocation": {"uri": file}, "region": {"startLine": line}}
@@ -66,7 +66,13 @@ def _result(change: Mapping[str, Any], bundle: Bundle) -> JsonObject:
     return found
 
 
-def _place(rule: str, bundle: Bundle) -> tuple[str, int] | None:
+def place_of(rule: str, bundle: Bundle) -> tuple[str, int] | None:
+    """Return the file and the line of a rule's name; ``None`` where no file has it.
+
+    Args:
+        rule: as decisions name it.
+        bundle: the policy.
+    """
     for file, text in bundle.modules.items():
         at = text.find(f'"{rule}"')
         if at >= 0:

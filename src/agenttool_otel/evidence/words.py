@@ -107,12 +107,7 @@ class Words:
         return int.from_bytes(state.digest())
 
     def _digest(self, word: str) -> str:
-        number = self._number(word)
-        letters = []
-        for _ in range(_LETTERS):
-            number, letter = divmod(number, 26)
-            letters.append(chr(97 + letter))
-        return "".join(letters)
+        return _as_letters(self._number(word))
 
     def finder(self, words: Iterable[str]) -> Finder:
         """Return what finds words of a policy in hidden texts.
@@ -150,6 +145,17 @@ class Finder:
         """
         return _mapped(value, self._revealed)
 
+    def reveal_alike(self, value: Any) -> Any:
+        """Return plain data with the known words in clear, and the others renamed in their order.
+
+        Two records that differ in unknown words alone become equal: "cat a.py", "cat b.py". What
+        decides alike under another key of the words decides alike under other names.
+
+        Args:
+            value: plain JSON data of a record.
+        """
+        return _mapped(value, _Renaming(self._found))
+
     def reveal_known(self, value: Any) -> Any:
         """Return plain data with the known words in clear; other digests stay, with their mark.
 
@@ -176,6 +182,45 @@ class Finder:
     def has_unknown(self, value: Any) -> bool:
         """Return whether data holds a digest that is none of the policy's words."""
         return any(digest not in self._found for digest in _digests_in(value))
+
+
+class _Renaming:
+    """Puts known words in the place of their digests, and names in the place of the others."""
+
+    def __init__(self, found: Mapping[str, str]) -> None:
+        self._found = found
+        self._names: dict[str, str] = {}
+
+    def __call__(self, match: re.Match[str]) -> str:
+        known = self._found.get(match[0])
+        if known is not None:
+            return known
+        letters = match[0][1:]
+        if len(letters) != _LETTERS:  # "^start", in a tool's description
+            return letters
+        small = letters.lower()
+        name = self._names.get(small)
+        if name is None:
+            name = self._names[small] = _name(len(self._names))
+        if letters == small:
+            return name
+        cases = zip(name, letters, strict=True)
+        return "".join(new.upper() if old.isupper() else new for new, old in cases)
+
+
+@cache
+def _name(number: int) -> str:
+    """Return a word that stands for any other; like a digest, it is no word of a policy."""
+    state = hashlib.blake2b(number.to_bytes(4), digest_size=8)
+    return _as_letters(int.from_bytes(state.digest()))
+
+
+def _as_letters(number: int) -> str:
+    letters = []
+    for _ in range(_LETTERS):
+        number, letter = divmod(number, 26)
+        letters.append(chr(97 + letter))
+    return "".join(letters)
 
 
 def _digests_in(value: Any) -> set[str]:

@@ -101,7 +101,8 @@ class Sink:
         """Begin anew: at first, and in a forked child, which has its parent's queue but not its
         thread.
         """
-        self._changed = new_condition()
+        self._lock = new_rlock()  # that of the condition, held without a call of Python
+        self._changed = new_condition(self._lock)
         # a number stands for so many entries that were lost there
         self._queue: deque[Build | int] = deque()
         self._busy = False
@@ -130,7 +131,7 @@ class Sink:
 
     def put(self, build: Build) -> None:
         """Take what makes some records; returns at once and never raises."""
-        with self._changed:
+        with self._lock:
             if not self._closed and len(self._queue) < self._size:
                 self._queue.append(build)
                 if self._thread is None:

@@ -61,4 +61,19 @@ def _report(
     if made_up:
         for each in diff_made_up(*policies, made_up):
             found.add(each)
-    return {"recorded": recorded, **found.report(), **losses}
+    report = found.report()
+    for change in report["changes"]:
+        change["where"] = _where(change, *policies)
+    return {"recorded": recorded, **report, **losses}
+
+
+def _where(change: dict[str, Any], first: Bundle, second: Bundle) -> str:
+    """Return the place of the rule that made a difference: one in a file that only one policy has so."""
+    from agenttool_otel.evidence.reports import place_of
+
+    sides = ((change["rule_after"], second, first), (change["rule_before"], first, second))
+    for rule, policy, other in sides:
+        place = place_of(rule, policy)
+        if place and policy.modules[place[0]] != other.modules.get(place[0]):
+            return f"{place[0]}:{place[1]}"
+    return ""

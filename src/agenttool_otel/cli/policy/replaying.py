@@ -132,7 +132,14 @@ def show_changes(report: dict[str, Any]) -> None:
         style = "red" if change["widens"] and not change["approved"] else ""
         names = ("before", "after", "count", "tool", "rule_before", "rule_after")
         cells = [escape(str(change[name])) for name in names]
-        table.add_row(*cells, change["examples"][0]["invocation_id"], style=style)
+        table.add_row(*cells, escape(_example(change)), style=style)
     out.print(table)
     if report["widened"]:
         out.print(f"[red]{report['widened']} decisions would permit more[/red]")
+
+
+def _example(change: dict[str, Any]) -> str:
+    """Return an example of a change; under it the condition and the rule that made it, if known."""
+    example = change["examples"][0]
+    lines = (example["invocation_id"], example.get("condition", ""), change.get("where", ""))
+    return "\n".join(filter(None, lines))
