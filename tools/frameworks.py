@@ -43,6 +43,21 @@ FRAMEWORKS: Final[dict[str, Framework]] = {
         "tests/frameworks/test_deep_agents.py",
         "langchain-google-genai, which it needs, can't have websockets 17 of requirements.lock",
     ),
+    "llama-index": Framework(
+        "llama-index-core>=0.14,<0.15",
+        "tests/frameworks/test_llama_index.py",
+        "it brings packages that nothing else here needs",
+    ),
+    "smolagents": Framework(
+        "smolagents>=1.26,<2",
+        "tests/frameworks/test_smolagents.py",
+        "it brings packages that nothing else here needs",
+    ),
+    "adk": Framework(
+        "google-adk>=2.13,<3",
+        "tests/frameworks/test_adk.py",
+        "it needs an opentelemetry-api below that of requirements.lock",
+    ),
     "openai-agents": Framework(
         "openai-agents>=0.24,<0.25",
         "tests/frameworks/test_openai_agents.py",
