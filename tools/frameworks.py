@@ -32,12 +32,32 @@ _WITH: Final = (
 class Framework(NamedTuple):
     """A framework with an environment of its own."""
 
-    requirement: str  # what pip installs
+    requirement: str  # what pip installs, with a blank between packages
     tests: str  # its tests
     why: str  # why it can't share the environment of the others
 
 
 FRAMEWORKS: Final[dict[str, Framework]] = {
+    "deepagents": Framework(
+        "deepagents>=0.7,<0.8 langgraph-checkpoint-sqlite",
+        "tests/frameworks/test_deep_agents.py",
+        "langchain-google-genai, which it needs, can't have websockets 17 of requirements.lock",
+    ),
+    "llama-index": Framework(
+        "llama-index-core>=0.14,<0.15",
+        "tests/frameworks/test_llama_index.py",
+        "it brings packages that nothing else here needs",
+    ),
+    "smolagents": Framework(
+        "smolagents>=1.26,<2",
+        "tests/frameworks/test_smolagents.py",
+        "it brings packages that nothing else here needs",
+    ),
+    "adk": Framework(
+        "google-adk>=2.13,<3",
+        "tests/frameworks/test_adk.py",
+        "it needs an opentelemetry-api below that of requirements.lock",
+    ),
     "openai-agents": Framework(
         "openai-agents>=0.24,<0.25",
         "tests/frameworks/test_openai_agents.py",
@@ -60,7 +80,7 @@ def environment(name: str) -> Path | None:
     venv.create(folder, clear=True, with_pip=True)
     install = (str(python), "-m", "pip", "install", "--quiet")
     steps = (
-        (*install, wanted, *_WITH),
+        (*install, *wanted.split(), *_WITH),
         (*install, "--no-build-isolation", "--editable", f"{ROOT}[cli]"),
     )
     for step in steps:

@@ -47,6 +47,11 @@ def test_a_tool_whose_files_are_nowhere_has_no_paths() -> None:
     assert places("nowhere", "/etc/passwd") == []
 
 
+@pytest.mark.parametrize("path", ["/./docs/a", "//docs/a", "/docs/./a", "docs//a", "./docs/a"])
+def test_a_path_belongs_to_its_beginning_however_written(path: str) -> None:
+    assert places({"/": "nowhere", "/docs/": "/srv/docs"}, path) == ["/srv/docs/a"]
+
+
 @pytest.mark.parametrize("path_base", ["site", {"a": "/b"}, {"/a": "b"}, {"/a": 3}])
 def test_a_base_has_to_be_absolute(path_base: Any) -> None:
     with pytest.raises(ConfigurationError, match="path_base"):

@@ -71,6 +71,18 @@ def test_a_graphs_tools_are_found() -> None:
     assert unseen_behind(graph(pay)) == ["pay"]
 
 
+def test_an_agent_behind_many_objects_is_found() -> None:
+    held: list[Any] = [[number] for number in range(10_000)]
+    held.append(graph(pay))
+
+    @tool
+    def delegate(text: str) -> str:
+        """Delegate."""
+        return str(held[-1].invoke(text))
+
+    assert unseen_behind(delegate) == ["pay"]
+
+
 def test_a_guarded_graph_has_none() -> None:
     require_governed(graph(pay, middleware=[AgentToolMiddleware()]))
 

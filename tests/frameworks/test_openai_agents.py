@@ -145,7 +145,8 @@ def test_agents_that_hand_over_to_each_other_are_governed() -> None:
 
 def test_the_pages_example_runs() -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "doors.md").read_text("utf-8")
-    (block,) = re.findall(r"```py\n(.*?)```", page, re.DOTALL)
+    section = page.split("## OpenAI Agents SDK")[1].split("\n## ")[0]
+    (block,) = re.findall(r"```py\n(.*?)```", section, re.DOTALL)
     names: dict[str, Any] = {}
     exec(block, names)
     assert is_governed(names["agent"].tools[0])

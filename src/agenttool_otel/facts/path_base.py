@@ -48,8 +48,10 @@ class PathBases:
         given = path_text_of(value)
         if given is None:
             return value
-        path = "/" + given.lstrip("/")
-        climbs = ".." in path.split("/")
+        # "/./memories//a" is a path of /memories/
+        parts = [part for part in given.split("/") if part not in ("", ".")]
+        path = "/" + "/".join(parts)
+        climbs = ".." in parts
         for prefix, base in self._bases:
             root = prefix.rstrip("/")
             # /memories/../etc/passwd is not taken for a path of /memories/

@@ -33,7 +33,7 @@ from agenttool_otel.integrations.langchain.govern import (
     handle_of,
     is_governed_by_host,
 )
-from agenttool_otel.integrations.langchain.reach import unseen_tools
+from agenttool_otel.integrations.langchain.reach import MAX_OBJECTS, unseen_tools
 from agenttool_otel.integrations.langchain.results import content_of, deliver_answer
 from agenttool_otel.integrations.langchain.surfaces import AgentSurface, SurfaceState
 from agenttool_otel.integrations.langchain.turns import in_turn
@@ -351,7 +351,7 @@ class AgentToolMiddleware(AgentMiddleware[Any, Any, Any]):
             self._looked_at.add(id(tool))
             self._guard.declare(tool)
             try:
-                unseen = unseen_tools(tool, _is_guard)
+                unseen = unseen_tools(tool, is_guard, most=MAX_OBJECTS)
             except Exception as error:  # a property of the program's own object may raise anything
                 _logger.debug("what %s reaches is not known: %s", tool.name, type(error).__name__)
                 continue
@@ -387,10 +387,15 @@ def unseen_behind(found: Any) -> list[str]:
     Args:
         found: the object.
     """
-    return unseen_tools(found, _is_guard)
+    return unseen_tools(found, is_guard)
 
 
-def _is_guard(found: Any) -> bool:
+def is_guard(found: Any) -> bool:
+    """Return whether an object decides the calls of an agent or a ToolNode.
+
+    Args:
+        found: the object.
+    """
     return isinstance(found, (AgentToolMiddleware, ToolNodeGuard))
 
 

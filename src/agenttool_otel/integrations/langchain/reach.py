@@ -22,19 +22,23 @@ from langgraph.prebuilt import ToolNode
 from agenttool_otel.integrations.langchain.first_use import BASE
 from agenttool_otel.integrations.langchain.methods import BODY_METHODS
 
-_MAX_OBJECTS: Final = 5_000
+MAX_OBJECTS: Final = 5_000
+"""How many objects a look for a warning takes in, at most."""
 _CONTAINERS: Final = (list, tuple, set, frozenset)
 
 
-def unseen_tools(start: Any, is_guard: Callable[[Any], bool]) -> list[str]:
+def unseen_tools(
+    start: Any, is_guard: Callable[[Any], bool], *, most: int | None = None
+) -> list[str]:
     """Return the names of tools that an object reaches through graphs and that nothing governs.
 
     Args:
         start: a tool of the guarded agent, or an agent or graph.
         is_guard: whether an object is a guard that decides the calls of a graph.
+        most: how many objects to look at; ``None`` for all. An agent with ten sub-agents has 5,000.
     """
     names: set[str] = set()
-    for node in _reached([start]):
+    for node in _reached([start], most):
         if not isinstance(node, ToolNode) or _is_guarded(node, is_guard):
             continue
         for name, inner in node.tools_by_name.items():
@@ -50,14 +54,14 @@ def _is_guarded(node: ToolNode, is_guard: Callable[[Any], bool]) -> bool:
         if wrapper is not None:
             wrappers.append(wrapper)
     # create_agent chains the middleware: the guard stands in the closure of a closure
-    return any(is_guard(part) for part in _reached(wrappers))
+    return any(is_guard(part) for part in _reached(wrappers, MAX_OBJECTS))
 
 
-def _reached(start: Iterable[Any]) -> Iterator[Any]:
+def _reached(start: Iterable[Any], most: int | None) -> Iterator[Any]:
     """Yield the objects that some objects lead to, nearest first, and those themselves."""
     waiting = deque(start)
     seen: set[int] = set()
-    while waiting and len(seen) < _MAX_OBJECTS:
+    while waiting and (most is None or len(seen) < most):
         found = waiting.popleft()
         if id(found) in seen:
             continue
