@@ -10,7 +10,15 @@ from agenttool_otel.evidence.words import unmarked
 from agenttool_otel.names import Behavior, EntryPoint
 from agenttool_otel.records.base import JsonObject
 
-_PATH: Final = EntryPoint.DECISION.removeprefix("data.").replace(".", "/")
+DECISION_PATH: Final = EntryPoint.DECISION.removeprefix("data.").replace(".", "/")
+"""The rule that is asked for a decision, as the log has it."""
+
+EVENT_TYPE: Final = "openpolicyagent.org/decision_logs"
+"""What the console of OPA marks an event with."""
+
+EXPORTED_APP: Final = "agenttool-otel"
+"""The label of events that were decision records before."""
+
 _BUNDLE: Final = "agenttool"
 _EFFECTS: Final = {
     Behavior.ALLOW.value: "allow",
@@ -39,13 +47,13 @@ def _event(line: JsonObject) -> JsonObject:
     event: JsonObject = {
         "level": "info",
         "msg": "Decision Log",
-        "type": "openpolicyagent.org/decision_logs",
+        "type": EVENT_TYPE,
         "time": line["time"],
         "timestamp": record["input"]["time"],
         "decision_id": f"{line['producer']}.{line['sequence']}",
-        "labels": {"id": line["producer"], "app": "agenttool-otel"},
+        "labels": {"id": line["producer"], "app": EXPORTED_APP},
         "bundles": {_BUNDLE: {"revision": decision["revision"]}},
-        "path": _PATH,
+        "path": DECISION_PATH,
         "input": unmarked(record["input"]),
         "result": {
             "behavior": decision["behavior"],

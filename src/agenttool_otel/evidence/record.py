@@ -44,7 +44,7 @@ class Decides(Protocol):
         """Return whether a decision may depend on a part of the input."""
 
 
-class _Made(NamedTuple):
+class Made(NamedTuple):
     """A decision on its way to the sink's thread."""
 
     document: PolicyInput
@@ -141,11 +141,11 @@ class DecisionRecorder:
         span: Span,
         bundle: Bundle | None,
     ) -> Iterator[tuple[str, JsonObject]]:
-        made = _Made(document, hooks, verdict, span, bundle)
+        made = Made(document, hooks, verdict, span, bundle)
         yield OBJECT, decision_record(made, decider, self._words)
 
 
-def decision_record(made: _Made, decider: Decides, words: Words) -> JsonObject:
+def decision_record(made: Made, decider: Decides, words: Words) -> JsonObject:
     """Return the record of a decision as plain JSON data."""
     document = made.document
     hider = _Hider(words)
@@ -179,7 +179,7 @@ def _status(answer: ApprovalAnswer) -> str:
     return status.value
 
 
-def _decision(made: _Made, hider: _Hider) -> JsonObject:
+def _decision(made: Made, hider: _Hider) -> JsonObject:
     """Return what the policy decided, also where a governor in shadow mode only observes it."""
     verdict = made.verdict
     if verdict.mode is PolicyMode.SHADOW and verdict.shadow is not None:

@@ -38,6 +38,7 @@ from agenttool_otel.cli.policy.common import (
 from agenttool_otel.cli.policy.covering import coverage
 from agenttool_otel.cli.policy.differing import diff
 from agenttool_otel.cli.policy.exporting import export
+from agenttool_otel.cli.policy.importing import import_log
 from agenttool_otel.cli.policy.mutating import mutate
 from agenttool_otel.cli.policy.replaying import replay
 from agenttool_otel.cli.policy.running import push, status
@@ -60,6 +61,7 @@ app.command()(coverage)
 app.command()(suggest)
 app.command()(simulate)
 app.command()(export)
+app.command("import")(import_log)
 app.command()(push)
 app.command()(status)
 
