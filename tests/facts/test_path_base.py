@@ -52,7 +52,7 @@ def test_a_path_belongs_to_its_beginning_however_written(path: str) -> None:
     assert places({"/": "nowhere", "/docs/": "/srv/docs"}, path) == ["/srv/docs/a"]
 
 
-@pytest.mark.parametrize("path_base", ["site", {"a": "/b"}, {"/a": "b"}, {"/a": 3}])
+@pytest.mark.parametrize("path_base", ["site", {"a": "/b"}, {3: "/b"}, {"/a": "b"}, {"/a": 3}])
 def test_a_base_has_to_be_absolute(path_base: Any) -> None:
     with pytest.raises(ConfigurationError, match="path_base"):
         places(path_base, "a")

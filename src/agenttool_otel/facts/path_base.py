@@ -30,14 +30,15 @@ class PathBases:
 
     def __init__(self, stated: str | Mapping[str, str]) -> None:
         by_prefix = {"/": stated} if isinstance(stated, str) else dict(stated)
-        for prefix, base in by_prefix.items():
-            if not _is_absolute(prefix) or not (base == NOWHERE or _is_absolute(base)):
-                raise ConfigurationError(
-                    f"path_base: {prefix!r}: {base!r}: both have to be absolute, or the directory"
-                    f" {NOWHERE!r}"
-                )
+        self._bases: list[tuple[str, str]] = []
         # the longest first: /memories/ before /
-        self._bases = sorted(by_prefix.items(), key=lambda item: len(item[0]), reverse=True)
+        for prefix in sorted(by_prefix, key=lambda prefix: len(str(prefix)), reverse=True):
+            base = by_prefix[prefix]
+            if not _is_absolute(prefix):
+                raise ConfigurationError(f"path_base: {prefix!r} has to be absolute")
+            if base != NOWHERE and not _is_absolute(base):
+                raise ConfigurationError(f"path_base: {base!r} has to be absolute, or {NOWHERE!r}")
+            self._bases.append((prefix.rstrip("/"), base))
 
     def place(self, value: Any) -> Any:
         """Return where a path of the tool's is on this machine; ``None`` where it is nowhere.
@@ -52,20 +53,18 @@ class PathBases:
         parts = [part for part in given.split("/") if part not in ("", ".")]
         path = "/" + "/".join(parts)
         climbs = ".." in parts
-        for prefix, base in self._bases:
-            root = prefix.rstrip("/")
+        for root, base in self._bases:
             # /memories/../etc/passwd is not taken for a path of /memories/
-            if root and (climbs or not f"{path}/".startswith(f"{root}/")):
+            if root and climbs:
                 continue
-            return None if base == NOWHERE and not climbs else _below(base, path[len(root) :])
+            if not f"{path}/".startswith(f"{root}/"):
+                continue
+            rest = path.removeprefix(root)
+            if base != NOWHERE:
+                return base.rstrip("/") + "/" + rest.lstrip("/")
+            return rest if climbs else None
         return value
 
 
 def _is_absolute(path: Any) -> bool:
     return isinstance(path, str) and posixpath.isabs(path)
-
-
-def _below(base: str, path: str) -> str:
-    if base == NOWHERE:
-        return path
-    return base.rstrip("/") + "/" + path.lstrip("/")
