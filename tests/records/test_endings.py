@@ -4,6 +4,8 @@ pause.
 
 from __future__ import annotations
 
+import time
+from itertools import count
 from typing import Any
 
 import pytest
@@ -124,6 +126,20 @@ def records_of(use: Any, answer: Any = "allow", **options: Any) -> list[dict[str
 
 def states(record: dict[str, Any]) -> list[str]:
     return [step["status"] for step in record["status_transitions"]]
+
+
+def test_a_clock_that_is_set_back_puts_no_step_before_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def use(governor: Governor) -> None:
+        governed = governor.govern(act)
+        monkeypatch.setattr(time, "time_ns", count(time.time_ns(), -(10**9)).__next__)
+        governed("b")
+        monkeypatch.undo()
+
+    [record] = records_of(use)
+    at = [step["at"] for step in record["status_transitions"]]
+    assert at == sorted(at)
 
 
 def paused_and_answered(governor: Governor, approved: bool = True) -> None:

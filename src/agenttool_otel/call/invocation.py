@@ -425,7 +425,9 @@ class Invocation(CallRecord):
         walks_again = waits_on or self.replayed
         if walks_again and any(status is entered for entered, _ in outcome.transitions):
             return
-        outcome.transitions.append((status, time.time_ns()))
+        # a clock that is set back puts no step before the one that led to it
+        earlier = outcome.transitions[-1][1] if outcome.transitions else 0
+        outcome.transitions.append((status, max(time.time_ns(), earlier)))
 
     def reopen(self) -> None:
         """Take back that the tool succeeded, in a call that has not ended otherwise."""

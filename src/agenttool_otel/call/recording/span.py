@@ -404,7 +404,8 @@ class CallSpan:
         pending state.
         """
         if call.outcome.execution is not Outcome.PENDING:
-            call.outcome.ended_ns = time.time_ns()
+            steps = call.outcome.transitions
+            call.outcome.ended_ns = max(time.time_ns(), steps[-1][1] if steps else 0)
         duration = time.perf_counter() - call.t0
         telemetry = self.telemetry
         try:

@@ -115,7 +115,7 @@ class StraightCall:
             telemetry.events.add(self.span, Event.PERMISSION_DECIDED, dict(self.decided.event))
         self.handle = handle = CallHandle(self, pipeline.reporter)
         handle.inside = pipeline.inside(self, NO_TARGET, self.session)
-        self.started_ns = time.time_ns()
+        self.started_ns = max(time.time_ns(), self.created_ns)  # the clock may be set back
         pipeline.running[self.id] = handle
 
     def run(self) -> Any:
