@@ -144,10 +144,10 @@ class Decision:
         """Whether a person's answer is in force, and not the ask behind it."""
         return self.in_force is not None and self.in_force is not self.decisions[-1]
 
-    def take(self, verdict: Verdict, *, edited: bool = False) -> None:
-        """Bring a verdict into force."""
+    def take(self, verdict: Verdict, at_ns: int, *, edited: bool = False) -> None:
+        """Bring a verdict into force at a time."""
         self.verdict = verdict
-        self.in_force = Decided(new_id("perm"), verdict, time.time_ns(), edited)
+        self.in_force = Decided(new_id("perm"), verdict, at_ns, edited)
         self.decisions.append(self.in_force)
 
     def let_in(self) -> None:
@@ -260,6 +260,15 @@ class CallRecord:
     inputs: Inputs = field(default_factory=Inputs)
     decision: Decision = field(default_factory=Decision)
     outcome: CallOutcome = field(default_factory=CallOutcome)
+
+    def now_ns(self) -> int:
+        """Return the time, and none before what is recorded of the call: a clock may be set back."""
+        latest = self.created_ns
+        if self.outcome.transitions:
+            latest = max(latest, self.outcome.transitions[-1][1])
+        if self.decision.decisions:
+            latest = max(latest, self.decision.decisions[-1].at_ns)
+        return max(time.time_ns(), latest)
 
     @property
     def policy_tool(self) -> dict[str, Any]:
@@ -425,9 +434,7 @@ class Invocation(CallRecord):
         walks_again = waits_on or self.replayed
         if walks_again and any(status is entered for entered, _ in outcome.transitions):
             return
-        # a clock that is set back puts no step before the one that led to it
-        earlier = outcome.transitions[-1][1] if outcome.transitions else 0
-        outcome.transitions.append((status, max(time.time_ns(), earlier)))
+        outcome.transitions.append((status, self.now_ns()))
 
     def reopen(self) -> None:
         """Take back that the tool succeeded, in a call that has not ended otherwise."""

@@ -141,7 +141,7 @@ class Body:
         if span.redaction.captures:
             span.capture_arguments(call)
         call.outcome.execution = Outcome.EXECUTED
-        call.outcome.started_ns = time.time_ns()
+        call.outcome.started_ns = call.now_ns()
         call.enter(InvocationStatus.RUNNING)
         if span.every_class and not span.redaction.captures:
             span.emit(call, Event.INVOCATION_STARTED, {})

@@ -274,7 +274,7 @@ class Permission:
             verdict = again if grant.allows(again) or again.behavior is Behavior.DENY else verdict
         verdict = oblige(call, target, verdict)
         self.suggest(call, verdict)
-        call.decision.take(verdict)
+        call.decision.take(verdict, call.now_ns())
 
     def _take_verdict(
         self,
@@ -298,7 +298,7 @@ class Permission:
             verdict = with_classifier(verdict, call.decision.classified)
         if verdict.sandbox is not None or call.decision.decisions:
             verdict = oblige(call, target, verdict)
-        call.decision.take(verdict)
+        call.decision.take(verdict, call.now_ns())
         self._span.record_decision(call, verdict)
         if verdict.behavior is Behavior.DENY and verdict.mode is not PolicyMode.SHADOW:
             self._refusals.deny(call, verdict, session)

@@ -66,7 +66,7 @@ class Refusals:
 
     def decide(self, call: Invocation, verdict: Verdict, *, edited: bool = False) -> None:
         """Bring a verdict into force and record it."""
-        call.decision.take(verdict, edited=edited)
+        call.decision.take(verdict, call.now_ns(), edited=edited)
         # a preflight has no call to which an event could belong
         if not call.preflight:
             self._span.record_decision(call, verdict)

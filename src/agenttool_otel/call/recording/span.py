@@ -404,8 +404,7 @@ class CallSpan:
         pending state.
         """
         if call.outcome.execution is not Outcome.PENDING:
-            steps = call.outcome.transitions
-            call.outcome.ended_ns = max(time.time_ns(), steps[-1][1] if steps else 0)
+            call.outcome.ended_ns = call.now_ns()
         duration = time.perf_counter() - call.t0
         telemetry = self.telemetry
         try:

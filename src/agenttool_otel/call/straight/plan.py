@@ -178,7 +178,7 @@ class Plan:
         sample = self._sample()
         verdict = cached_copy(kept)
         sample.owned = True
-        sample.decision.take(verdict)
+        sample.decision.take(verdict, sample.created_ns)
         if not stands(sample, verdict):
             return None
         outcome = sample.outcome
