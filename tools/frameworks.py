@@ -28,6 +28,9 @@ _WITH: Final = (
     "editables",
 )
 
+_SECONDS: Final = 480
+"""What one installation may take; where a registry is slower, the framework can't be had."""
+
 
 class Framework(NamedTuple):
     """A framework with an environment of its own."""
@@ -84,7 +87,9 @@ def environment(name: str) -> Path | None:
         (*install, "--no-build-isolation", "--editable", f"{ROOT}[cli]"),
     )
     for step in steps:
-        if subprocess.run(step, cwd=ROOT, check=False).returncode:
+        try:
+            subprocess.run(step, cwd=ROOT, check=True, timeout=_SECONDS)
+        except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
             return None
     stamp.write_text(wanted, "utf-8")
     return python
