@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.judged import Benchmark, Case, Described, Step, parser_of, report
+from benchmarks.judged import Benchmark, Case, Described, Step, measure
 
 _READS: Final[dict[str, Any]] = {"read_only": True, "open_world": True, "access_kinds": []}
 _ATTACKS: Final[dict[str, Any]] = {
@@ -67,11 +67,7 @@ def _case(attack: dict[str, Any], task: str, normal: list[dict[str, Any]]) -> Ca
 
 def main(arguments: list[str]) -> int:
     """Measure and print."""
-    parser = parser_of(__doc__ or "")
-    parser.add_argument("data", type=Path)
-    options = parser.parse_args(arguments)
-    report(load(options.data), options)
-    return 0
+    return measure(__doc__, lambda options: load(options.data), arguments)
 
 
 if __name__ == "__main__":

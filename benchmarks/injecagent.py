@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from benchmarks.injecagent_tools import AUTHOR, CALLS
-from benchmarks.judged import TYPES, Benchmark, Case, Described, Step, parser_of, report
+from benchmarks.judged import TYPES, Benchmark, Case, Described, Step, measure
 
 _SLOT: Final = "<Attacker Instruction>"
 _SENDER: Final = "GmailSendEmail"
@@ -157,11 +157,7 @@ def _filled(value: Any, instruction: str) -> Any:
 
 def main(arguments: list[str]) -> int:
     """Measure and print."""
-    parser = parser_of(__doc__ or "")
-    parser.add_argument("data", type=Path)
-    options = parser.parse_args(arguments)
-    report(load(options.data, options.seed), options)
-    return 0
+    return measure(__doc__, lambda options: load(options.data, options.seed), arguments)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.judged import TYPES, Benchmark, Case, Described, Stated, Step, parser_of, report
+from benchmarks.judged import TYPES, Benchmark, Case, Described, Stated, Step, measure
 
 _READS: Final[dict[str, Any]] = {"read_only": True, "open_world": True, "access_kinds": []}
 _SENDS: Final[dict[str, Any]] = {
@@ -106,11 +106,7 @@ def _case(row: dict[str, Any], tool: str) -> Case:
 
 def main(arguments: list[str]) -> int:
     """Measure and print."""
-    parser = parser_of(__doc__ or "")
-    parser.add_argument("data", type=Path)
-    options = parser.parse_args(arguments)
-    report(load(options.data), options)
-    return 0
+    return measure(__doc__, lambda options: load(options.data), arguments)
 
 
 if __name__ == "__main__":

@@ -13,9 +13,10 @@ import random
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -290,6 +291,25 @@ def drawn(given: list[_T], count: int, seed: int) -> list[_T]:
     if not 0 < count < len(given):
         return given
     return random.Random(seed).sample(given, count)
+
+
+def measure(
+    doc: str | None,
+    load: Callable[[argparse.Namespace], Benchmark],
+    arguments: Sequence[str],
+) -> int:
+    """Replay the benchmark of a folder or file of data, and print its counts.
+
+    Args:
+        doc: the module's text, for ``--help``.
+        load: reads the benchmark; ``data`` of what it is given is the place.
+        arguments: what was typed.
+    """
+    parser = parser_of(doc or "")
+    parser.add_argument("data", type=Path)
+    options = parser.parse_args(arguments)
+    report(load(options), options)
+    return 0
 
 
 def report(benchmark: Benchmark, options: argparse.Namespace) -> None:

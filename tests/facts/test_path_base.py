@@ -23,24 +23,24 @@ def places(path_base: Any, *paths: str) -> list[str]:
 
 
 def test_a_path_lies_below_the_base() -> None:
-    assert places("/work/site", "/etc/passwd", "b") == ["/work/site/etc/passwd", "/work/site/b"]
+    assert places("/srv/site", "/etc/passwd", "b") == ["/srv/site/etc/passwd", "/srv/site/b"]
 
 
 def test_a_path_that_climbs_leaves_the_base() -> None:
-    assert places("/work/site", "/../../etc/passwd") == ["/etc/passwd"]
+    assert places("/srv/site", "/../../etc/passwd") == ["/etc/passwd"]
 
 
 def test_the_longest_beginning_counts() -> None:
-    bases = {"/": "/work", "/notes/": "/srv/notes"}
-    assert places(bases, "/notes/a", "/notesbook") == ["/srv/notes/a", "/work/notesbook"]
+    bases = {"/": "/files", "/notes/": "/srv/notes"}
+    assert places(bases, "/notes/a", "/notesbook") == ["/srv/notes/a", "/files/notesbook"]
 
 
 def test_a_key_of_a_store_is_no_file() -> None:
-    assert places({"/": "/work", "/notes/": "nowhere"}, "/notes/a") == []
+    assert places({"/": "/files", "/notes/": "nowhere"}, "/notes/a") == []
 
 
 def test_a_path_that_climbs_out_of_a_store_is_a_file() -> None:
-    assert places({"/": "/work", "/notes": "nowhere"}, "/notes/../../etc") == ["/etc"]
+    assert places({"/": "/files", "/notes": "nowhere"}, "/notes/../../etc") == ["/etc"]
 
 
 def test_a_tool_whose_files_are_nowhere_has_no_paths() -> None:

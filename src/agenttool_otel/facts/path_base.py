@@ -1,6 +1,6 @@
 """File systems of a tool's own: where the paths that it is given are on this machine.
 
-A tool that serves a directory as ``/`` is given ``/etc/passwd`` and opens ``/work/site/etc/passwd``. A
+A tool that serves a directory as ``/`` is given ``/etc/passwd`` and opens ``/srv/site/etc/passwd``. A
 tool that keeps its files in a database opens none.
 """
 
