@@ -97,6 +97,14 @@ def test_a_secret_that_came_after_a_call_is_not_read(captured: Capture, root: Pa
     assert outcome(captured, read, root, "app/secrets.pem") == ""
 
 
+def test_a_crowded_directory_above_is_no_obstacle(captured: Capture, root: Path) -> None:
+    # a machine's /tmp: each place in it is a rule of its own, because a secret lies below it
+    for number in range(9000):
+        (root.parent / str(number)).touch()
+    assert outcome(captured, read, root, "notes.txt") == WORD
+    assert outcome(captured, read, root, ".env") == ""
+
+
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 def test_a_walk_that_is_cut_denies(
     captured: Capture, root: Path, monkeypatch: pytest.MonkeyPatch, body: Callable[..., Any]

@@ -24,7 +24,8 @@ from agenttool_otel.readers.vocabulary import PathClass
 from agenttool_otel.values.forks import new_lock
 
 _SECRET: Final = (PathClass.KEY, PathClass.CREDENTIAL)
-_MOST_RULES: Final = 8192
+# the kernel copies the ruleset at each call: 0.4 us a rule, and 12 us to add one
+_MOST_RULES: Final = 65536
 _SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 # a place to read from
 
 
@@ -69,8 +70,13 @@ def walk(masked: Iterable[Path] = ()) -> Walk:
         place = pending.pop()
         pending += _open_up(place, found, opened, more)
         if len(found.allowed) > _MOST_RULES:
-            raise SandboxUnavailable("too many places beside secrets", profile="read")
+            raise _too_many(place)
     return found
+
+
+def _too_many(place: str) -> SandboxUnavailable:
+    reason = f"too many places beside secrets: empty {place}, or take the secret out of it"
+    return SandboxUnavailable(reason, profile="read")
 
 
 def _open_up(place: str, found: Walk, opened: set[str], more: set[str]) -> list[str]:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import itertools
 import os
-import shutil
-import subprocess
-import tempfile
 from contextlib import suppress
-from pathlib import Path
-from typing import Any, Final
-from weakref import finalize
+from typing import Final
 
 from agenttool_otel.values.forks import in_child, new_lock
+from agenttool_otel.values.own_directory import OwnDirectory, remove
+
+__all__ = ["give_back", "make", "remove"]
 
 _numbers = itertools.count(1)
-_base: str | None = None
+_base: OwnDirectory | None = None
 _spare: Final[list[str]] = []
 _MOST_SPARE: Final = 8
 _lock: Final = new_lock()
@@ -29,14 +27,8 @@ def _base_directory() -> str:
     global _base
     with _lock:
         if _base is None:
-            _base = tempfile.mkdtemp(prefix="agenttool-")
-            finalize(_owner, _remove_of, _base, os.getpid())
-        return _base
-
-
-def _remove_of(place: str, process: int) -> None:
-    if os.getpid() == process:
-        remove(place)
+            _base = OwnDirectory("scratch", _owner)
+        return _base.path
 
 
 def _forget() -> None:
@@ -45,8 +37,14 @@ def _forget() -> None:
     _spare.clear()
 
 
+def _leave() -> None:
+    if _base is not None:
+        _base.leave()
+    _forget()
+
+
 _owner: Final = _Owner()
-in_child(_forget)
+in_child(_leave)
 
 
 def make(inside: str | None = None) -> str:
@@ -63,14 +61,26 @@ def make(inside: str | None = None) -> str:
             place = _spare.pop()
             if os.path.isdir(place):
                 return place
-    place = os.path.join(inside or _base_directory(), str(next(_numbers)))
+    below = inside or _base_directory()
     try:
-        os.mkdir(place, 0o700)
+        return _new(below)
     except FileNotFoundError:
-        _forget()  # a cleaner of /tmp took the directory of the process
-        place = os.path.join(inside or _base_directory(), str(next(_numbers)))
-        os.mkdir(place, 0o700)
+        _forget_missing(below)
+        return _new(inside or _base_directory())
+
+
+def _new(below: str) -> str:
+    place = os.path.join(below, str(next(_numbers)))
+    os.mkdir(place, 0o700)
     return place
+
+
+def _forget_missing(place: str) -> None:
+    """Forget the directory of the process, which a cleaner of /tmp took."""
+    with _lock:
+        if _base is not None and _base.path == place:
+            _base.remove()
+            _forget()
 
 
 def give_back(place: str) -> None:
@@ -82,33 +92,11 @@ def give_back(place: str) -> None:
         clean = not os.listdir(place)
     except OSError:
         clean = False
-    if clean and os.path.dirname(place) == _base and len(_spare) < _MOST_SPARE:
+    if clean and _is_below_base(place) and len(_spare) < _MOST_SPARE:
         _spare.append(place)
     else:
         remove(place)
 
 
-def remove(place: str) -> None:
-    """Remove a directory, whatever was made in it; what can't be removed stays."""
-    with suppress(OSError):
-        os.rmdir(place)
-        return
-    try:
-        shutil.rmtree(place, onerror=_open_and_retry)
-    except RecursionError:
-        # mkdir -p a/a/a/...: rmtree calls itself for each level
-        with suppress(OSError):
-            arguments = ["/bin/rm", "-rf", "--", place]
-            subprocess.run(arguments, check=False, capture_output=True)  # noqa: S603
-
-
-def _open_and_retry(function: Any, path: str, _: Any) -> None:
-    """Remove what its directory's mode protects: ``mkdir -m 0 x``."""
-    with suppress(OSError):
-        parent = Path(path).parent
-        parent.chmod(0o700)
-        if not os.path.islink(path) and os.path.isdir(path):
-            os.chmod(path, 0o700)
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            os.unlink(path)
+def _is_below_base(place: str) -> bool:
+    return _base is not None and os.path.dirname(place) == _base.path

@@ -5,9 +5,6 @@ telemetry's settings.
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
-import weakref
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -23,6 +20,7 @@ from agenttool_otel.names import Env
 from agenttool_otel.policy.bundles.bundle import default_bundle_path
 from agenttool_otel.telemetry import Telemetry, TelemetrySettings
 from agenttool_otel.telemetry.sinks import open_sinks
+from agenttool_otel.values.own_directory import OwnDirectory
 
 if TYPE_CHECKING:  # stores are imported when one is opened
     from agenttool_otel.approvals.store.store import ApprovalStore
@@ -37,12 +35,10 @@ def open_results(place: str, owner: object) -> tuple[ResultStore, Callable[[], o
 
     if place:
         return ResultStore(LocalBackend(place)), None
-    place = tempfile.mkdtemp(prefix="agenttool-results-")
     # nobody but its owner can resolve its references, so nothing of it is kept after it, also where
-    # nobody closes it; a forked child must not remove what is its parent's
-    return ResultStore(LocalBackend(place)), weakref.finalize(
-        owner, _remove_private, place, os.getpid()
-    )
+    # nobody closes it
+    private = OwnDirectory("results", owner)
+    return ResultStore(LocalBackend(private.path)), private.remove
 
 
 def approvals_opener(
@@ -177,11 +173,6 @@ def open_decisions(target: str, telemetry: Telemetry) -> DecisionRecorder | None
     from agenttool_otel.evidence.opening import open_recorder
 
     return open_recorder(target, telemetry)
-
-
-def _remove_private(place: str, owner: int) -> None:
-    if os.getpid() == owner:
-        shutil.rmtree(place, ignore_errors=True)
 
 
 def telemetry_settings(settings: Settings) -> TelemetrySettings:
