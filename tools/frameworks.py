@@ -10,11 +10,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import venv
 from pathlib import Path
 from typing import Final, NamedTuple
 
-ROOT: Final = Path(__file__).resolve().parent.parent
+from environments import ROOT, made
+
 FOLDER: Final = ROOT / ".venvs" / "frameworks"
 UNAVAILABLE: Final = 75
 """Exit code: the packages can't be had here."""
@@ -27,9 +27,6 @@ _WITH: Final = (
     "hatchling",
     "editables",
 )
-
-_SECONDS: Final = 480
-"""What one installation may take; where a registry is slower, the framework can't be had."""
 
 
 class Framework(NamedTuple):
@@ -80,17 +77,12 @@ def environment(name: str) -> Path | None:
     wanted = FRAMEWORKS[name].requirement
     if stamp.exists() and stamp.read_text("utf-8") == wanted:
         return python
-    venv.create(folder, clear=True, with_pip=True)
-    install = (str(python), "-m", "pip", "install", "--quiet")
-    steps = (
-        (*install, *wanted.split(), *_WITH),
-        (*install, "--no-build-isolation", "--editable", f"{ROOT}[cli]"),
+    installations = (
+        (*wanted.split(), *_WITH),
+        ("--no-build-isolation", "--editable", f"{ROOT}[cli]"),
     )
-    for step in steps:
-        try:
-            subprocess.run(step, cwd=ROOT, check=True, timeout=_SECONDS)
-        except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
-            return None
+    if made(folder, sys.executable, installations) is None:
+        return None
     stamp.write_text(wanted, "utf-8")
     return python
 

@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-ROOT: Final = Path(__file__).resolve().parent.parent
+from environments import ROOT, made
+
 FOLDER: Final = ROOT / ".venvs"
 OLDEST_MINOR: Final = 11
 NEWEST_MINOR: Final = 19
@@ -60,13 +61,11 @@ def _installed(program: str, minor: int) -> Path | None:
     python, stamp, lock = venv / "bin" / "python", venv / ".installed", ROOT / "requirements.lock"
     if stamp.exists() and stamp.stat().st_mtime > lock.stat().st_mtime:
         return python
-    install = (str(python), "-m", "pip", "install", "--quiet")
-    steps = (
-        (program, "-m", "venv", "--clear", str(venv)),
-        (*install, "--require-hashes", "-r", str(lock)),
-        (*install, "--no-build-isolation", "--no-deps", "-e", "."),
+    installations = (
+        ("--require-hashes", "-r", str(lock)),
+        ("--no-build-isolation", "--no-deps", "--editable", str(ROOT)),
     )
-    if any(_run(*step) for step in steps):
+    if made(venv, program, installations) is None:
         return None
     stamp.touch()
     return python

@@ -232,6 +232,7 @@ def test_a_server_that_is_gone_at_the_beginning_runs_nothing(place: Place) -> No
     assert not (place.root / "made.txt").exists()
 
 
+@pytest.mark.slow
 def test_a_server_that_ends_meanwhile_commits_nothing(place: Place) -> None:
     # what is made in the root now may not be seen on the layer, so that it can't be waited for
     line = "echo x > made.txt; sleep 12"

@@ -22,6 +22,7 @@ from agenttool_otel.call.straight.plan import Plan
 from agenttool_otel.context.sessions import Session
 from agenttool_otel.names import Lifecycle
 from agenttool_otel.policy.bundles.bundle import bundle_from_files
+from samples import one_in
 
 SHAPES = list(shapes())
 Worlds = dict[tuple[str, bool], World]
@@ -57,7 +58,9 @@ def compare(worlds: Worlds, shape: Shape, session: str = "s") -> list[str]:
     return differences(*seen)
 
 
-@pytest.mark.parametrize("number", range(len(SHAPES)), ids=list(map(str, SHAPES)))
+@pytest.mark.parametrize(
+    "number", one_in(4, range(len(SHAPES)), lambda number: str(SHAPES[number]))
+)
 def test_both_ways_leave_the_same(worlds: Worlds, number: int) -> None:
     found = compare(worlds, SHAPES[number], session=f"s-{number}")
     assert not found, "\n".join(found[:20])

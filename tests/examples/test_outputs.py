@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from agenttool_otel.cli.main import app
+from samples import one_in
 
 _EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 _SHOWN = {
@@ -83,7 +84,7 @@ def _run(example: str, folder: Path) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("example", _SHOWN)
+@pytest.mark.parametrize("example", one_in(4, _SHOWN))
 def test_an_example_shows_what_it_says(example: str, tmp_path: Path) -> None:
     printed = _run(example, tmp_path)
     if printed.startswith("nothing can be rehearsed"):

@@ -179,6 +179,7 @@ def test_a_sandbox_agrees_to_no_program_out_of_nowhere(
             assert run.tool.check(command=command).behavior == "allow", command
 
 
+@pytest.mark.slow
 def test_a_believed_sandbox_lifts_no_denial_and_no_secret(tmp_path: Path) -> None:
     believing = Governor(policy_data={"agenttool": {"settings": BELIEVED}})
 

@@ -38,6 +38,7 @@ def test_a_company_has_no_alarm(name: str) -> None:
     assert run_tests(project, engine="embedded").failures == []
 
 
+@pytest.mark.slow
 def test_the_stock_bundle_has_no_alarm() -> None:
     assert _alarms(check_text(load_project(REPOSITORY / "policies"))) == []
 

@@ -43,6 +43,7 @@ def with_re2(secrets_corpus: list[dict[str, Any]]) -> list[str]:
     return [default_redactor().redact_text(row["input"]).value for row in secrets_corpus]
 
 
+@pytest.mark.slow
 def test_python_re_gives_the_same_output(
     secrets_corpus: list[dict[str, Any]], with_re2: list[str], python_re: Redactor
 ) -> None:

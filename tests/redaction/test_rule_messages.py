@@ -10,6 +10,7 @@ import pytest
 
 from agenttool_otel import GovernedOutcome, agent_context
 from agenttool_otel.testing import capture
+from samples import one_in
 
 VALUES = {
     "a text with sprintf": 'text := sprintf("no money to %v", [input.input.to])',
@@ -28,12 +29,12 @@ WORDS = ("Quillfeather", "QUILLFEATHER", "UXVpbGxmZWF0aGVy", "zanzibarite", "481
 
 
 @pytest.mark.parametrize("finding", FINDINGS.values(), ids=FINDINGS.keys())
-@pytest.mark.parametrize("value", VALUES.values(), ids=VALUES.keys())
+@pytest.mark.parametrize("name", one_in(3, VALUES))
 def test_no_message_carries_an_argument_out(
-    value: str, finding: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    name: str, finding: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "x.rego").write_text(
-        f"package agenttool.custom.x\n\n{finding}{{\n\t{value}\n}}\n", "utf-8"
+        f"package agenttool.custom.x\n\n{finding}{{\n\t{VALUES[name]}\n}}\n", "utf-8"
     )
     caplog.set_level(logging.DEBUG)
     refused = []

@@ -21,6 +21,7 @@ from agenttool_otel.results.stores.local import LocalBackend
 from agenttool_otel.results.stores.store import ResultStore
 from agenttool_otel.testing import Capture, StaticEngine, capture, decision
 from agenttool_otel.values.conversion import to_whole_json
+from samples import one_in
 
 TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 TEXT = f"token={TOKEN}"
@@ -175,7 +176,7 @@ def test_unreadable_values_are_withheld_where_obliged(made: str, obliged: str) -
         assert TOKEN not in str(envelope.to_json_object())
 
 
-@pytest.mark.parametrize("made", PARTLY_READABLE)
+@pytest.mark.parametrize("made", one_in(3, PARTLY_READABLE))
 @pytest.mark.parametrize("obliged", OBLIGED)
 def test_unreadable_parts_are_left_out_where_obliged(made: str, obliged: str) -> None:
     answer, options = OBLIGED[obliged]

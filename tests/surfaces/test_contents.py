@@ -291,6 +291,7 @@ def test_tool_lists_are_as_providers_want_them() -> None:
         assert [entry["name"] for entry in responses] == ["two", "one"]
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(
