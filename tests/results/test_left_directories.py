@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -32,7 +33,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def started(folder: Path, kind: str = "results") -> subprocess.Popen[str]:
+def started(folder: Path, kind: str = "payloads") -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-c", WAITS, kind],
         stdin=subprocess.PIPE,
@@ -47,7 +48,7 @@ def path_of(process: subprocess.Popen[str]) -> Path:
     return Path(process.stdout.readline().strip())
 
 
-def killed(folder: Path, kind: str = "results") -> Path:
+def killed(folder: Path, kind: str = "payloads") -> Path:
     with started(folder, kind) as process:
         path = path_of(process)
         process.kill()
@@ -55,7 +56,7 @@ def killed(folder: Path, kind: str = "results") -> Path:
     return path
 
 
-@pytest.mark.parametrize("kind", ["results", "scratch"])
+@pytest.mark.parametrize("kind", ["payloads", "scratch"])
 def test_what_a_killed_process_left_is_removed(folder: Path, kind: str) -> None:
     left = killed(folder, kind)
     OwnDirectory(kind, Owner)
@@ -65,18 +66,18 @@ def test_what_a_killed_process_left_is_removed(folder: Path, kind: str) -> None:
 def test_what_a_running_process_has_stays(folder: Path) -> None:
     with started(folder) as process:
         path = path_of(process)
-        OwnDirectory("results", Owner)
+        OwnDirectory("payloads", Owner)
         assert (path / "content").exists()
         process.communicate("")
     assert not path.exists()
 
 
 def test_what_a_parent_has_stays_in_a_forked_child(folder: Path) -> None:
-    own = OwnDirectory("results", Owner)
+    own = OwnDirectory("payloads", Owner)
     child = os.fork()
     if child == 0:
         own.leave()
-        OwnDirectory("results", Owner)
+        OwnDirectory("payloads", Owner)
         os._exit(0)
     assert os.waitpid(child, 0)[1] == 0
     assert os.path.isdir(own.path)
@@ -84,7 +85,7 @@ def test_what_a_parent_has_stays_in_a_forked_child(folder: Path) -> None:
 
 def test_an_owner_that_is_collected_takes_it_along() -> None:
     owner = Owner()
-    own = OwnDirectory("results", owner)
+    own = OwnDirectory("payloads", owner)
     del owner
     assert not os.path.exists(own.path)
 
@@ -102,17 +103,31 @@ def test_processes_that_start_at_once_each_have_one(folder: Path) -> None:
 def test_a_link_of_that_name_is_not_followed(folder: Path) -> None:
     kept = folder / "kept"
     kept.mkdir(mode=0o700)
-    (folder / "agenttool-results-link").symlink_to(kept)
-    OwnDirectory("results", Owner)
+    (folder / "agenttool-payloads-link").symlink_to(kept)
+    OwnDirectory("payloads", Owner)
     assert kept.is_dir()
 
 
 def test_a_directory_that_others_may_enter_stays(folder: Path) -> None:
-    other = folder / "agenttool-results-other"
+    other = folder / "agenttool-payloads-other"
     other.mkdir()
     other.chmod(0o755)
-    OwnDirectory("results", Owner)
+    OwnDirectory("payloads", Owner)
     assert other.is_dir()
+
+
+def test_a_file_system_without_locks_has_one_that_nobody_removes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import fcntl
+
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", fail)
+    own = OwnDirectory("payloads", Owner)
+    OwnDirectory("payloads", Owner)
+    assert os.path.isdir(own.path)
 
 
 def test_it_is_made_again_where_it_was_taken_for_a_leftover(
@@ -130,6 +145,6 @@ def test_it_is_made_again_where_it_was_taken_for_a_leftover(
         lock(descriptor, operation)
 
     monkeypatch.setattr(fcntl, "flock", take)
-    own = OwnDirectory("results", Owner)
+    own = OwnDirectory("payloads", Owner)
     assert os.path.isdir(own.path)
     assert own.path != taken[0]

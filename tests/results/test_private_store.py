@@ -22,7 +22,7 @@ def persisted(governor: Governor) -> Any:
 
 
 def private(folder: Path) -> list[Path]:
-    return list(folder.glob("agenttool-results-*"))
+    return list(folder.glob("agenttool-payloads-*"))
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ child = os.fork()
 if child == 0:
     sys.exit(0)
 os.waitpid(child, 0)
-assert [name for name in os.listdir(sys.argv[1]) if name.startswith("agenttool-results-")]
+assert [name for name in os.listdir(sys.argv[1]) if name.startswith("agenttool-payloads-")]
 """
     subprocess.run(
         [sys.executable, "-W", "ignore", "-c", script, str(scratch)], check=True, timeout=120

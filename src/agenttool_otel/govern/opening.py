@@ -37,7 +37,7 @@ def open_results(place: str, owner: object) -> tuple[ResultStore, Callable[[], o
         return ResultStore(LocalBackend(place)), None
     # nobody but its owner can resolve its references, so nothing of it is kept after it, also where
     # nobody closes it
-    private = OwnDirectory("results", owner)
+    private = OwnDirectory("payloads", owner)
     return ResultStore(LocalBackend(private.path)), private.remove
 
 

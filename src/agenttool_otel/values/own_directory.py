@@ -91,12 +91,17 @@ def _make(prefix: str) -> tuple[str, int]:
         # another process may take it for a leftover before it is locked, and remove it
         with suppress(FileNotFoundError):
             descriptor = _opened(path)
-            if fcntl is not None:
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            _lock(descriptor)
             if os.path.isdir(path):
                 return path, descriptor
             os.close(descriptor)
     raise FileNotFoundError(f"a directory {prefix}... was removed while it was made")
+
+
+def _lock(descriptor: int) -> None:
+    if fcntl is not None:
+        with suppress(OSError):  # a file system without locks: no process takes it for a leftover
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
 
 
 def _opened(path: str) -> int:
