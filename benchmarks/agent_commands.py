@@ -17,7 +17,7 @@ import sys
 from collections import Counter
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from agenttool_otel import ApprovalAnswer, Governor, ToolDenied, agent_context
 from agenttool_otel.approvals.types import ApprovalRequest
@@ -26,6 +26,16 @@ _REPOSITORY = Path(__file__).resolve().parents[1]
 _BESIDE = _REPOSITORY.parent / "shared" / "corpora" / "agent_commands.jsonl.gz"
 DEFAULT = Path(os.environ.get("AGENT_COMMANDS") or _BESIDE)
 _EXAMPLES = 3
+
+SHELL: Final[dict[str, Any]] = {
+    "namespace": "bench",
+    "command_args": ["command"],
+    "tool_kind": "shell_command",
+    "access_kinds": ["file_read", "file_write", "code_execution"],
+    "read_only": "classifier:command_read_only",
+    "destructive": "classifier:command_destructive",
+}
+"""What the author of a shell tool states of it, as options of ``govern``."""
 
 
 def corpus(path: Path) -> Counter[tuple[str, str]]:
@@ -103,16 +113,7 @@ def shell_tool(governor: Governor, held: bool) -> Any:
         """Run a shell command."""
         return ""
 
-    return governor.govern(
-        run,
-        namespace="bench",
-        command_args=["command"],
-        tool_kind="shell_command",
-        access_kinds=["file_read", "file_write", "code_execution"],
-        read_only="classifier:command_read_only",
-        destructive="classifier:command_destructive",
-        runs_commands=held,
-    )
+    return governor.govern(run, **SHELL, runs_commands=held)
 
 
 def main() -> int:

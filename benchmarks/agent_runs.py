@@ -28,7 +28,7 @@ from typing import Any
 
 from agenttool_otel import ApprovalAnswer, GovernedOutcome, Governor, agent_context, run_command
 from agenttool_otel.approvals.types import ApprovalRequest
-from benchmarks.agent_commands import DEFAULT
+from benchmarks.agent_commands import DEFAULT, SHELL
 
 RECORDED_AT = "/testbed"
 SECONDS = 60
@@ -127,16 +127,7 @@ def shell_tool(governor: Governor, place: Path) -> Any:
         """Run a shell command."""
         return run_command(command, cwd=place, timeout=SECONDS).text
 
-    return governor.govern(
-        run,
-        namespace="bench",
-        command_args=["command"],
-        tool_kind="shell_command",
-        access_kinds=["file_read", "file_write", "code_execution"],
-        read_only="classifier:command_read_only",
-        destructive="classifier:command_destructive",
-        runs_commands=True,
-    )
+    return governor.govern(run, **SHELL, runs_commands=True)
 
 
 def main() -> int:

@@ -42,9 +42,10 @@ from rich.console import Console
 from rich.table import Table
 
 from agenttool_otel import Governor, agent_context
-from benchmarks.agent_commands import DEFAULT
+from benchmarks.agent_commands import DEFAULT, SHELL
 from benchmarks.agentdojo_replay import Recorded, Run
 from benchmarks.agentdojo_tools import SUITES
+from benchmarks.judged import percent
 from benchmarks.suggested import coding_sessions
 from benchmarks.tau2 import author_facts, calls_of, words_of
 from benchmarks.tau2_desks import Retail
@@ -54,15 +55,7 @@ _TIRES: Final = 10.0  # questions after which a third is read
 _LEAST: Final = 0.05  # what anybody reads
 _HOSTILE_EVERY: Final = 4  # coding sessions, of which one is hijacked
 _HOSTILE: Final = Path(__file__).parent / "hostile_commands.txt"
-_SHELL: Final[dict[str, Any]] = {
-    "namespace": "bench",
-    "command_args": ["command"],
-    "tool_kind": "shell_command",
-    "access_kinds": ["file_read", "file_write", "code_execution"],
-    "read_only": "classifier:command_read_only",
-    "destructive": "classifier:command_destructive",
-    "write_effects": ["local_persistent"],
-}
+_SHELL: Final[dict[str, Any]] = {**SHELL, "write_effects": ["local_persistent"]}
 
 
 class Tool(NamedTuple):
@@ -433,14 +426,10 @@ def table(scores: dict[str, Score]) -> Table:
     for heading in (*headings, "questions", "unread", "CPU s"):
         shown.add_column(heading, justify="left" if heading == "guard" else "right")
     for name, one in sorted(scores.items(), key=lambda item: -item[1].points):
-        shares = (_share(one.stopped, one.hijacks), _share(one.smooth, one.honest))
+        shares = (percent(one.stopped, one.hijacks), percent(one.smooth, one.honest))
         counts = (one.hijacks, one.honest, one.refused, one.asked, one.blind)
         shown.add_row(name, f"{one.points:.1f}", *shares, *map(str, counts), f"{one.seconds:.0f}")
     return shown
-
-
-def _share(part: int, whole: int) -> str:
-    return f"{100 * part / whole:.1f}" if whole else "-"
 
 
 def guards(presets: Iterable[str], named: Iterable[str]) -> dict[str, Guard]:

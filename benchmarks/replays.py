@@ -31,20 +31,12 @@ from rich.table import Table
 from agenttool_otel import Governor, TelemetrySettings, agent_context
 from agenttool_otel.errors import AgentToolError
 from agenttool_otel.testing import capture
-from benchmarks.agent_commands import corpus
+from benchmarks.agent_commands import SHELL, corpus
 from benchmarks.matrix import READS, _providers
 from benchmarks.reference import Same
 from benchmarks.support import conversations
 
 _COMMANDS = Path(__file__).resolve().parents[2] / "shared" / "corpora" / "agent_commands.jsonl.gz"
-_SHELL: dict[str, Any] = {
-    "namespace": "bench",
-    "command_args": ["command"],
-    "tool_kind": "shell_command",
-    "access_kinds": ["file_read", "file_write", "code_execution"],
-    "read_only": "classifier:command_read_only",
-    "destructive": "classifier:command_destructive",
-}
 _WRITES: dict[str, Any] = {**READS, "read_only": False}
 _SUPPORT: dict[str, dict[str, Any]] = {
     "customer": {**READS, "access_kinds": ["file_read"], "tool_kind": "retrieval"},
@@ -181,12 +173,12 @@ def commands(path: Path, limit: int) -> tuple[dict[str, list[_Step]], Governor]:
         policy_data={"agenttool": {"settings": {"preset": "coding"}}},
         telemetry=TelemetrySettings(tracer_provider=tracers, meter_provider=meters),
     )
-    governed = governor.govern(run, **_SHELL)
+    governed = governor.govern(run, **SHELL)
     with (
         capture() as captured,
         agent_context(actor="agent:bench", session_id="s", roots=["/srv"], cwd="/srv"),
     ):
-        captured.governor.govern(run, **_SHELL)("ls -la")
+        captured.governor.govern(run, **SHELL)("ls -la")
         record = Same(captured, *_providers())
     given = list(corpus(path).elements())[:: max(1, sum(corpus(path).values()) // limit)][:limit]
 

@@ -43,6 +43,7 @@ from benchmarks.agent_commands import DEFAULT, shell_tool
 from benchmarks.agentdojo import Replay
 from benchmarks.agentdojo_replay import Recorded, Run
 from benchmarks.agentdojo_tools import SUITES
+from benchmarks.judged import percent
 
 
 class Options(NamedTuple):
@@ -242,18 +243,14 @@ def table(found: Iterable[Found], options: Options) -> Table:
 def _cells(one: Found) -> Iterator[str]:
     before, after = one.before, one.after
     yield str(after.calls)
-    yield _share(before.calls_free, before.calls)
-    yield _share(after.calls_free, after.calls)
+    yield percent(before.calls_free, before.calls)
+    yield percent(after.calls_free, after.calls)
     yield str(after.tasks)
-    yield _share(before.tasks_free, before.tasks)
-    yield _share(after.tasks_free, after.tasks)
+    yield percent(before.tasks_free, before.tasks)
+    yield percent(after.tasks_free, after.tasks)
     yield str(after.hijacks)
-    yield _share(before.stopped, before.hijacks)
-    yield _share(after.stopped, after.hijacks)
-
-
-def _share(part: int, whole: int) -> str:
-    return f"{100 * part / whole:.1f}" if whole else "-"
+    yield percent(before.stopped, before.hijacks)
+    yield percent(after.stopped, after.hijacks)
 
 
 def main(arguments: list[str]) -> int:

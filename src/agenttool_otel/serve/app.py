@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
 from opentelemetry import context as otel_context
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
@@ -48,8 +48,6 @@ from agenttool_otel.serve.messages import (
 from agenttool_otel.serve.operations import OPERATIONS, Operation, openapi
 from agenttool_otel.serve.problems import Refusal, refusal_of
 from agenttool_otel.serve.rehearsals import AgentRehearsals
-
-M = TypeVar("M", bound=Message)
 
 _LOG = logging.getLogger(f"{INSTRUMENTATION_NAME}.serve")
 
