@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 Tree = dict[str, tuple[Any, ...]]
-OPERATOR = [sys.executable, "-S", "-E", "-s", str(Path(__file__).resolve())]
+# not the link of a virtual environment: a rehearsal has an empty /tmp, where the checkout may stand
+PYTHON = os.path.realpath(sys.executable)
 ENVIRONMENT = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C.UTF-8"}
 
 
@@ -35,6 +36,11 @@ def tree_of(top: Path) -> Tree:
     return found
 
 
+def operator() -> list[str]:
+    """Return the command that does operations: this file, which need not be seen where it runs."""
+    return [PYTHON, "-S", "-E", "-s", "-c", Path(__file__).read_text("utf-8")]
+
+
 def script(operations: list[list[Any]]) -> bytes:
     """Return what the operator reads."""
     return json.dumps(operations).encode()
@@ -43,7 +49,7 @@ def script(operations: list[list[Any]]) -> bytes:
 def run_plain(operations: list[list[Any]], cwd: Path) -> str:
     """Do operations as they are, and return what came of each."""
     done = subprocess.run(
-        OPERATOR,
+        operator(),
         input=script(operations),
         cwd=cwd,
         env=ENVIRONMENT,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rehearsal_support import ENVIRONMENT, OPERATOR, run_plain, script, tree_of
+from rehearsal_support import ENVIRONMENT, operator, run_plain, script, tree_of
 
 from agenttool_otel.enforcement.rehearsal import Rehearsals
 
@@ -66,7 +66,7 @@ def compare(operations: list[list[Any]]) -> None:
         rehearsals = Rehearsals(folder / "state")
         for committed in (False, True):
             with rehearsals.open([root], places=()) as layer:
-                run = layer.run(OPERATOR, cwd=root, env=ENVIRONMENT, input=script(operations))
+                run = layer.run(operator(), cwd=root, env=ENVIRONMENT, input=script(operations))
                 sealed = layer.finish()
             assert run.stdout.decode() == outcomes, run.stderr
             assert tree_of(root) == before

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import socket
-import sys
 import time
 from pathlib import Path
 
 import pytest
+from rehearsal_support import PYTHON
 
 from agenttool_otel.enforcement.rehearsal import (
     Rehearsals,
@@ -115,7 +115,7 @@ def test_no_connection_is_made_and_each_is_counted(rehearsals: Rehearsals, root:
         listener.settimeout(0.2)
         port = listener.getsockname()[1]
         with rehearsals.open([root]) as layer:
-            run = layer.run([sys.executable, "-S", "-c", CONNECT, str(port)], cwd=root)
+            run = layer.run([PYTHON, "-S", "-c", CONNECT, str(port)], cwd=root)
             effects = layer.finish().effects
         with pytest.raises(TimeoutError):
             listener.accept()
@@ -140,7 +140,7 @@ def test_a_socket_of_the_host_is_not_reached(rehearsals: Rehearsals, root: Path)
         code = f"import socket; socket.socket(socket.AF_UNIX).connect({str(place)!r})"
         with rehearsals.open([root]) as layer:
             # made after the sockets that are there were masked
-            run = layer.run([sys.executable, "-S", "-c", code], cwd=root)
+            run = layer.run([PYTHON, "-S", "-c", code], cwd=root)
             late = layer.finish().effects
     finally:
         listener.close()
@@ -161,7 +161,7 @@ socket.create_connection(server.getsockname()).sendall(b"x")
 print(server.accept()[0].recv(1))
 """
     with rehearsals.open([root]) as layer:
-        run = layer.run([sys.executable, "-S", "-c", code], cwd=root)
+        run = layer.run([PYTHON, "-S", "-c", code], cwd=root)
     assert run.stdout == b"b'x'\n"
 
 
