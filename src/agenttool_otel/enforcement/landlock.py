@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import os
 import stat
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
+from weakref import finalize
 
 import py_landlock as kernel
 from py_landlock import AccessFs, AccessNet, Scope
@@ -30,6 +31,8 @@ _NOT_WRITING: Final = _READING | AccessFs.EXECUTE
 
 _OF_FILES: Final = AccessFs.READ_FILE | AccessFs.WRITE_FILE | AccessFs.TRUNCATE | AccessFs.IOCTL_DEV
 _WRITING_OF_FILES: Final = AccessFs.WRITE_FILE | AccessFs.TRUNCATE | AccessFs.IOCTL_DEV
+# directories of calls that run at once, and the spare ones
+_MOST_KEPT: Final = 16
 _BY_PATH: Final = os.O_PATH | os.O_CLOEXEC | os.O_NOFOLLOW
 
 DEVICES: Final = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
@@ -86,10 +89,22 @@ def writes() -> kernel.RulesetAttr:
 
 
 class Ruleset:
-    """A ruleset that is being made."""
+    """A ruleset, open as long as this object lives: threads enter it by its descriptor.
+
+    Args:
+        judged: what it judges.
+
+    Attributes:
+        descriptor: closed with the last reference to this object, which a thread that is about to
+          enter it holds: the number would be another file's.
+
+    Raises:
+        LandlockError: the kernel takes no ruleset.
+    """
 
     def __init__(self, judged: kernel.RulesetAttr) -> None:
         self.descriptor = int(kernel.create_ruleset(judged))
+        finalize(self, os.close, self.descriptor)
 
     def allow_listing(self, place: str) -> None:
         """Let directories be listed, and files be moved, from here on down."""
@@ -128,9 +143,22 @@ class Ruleset:
         rule.parent_fd = descriptor
         kernel.add_rule(kernel.RulesetFd(self.descriptor), rule)
 
-    def close(self) -> None:
-        """Forget it; threads that entered it stay restricted."""
-        os.close(self.descriptor)
+
+@lru_cache(maxsize=_MOST_KEPT)
+def writable(scratch: str) -> Ruleset:
+    """Return the ruleset of writing nothing but a call's directory and the devices, made once a
+    directory.
+
+    Args:
+        scratch: the directory. Its path is never another directory's in the same process.
+
+    Raises:
+        LandlockError: the kernel takes no ruleset.
+    """
+    ruleset = Ruleset(writes())
+    ruleset.allow_writing(scratch)
+    ruleset.allow_devices()
+    return ruleset
 
 
 def enter(descriptor: int) -> None:
@@ -144,5 +172,5 @@ def enter(descriptor: int) -> None:
 
 __all__ = [
     "DEVICES", "NEEDED_ABI", "AccessFs", "AccessNet", "Ruleset", "Scope", "check", "enter", "reads", "set_no_new_privs",
-    "writes",
+    "writable", "writes",
 ]  # fmt: skip

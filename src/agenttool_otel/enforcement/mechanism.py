@@ -73,16 +73,11 @@ class Landlock:
         """Enter both rulesets, drop capabilities, install the filter."""
         from agenttool_otel.enforcement import landlock, privileges, seccomp
 
-        ruleset = landlock.Ruleset(landlock.writes())
-        try:
-            ruleset.allow_writing(scratch)
-            ruleset.allow_devices()
-            landlock.set_no_new_privs()
-            # the second domain copies the rules of the first: reading has hundreds
-            landlock.enter(ruleset.descriptor)
-            landlock.enter(prepared.descriptor)
-        finally:
-            ruleset.close()
+        ruleset = landlock.writable(scratch)
+        landlock.set_no_new_privs()
+        # the second domain copies the rules of the first: reading has hundreds
+        landlock.enter(ruleset.descriptor)
+        landlock.enter(prepared.ruleset.descriptor)
         privileges.drop_capabilities()
         seccomp.install(threading.get_native_id())
 

@@ -15,13 +15,15 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
-from weakref import finalize
+from typing import TYPE_CHECKING, Final
 
 from agenttool_otel.errors import SandboxUnavailable
 from agenttool_otel.readers.paths.sensitive import may_hold_secrets, sensitive_class
 from agenttool_otel.readers.vocabulary import PathClass
 from agenttool_otel.values.forks import new_lock
+
+if TYPE_CHECKING:
+    from agenttool_otel.enforcement.landlock import Ruleset
 
 _SECRET: Final = (PathClass.KEY, PathClass.CREDENTIAL)
 # the kernel copies the ruleset at each call: 0.4 us a rule, and 12 us to add one
@@ -120,17 +122,12 @@ class Readable:
     """A ruleset that was built.
 
     Attributes:
-        descriptor: the ruleset, open as long as this object lives.
+        ruleset: allows it.
         walk: what it was built from.
     """
 
-    descriptor: int
+    ruleset: Ruleset
     walk: Walk
-
-    def __post_init__(self) -> None:
-        # closed when the last thread that may still enter it has dropped it: the number would be
-        # another file's
-        finalize(self, os.close, self.descriptor)
 
     def is_current(self) -> bool:
         """Return whether no directory of it has changed."""
@@ -173,14 +170,10 @@ def _build(masked: Iterable[Path]) -> Readable:
 
     found = walk(masked)
     ruleset = Ruleset(reads())
-    try:
-        ruleset.allow_listing("/")
-        for place in _places(found):
-            ruleset.allow_reading(place)
-    except BaseException:
-        ruleset.close()
-        raise
-    return Readable(ruleset.descriptor, found)
+    ruleset.allow_listing("/")
+    for place in _places(found):
+        ruleset.allow_reading(place)
+    return Readable(ruleset, found)
 
 
 def _places(found: Walk) -> Iterator[str]:
