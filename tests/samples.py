@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import pytest
@@ -23,4 +23,17 @@ def one_in(count: int, rows: Iterable[Any], ids: Callable[[Any], str] | None = N
             marks=() if number % count == 0 else pytest.mark.slow,
         )
         for number, row in enumerate(rows)
+    ]
+
+
+def one_case_in(count: int, cases: Iterable[Sequence[Any]]) -> list[Any]:
+    """Return the parameters of a test with several: one case in so many is for ``make test``.
+
+    Args:
+        count: how many cases one stands for.
+        cases: a value of each parameter.
+    """
+    return [
+        pytest.param(*case, marks=() if number % count == 0 else pytest.mark.slow)
+        for number, case in enumerate(cases)
     ]

@@ -45,11 +45,8 @@ COMMANDS = sorted(
 )
 
 
-# each starts some twenty programs
-SLOW_PAGES = [pytest.param(page, marks=pytest.mark.slow) for page in TUTORIALS.PAGES[1:]]
-
-
-@pytest.mark.parametrize("page", [TUTORIALS.PAGES[0], *SLOW_PAGES], ids=lambda page: page.name)
+@pytest.mark.slow  # each page starts some twenty programs
+@pytest.mark.parametrize("page", TUTORIALS.PAGES, ids=lambda page: page.name)
 def test_a_tutorial_does_what_it_shows(page: Path, tmp_path: Path) -> None:
     TUTORIALS.run(page, tmp_path)
 

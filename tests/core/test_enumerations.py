@@ -6,13 +6,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-import agenttool_otel
+from sources import trees
 
-SOURCES = sorted(Path(str(agenttool_otel.__file__)).parent.rglob("*.py"))
 BASES = {"Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"}
 
 
@@ -55,13 +53,13 @@ def made_by_a_call(tree: ast.Module) -> list[int]:
 
 
 def test_no_enumeration_is_made_by_a_call() -> None:
-    trees = {str(path): ast.parse(path.read_text("utf-8")) for path in SOURCES}
-    assert {path: lines for path, tree in trees.items() if (lines := made_by_a_call(tree))} == {}
+    assert {path: lines for path, tree in trees().items() if (lines := made_by_a_call(tree))} == {}
 
 
 def test_every_member_has_its_meaning() -> None:
-    trees = {str(path): ast.parse(path.read_text("utf-8")) for path in SOURCES}
-    assert {path: names for path, tree in trees.items() if (names := without_docstring(tree))} == {}
+    assert {
+        path: names for path, tree in trees().items() if (names := without_docstring(tree))
+    } == {}
 
 
 def test_the_functional_form_is_found() -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from agenttool_otel.values import forks
+from sources import trees
 
-PACKAGE = Path(forks.__file__).parents[1]
 MODULES = {"threading", "functools", "multiprocessing"}
 MAKERS = {"Lock", "RLock", "Condition", "Semaphore", "BoundedSemaphore", "cached_property"}
 
@@ -77,11 +77,11 @@ os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 def test_every_lock_of_the_package_is_made_by_one_helper() -> None:
     elsewhere = []
-    for path in sorted(PACKAGE.rglob("*.py")):
+    for path, tree in trees().items():
         # scenarios wait for each other
         if path == Path(forks.__file__) or path.parent.name == "conformance":
             continue
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in ast.walk(tree):
             elsewhere += [
                 f"{path.name}:{node.lineno} {name}" for name in made_by(node) if name in MAKERS
             ]

@@ -99,6 +99,7 @@ def peers(request: pytest.FixtureRequest, rules: Path) -> Iterator[Callable[[], 
         peer.process.wait(20)
 
 
+@pytest.mark.slow
 def test_what_one_process_saw_another_asks_about(peers: Callable[[], Peer]) -> None:
     one, other = peers(), peers()
     assert one.outcome("fetch", "pay bill 4711 and write to ann@user.test", query="x").startswith(
@@ -139,6 +140,7 @@ def test_once_and_only_after_hold_across_processes(peers: Callable[[], Peer]) ->
     assert "cancelled already" in peers().outcome("cancel_order", order_id="7")
 
 
+@pytest.mark.slow
 def test_what_a_process_that_died_had_read_is_not_known(peers: Callable[[], Peer]) -> None:
     one, other = peers(), peers()
     assert other.call("send", "write to ann@user.test", to="nobody@nowhere.test")["facts"][0][

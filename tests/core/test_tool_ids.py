@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from samples import one_case_in
+
 _NOTES = """
 import sys
 from agenttool_otel import ApprovalRequired, ApprovalStore, Governor, agent_context
@@ -56,12 +58,15 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(
     ("start", "module"),
-    [
-        (["alone.py"], "alone"),
-        (["-m", "alone"], "alone"),
-        (["-m", "shop.notes"], "shop.notes"),
-        (["shop/notes.py"], "shop.notes"),
-    ],
+    one_case_in(
+        2,
+        [
+            (["alone.py"], "alone"),
+            (["-m", "alone"], "alone"),
+            (["-m", "shop.notes"], "shop.notes"),
+            (["shop/notes.py"], "shop.notes"),
+        ],
+    ),
 )
 def test_a_started_program_resumes_where_it_is_imported(
     start: list[str], module: str, folder: Path

@@ -5,15 +5,13 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from pathlib import Path
+from functools import cache
 from typing import Final
 
 import pytest
 
-import agenttool_otel
+from sources import PACKAGE, trees
 
-PACKAGE: Final = Path(str(agenttool_otel.__file__)).parent
-SOURCES: Final = sorted(PACKAGE.rglob("*.py"))
 PARTS: Final = frozenset(
     {
         "told",
@@ -73,12 +71,13 @@ def refused(name: str) -> bool:
     return any(part.lower() in PARTS for part in _PART.findall(name))
 
 
+@cache
 def refused_names() -> set[tuple[str, str]]:
     """Return by file what has such a name."""
     found = set()
-    for path in SOURCES:
+    for path, tree in trees().items():
         file = path.relative_to(PACKAGE).as_posix()
-        for name in identifiers(ast.parse(path.read_text("utf-8"))):
+        for name in identifiers(tree):
             if refused(name):
                 found.add((file, name))
     return found

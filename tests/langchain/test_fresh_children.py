@@ -15,6 +15,7 @@ from agenttool_otel import configure
 from agenttool_otel.call.runtime import replace_default
 from agenttool_otel.integrations.instrumentor import AgentToolInstrumentor
 from agenttool_otel.testing import StaticEngine
+from samples import one_in
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +28,7 @@ def instrumented() -> Iterator[None]:
     replace_default(old)
 
 
-@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+@pytest.mark.parametrize("method", one_in(2, ["spawn", "forkserver"]))
 def test_a_fresh_child_refuses_until_it_is_configured(method: str) -> None:
     context = multiprocessing.get_context(method)
     with ProcessPoolExecutor(1, mp_context=context) as pool:

@@ -4,6 +4,7 @@ it was made from.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -141,3 +142,14 @@ def test_the_last_few_bundles_are_kept(folder: Path) -> None:
     for number in range(11):
         EmbeddedEngine(bundle(f"w{number}"))
     assert len(files(folder)) == 8
+
+
+def test_what_is_used_stays_when_many_others_come(folder: Path) -> None:
+    EmbeddedEngine(bundle("used"))
+    used = files(folder)[0]
+    for number in range(12):
+        os.utime(used, (number, number))
+        evaluation._shared.clear()
+        EmbeddedEngine(bundle("used"))
+        EmbeddedEngine(bundle(f"other {number}"))
+    assert used in files(folder)

@@ -50,6 +50,7 @@ def test_a_pushed_project_decides(project: Path, server: OpaServer) -> None:
     assert (status, told["healthy"], told["decides"], told["differs"]) == (0, True, True, [])
 
 
+@pytest.mark.slow
 def test_a_second_push_replaces_the_first(project: Path, server: OpaServer) -> None:
     write(project, {"agenttool/custom/more.rego": rule_file('\tinput.tool.name == "other"')})
     assert run("push", project, "--url", server.url, "--with-base").exit_code == 0
@@ -72,6 +73,7 @@ def test_a_second_push_replaces_the_first(project: Path, server: OpaServer) -> N
     assert run("status", project, "--url", server.url).exit_code == 0
 
 
+@pytest.mark.slow
 def test_a_refused_push_leaves_the_policies_of_before(project: Path, server: OpaServer) -> None:
     assert run("push", project, "--url", server.url, "--with-base").exit_code == 0
     # embedded and checked alike, but this OPA has a rule of the same name as a value already
