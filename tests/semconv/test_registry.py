@@ -57,6 +57,8 @@ VOCABULARIES: dict[str, type[StrEnum]] = {
     Attr.ERROR_RECOVERABILITY: names.Recoverability,
     Attr.HOOK_EVENT: names.HookEvent,
     Attr.MUTATION_SOURCE: names.MutationSource,
+    GenAI.GUARDRAIL_VERDICT_TYPE: names.GuardrailVerdict,
+    GenAI.GUARDRAIL_ACTION_TYPE: names.GuardrailAction,
 }
 
 

@@ -187,6 +187,8 @@ class Settings:
             (``AGENTTOOL_SPAN_MODE``).
         answerers: whether telemetry has who answered an approval request as a keyed ``digest``
             (``AGENTTOOL_DIGEST_KEY``) or ``plain`` (``AGENTTOOL_ANSWERERS``).
+        guardrail_names: whether spans also have the decision in the words of OpenTelemetry's open
+            proposal for guardrails (``AGENTTOOL_GUARDRAIL_NAMES``).
         sink: where records go: ``file:PATH`` for JSON lines, or an ``http(s)://`` URL that takes
             CloudEvents (``AGENTTOOL_SINK``).
         decisions: where decisions are recorded to be decided again by ``agenttool policy replay``:
@@ -261,6 +263,7 @@ class Settings:
     verbose: bool = _setting(False, "EVENTS_VERBOSE", _truth)
     span_mode: SpanMode = _setting("auto", "SPAN_MODE", _one_of("auto", "child", "enrich"))
     answerers: Answerers = _setting("digest", "ANSWERERS", _one_of("digest", "plain"))
+    guardrail_names: bool = _setting(False, "GUARDRAIL_NAMES", _truth)
     sink: str = _setting("", "SINK", _sink)
     decisions: str = _setting("", "DECISIONS", _decisions)
     capture: CaptureMode = _setting(

@@ -188,5 +188,6 @@ def telemetry_settings(settings: Settings) -> TelemetrySettings:
         verbose=settings.verbose,
         span_mode=settings.span_mode,
         answerers=settings.answerers,
+        guardrail_names=settings.guardrail_names,
         sinks=open_sinks(settings.sink),
     )

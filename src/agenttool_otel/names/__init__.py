@@ -30,6 +30,8 @@ from agenttool_otel.names.decisions import EffectOperation as EffectOperation
 from agenttool_otel.names.decisions import EngineName as EngineName
 from agenttool_otel.names.decisions import EntryPoint as EntryPoint
 from agenttool_otel.names.decisions import FailClosedCause as FailClosedCause
+from agenttool_otel.names.decisions import GuardrailAction as GuardrailAction
+from agenttool_otel.names.decisions import GuardrailVerdict as GuardrailVerdict
 from agenttool_otel.names.decisions import Outcome as Outcome
 from agenttool_otel.names.decisions import PermissionChannel as PermissionChannel
 from agenttool_otel.names.decisions import PolicyMode as PolicyMode

@@ -22,6 +22,32 @@ class Behavior(StrEnum):
     """Another policy layer decides; without one the call does not run."""
 
 
+class GuardrailVerdict(StrEnum):
+    """A decision as OpenTelemetry's proposal for guardrails names it."""
+
+    ALLOW = "allow"
+    """The call may run."""
+    MODIFY = "modify"
+    """It may run with other arguments."""
+    ESCALATE = "escalate"
+    """A person or another authority has to be asked."""
+    DENY = "deny"
+    """It must not run."""
+
+
+class GuardrailAction(StrEnum):
+    """What was done about a guardrail's verdict."""
+
+    ALLOW = "allow"
+    """The call was let through."""
+    MODIFY = "modify"
+    """It was let through with other arguments."""
+    ESCALATE = "escalate"
+    """It waits for an answer."""
+    BLOCK = "block"
+    """It was kept from running."""
+
+
 class Outcome(StrEnum):
     """What happened to the call after its decision, which is another fact than the decision."""
 

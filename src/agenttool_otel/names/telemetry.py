@@ -18,6 +18,15 @@ class GenAI:
     AGENT_NAME: Final = "gen_ai.agent.name"
     CONVERSATION_ID: Final = "gen_ai.conversation.id"
     ERROR_TYPE: Final = "error.type"
+    GUARDRAIL_COMPONENT_NAME: Final = "gen_ai.guardrail.component.name"
+    GUARDRAIL_TARGET_TYPE: Final = "gen_ai.guardrail.target.type"
+    GUARDRAIL_TARGET_SUBTYPE: Final = "gen_ai.guardrail.target.subtype"
+    GUARDRAIL_TARGET_ID: Final = "gen_ai.guardrail.target.id"
+    GUARDRAIL_VERDICT_TYPE: Final = "gen_ai.guardrail.verdict.type"
+    GUARDRAIL_VERDICT_REASON: Final = "gen_ai.guardrail.verdict.reason"
+    GUARDRAIL_ACTION_TYPE: Final = "gen_ai.guardrail.action.type"
+    GUARDRAIL_SECURITY_POLICY_ID: Final = "gen_ai.guardrail.security.policy.id"
+    GUARDRAIL_SECURITY_POLICY_RULE_ID: Final = "gen_ai.guardrail.security.policy.rule.id"
 
 
 class Mcp:

@@ -62,6 +62,8 @@ class TelemetrySettings:
           of this very tool.
         answerers: whether the ids of people who answer approval requests are recorded as keyed
           digests or as they are.
+        guardrail_names: whether spans also have the decision in the words of OpenTelemetry's open
+            proposal for guardrails, which may change.
         subscribers: who gets each event as a tool_event record.
         progress: who gets the progress of every call, beside its own reports the steps that every
           call has.
@@ -81,6 +83,7 @@ class TelemetrySettings:
     verbose: bool = False
     span_mode: SpanMode = "auto"
     answerers: Answerers = "digest"
+    guardrail_names: bool = False
     subscribers: tuple[Subscriber, ...] = ()
     progress: tuple[ProgressListener, ...] = ()
     sinks: tuple[Sink, ...] = ()

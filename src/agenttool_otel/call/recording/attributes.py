@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from agenttool_otel.call.invocation import Invocation
+from agenttool_otel.call.recording.guardrail import guardrail_attributes
 from agenttool_otel.call.sandbox import Sandbox
 from agenttool_otel.facts.origins import origins_of
 from agenttool_otel.names import Attr, Behavior, GenAI, Outcome, PolicyMode
@@ -81,14 +82,22 @@ def _verdict_attributes(verdict: Verdict) -> dict[str, Any]:
     return attributes
 
 
-def final_attributes(call: Invocation) -> dict[str, Any]:
-    """Return the attributes that a call's span gets at its end."""
+def final_attributes(call: Invocation, *, guardrail_names: bool = False) -> dict[str, Any]:
+    """Return the attributes that a call's span gets at its end.
+
+    Args:
+        call: the call.
+        guardrail_names: whether the decision is also given in the words of the proposal for
+            guardrails.
+    """
     attributes = _call_attributes(call)
     attributes[Attr.REDACTION_COUNT] = (
         sum(entry.times for entry in call.outcome.redactions) if call.outcome.redactions else 0
     )
     if (verdict := call.decision.verdict) is not None:
         attributes.update(_verdict_attributes(verdict))
+        if guardrail_names:
+            attributes.update(guardrail_attributes(call, verdict))
         in_force = call.decision.in_force
         if in_force is not None:
             attributes[Attr.PERMISSION_DECISION_ID] = in_force.decision_id

@@ -419,7 +419,7 @@ class CallSpan:
                 self._emit_end(call)
             recording = telemetry.recording(call.span)
             if recording or call.owned:
-                attributes = final_attributes(call) if recording else {}
+                attributes = self._final_attributes(call) if recording else {}
                 if (
                     recording
                     and call.decision.verdict is not None
@@ -434,6 +434,9 @@ class CallSpan:
                 telemetry.events.put(finished_records(call))
         except BaseException as error:
             telemetry.losses.note("end", error)
+
+    def _final_attributes(self, call: Invocation) -> dict[str, Any]:
+        return final_attributes(call, guardrail_names=self.telemetry.settings.guardrail_names)
 
     def record_yielded(self, call: Invocation) -> None:
         """Record that a batch handed a call's result on; sinks get its invocation again.

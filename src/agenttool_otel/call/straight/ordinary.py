@@ -75,6 +75,8 @@ def is_ordinary_runtime(runtime: Runtime, context: AgentContext) -> bool:
         return False
     if events.elsewhere or events.every_class or not events.lean:
         return False
+    if runtime.telemetry.settings.guardrail_names:
+        return False  # they name the call, and a straight call's attributes are made before it
     if pipeline.span.redaction.captures or pipeline.reporter.every_step:
         return False
     return not runtime.settings.require_context or context.origin is ContextOrigin.STATED
