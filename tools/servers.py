@@ -25,7 +25,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -43,10 +43,11 @@ COLLECTOR_VERSION: Final = "v0.159.0"
 COLLECTOR_STABLE_VERSION: Final = "v1.65.0"
 # what docker compose reads its files with: checks compose.yaml without Docker
 COMPOSE_VERSION: Final = "v2.16.2"
-# the published grammars of TraceQL and PromQL, which Grafana's own editors use
+# the published grammars of TraceQL, PromQL and LogQL, which Grafana's own editors use
 LEZER_PACKAGES: Final = (
     "@grafana/lezer-traceql@1.0.0",
     "@prometheus-io/lezer-promql@0.315.0",
+    "@grafana/lezer-logql@0.4.2",
     "@lezer/lr@1.4.12",
     "@lezer/common@1.5.5",
     "@lezer/highlight@1.2.5",
@@ -224,7 +225,11 @@ def _build_compose(target: Path) -> None:
 
 _GRAMMAR_CHECK: Final = """\
 // reads {"traceql": [query, ...], "promql": [...]} and writes the queries that do not parse
-const languages = { traceql: "@grafana/lezer-traceql", promql: "@prometheus-io/lezer-promql" };
+const languages = {
+  traceql: "@grafana/lezer-traceql",
+  promql: "@prometheus-io/lezer-promql",
+  logql: "@grafana/lezer-logql",
+};
 const wanted = JSON.parse(require("fs").readFileSync(0, "utf8"));
 (async () => {
   const wrong = [];
@@ -241,13 +246,13 @@ const wanted = JSON.parse(require("fs").readFileSync(0, "utf8"));
 """
 
 
-def _npm_install(folder: Path, *packages: str) -> str:
+def _npm_install(folder: Path, *packages: str, options: Sequence[str] = ()) -> str:
     """Install packages of npm, without their scripts; return Node's path."""
     npm, node = shutil.which("npm"), shutil.which("node")
     if npm is None or node is None:
         raise ServerUnavailable(f"Node is not installed, so {packages[0]} can't be used")
     command = [npm, "install", "--silent", "--no-audit", "--no-fund", "--ignore-scripts"]
-    command += ["--prefix", str(folder), *packages]
+    command += [*options, "--prefix", str(folder), *packages]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise ServerUnavailable(f"npm install failed: {done.stderr.strip()[-2000:]}")
@@ -256,7 +261,8 @@ def _npm_install(folder: Path, *packages: str) -> str:
 
 def _build_lezer(target: Path) -> None:
     """Install the grammars from npm, beside a script that checks queries with them."""
-    node = _npm_install(target.parent, *LEZER_PACKAGES)
+    # the grammars of TraceQL and LogQL name two patches of one parser
+    node = _npm_install(target.parent, *LEZER_PACKAGES, options=["--legacy-peer-deps"])
     target.write_text(f"#!{node}\n{_GRAMMAR_CHECK}", "utf-8")
     target.chmod(0o755)
 
@@ -339,7 +345,7 @@ SERVERS: Final = {
         Server("ocb", COLLECTOR_VERSION, _build_builder),
         Server("otelcol", COLLECTOR_VERSION, _build_collector),
         Server("compose-spec", COMPOSE_VERSION, _build_compose),
-        Server("lezer", "traceql-1.0.0-promql-0.315.0", _build_lezer),
+        Server("lezer", "traceql-1.0.0-promql-0.315.0-logql-0.4.2", _build_lezer),
         _of_npm("mcp-server-filesystem", FILESYSTEM_PACKAGE),
         _of_npm("mcp-server-everything", EVERYTHING_PACKAGE),
         _of_pypi("mcp-server-git", GIT_PACKAGE),

@@ -124,12 +124,19 @@ def jaeger(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 @contextlib.contextmanager
-def collector(folder: Path, jaeger_otlp: str) -> Iterator[tuple[str, str, str]]:
+def collector(
+    folder: Path, jaeger_otlp: str, loki: str = "127.0.0.1:9"
+) -> Iterator[tuple[str, str, str]]:
     """Run the Collector with dashboards/collector; gives its OTLP HTTP URL, OTLP gRPC address and
     exposition URL.
 
     Tempo is taken out of the pipeline, because it can't be built here; everything else is the file
     as it is.
+
+    Args:
+        folder: for its log.
+        jaeger_otlp: where spans go.
+        loki: where log records go, as host and port; by default nobody takes them.
     """
     http, grpc, exposition, health = (f"127.0.0.1:{port}" for port in free_ports(4))
     environment = {
@@ -138,6 +145,7 @@ def collector(folder: Path, jaeger_otlp: str) -> Iterator[tuple[str, str, str]]:
         "PROMETHEUS_ENDPOINT": exposition,
         "HEALTH_ENDPOINT": health,
         "JAEGER_ENDPOINT": jaeger_otlp,
+        "LOKI_ENDPOINT": loki,
         "BATCH_TIMEOUT": "200ms",
         "SPAN_METRICS_INTERVAL": "1s",
     }

@@ -16,13 +16,14 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 
 import semconv
 import servers
-from agenttool_otel.names import Attr, GenAI, Metric
+from agenttool_otel.names import Attr, Event, GenAI, Metric
 
 FOLDER = Path(__file__).resolve().parents[2] / "dashboards" / "grafana"
 BOARDS = {
     path.stem: json.loads(path.read_text("utf-8"))
     for path in sorted((FOLDER / "boards").glob("*.json"))
 }
+METRIC_BOARDS = ("overview", "permissions", "results", "latency", "policy", "session")
 UNITS = {"short", "s", "ops", "percentunit", "decbytes", "Bps"}
 
 
@@ -46,10 +47,10 @@ def test_the_committed_boards_are_what_the_code_gives() -> None:
     assert make_boards.main(["check"]) == 0
 
 
-def test_the_six_boards_have_ids_and_titles_of_their_own() -> None:
-    assert set(BOARDS) == {"overview", "permissions", "results", "latency", "policy", "session"}
-    assert len({board["uid"] for board in BOARDS.values()}) == 6
-    assert len({board["title"] for board in BOARDS.values()}) == 6
+def test_the_boards_have_ids_and_titles_of_their_own() -> None:
+    assert set(BOARDS) == {*METRIC_BOARDS, "events"}
+    assert len({board["uid"] for board in BOARDS.values()}) == len(BOARDS)
+    assert len({board["title"] for board in BOARDS.values()}) == len(BOARDS)
     assert all(board["description"] and board["editable"] is False for board in BOARDS.values())
 
 
@@ -64,6 +65,7 @@ def test_panels_have_title_description_unit_query_and_source(name: str) -> None:
             assert place["datasource"]["uid"] in {
                 "${prometheus_datasource}",
                 "${tempo_datasource}",
+                "${loki_datasource}",
             }, panel["title"]
         letters = [target["refId"] for target in panel["targets"]]
         assert letters == [chr(ord("A") + position) for position in range(len(letters))]
@@ -87,7 +89,7 @@ def test_ids_are_unique_and_panels_do_not_overlap(name: str) -> None:
         cells |= taken
 
 
-@pytest.mark.parametrize("name", BOARDS)
+@pytest.mark.parametrize("name", METRIC_BOARDS)
 def test_template_variables_are_renewed_with_the_time_range(name: str) -> None:
     variables = {item["name"]: item for item in BOARDS[name]["templating"]["list"]}
     assert {"prometheus_datasource", "tempo_datasource", "job", "instance", "agent", "tool"} <= set(
@@ -111,7 +113,11 @@ def test_template_variables_are_renewed_with_the_time_range(name: str) -> None:
 @pytest.mark.parametrize("name", BOARDS)
 def test_every_variable_in_a_query_exists(name: str) -> None:
     board = BOARDS[name]
-    known = {item["name"] for item in board["templating"]["list"]} | {"__rate_interval", "__range"}
+    known = {item["name"] for item in board["templating"]["list"]} | {
+        "__rate_interval",
+        "__range",
+        "__auto",
+    }
     for panel in panels(board):
         for target in panel["targets"]:
             used = set(re.findall(r"\$(\w+)", target.get("expr") or target.get("query")))
@@ -186,6 +192,20 @@ def test_each_table_of_the_session_board_uses_its_session() -> None:
     assert {panel["type"] for panel in tables} == {"table"}
 
 
+def test_log_queries_filter_by_service_and_by_event() -> None:
+    found = targets("loki")
+    assert {where.partition(":")[0] for where, _ in found} == {"events"}
+    for where, target in found:
+        assert re.search(r'\{service_name=~"\$service"\} \| event_name', target["expr"]), where
+
+
+def test_a_log_query_can_not_name_what_is_never_recorded() -> None:
+    with pytest.raises(ValueError, match="no event"):
+        q.entries("tool.permission.guessed")
+    with pytest.raises(ValueError, match="no attribute"):
+        q.logged(Event.PERMISSION_DECIDED, GenAI.TOOL_CALL_RESULT, "=", "x")
+
+
 @pytest.mark.servers
 def test_queries_parse_in_the_published_grammars() -> None:
     try:
@@ -198,15 +218,21 @@ def test_queries_parse_in_the_published_grammars() -> None:
             for _, target in targets("prometheus")
         ],
         "traceql": [target["query"] for _, target in targets("tempo")],
+        "logql": [
+            target["expr"].replace("$__auto", "5m").replace("$service", ".+")
+            for _, target in targets("loki")
+        ],
     }
     assert len(wanted["traceql"]) > 10
     assert len(wanted["promql"]) > 40
     wanted["traceql"] += ["{ nope", "{ span.a = } | select(span.b)"]
+    wanted["logql"] += ["{a=", "sum by (a) (count_over_time({a=1}"]
     wanted["promql"] += ["sum(rate(x[5m])", "sum by"]
     done = subprocess.run(
         [checker], input=json.dumps(wanted), capture_output=True, text=True, check=True
     )
     broken = {"{ nope", "{ span.a = } | select(span.b)", "sum(rate(x[5m])", "sum by"}
+    broken |= {"{a=", "sum by (a) (count_over_time({a=1}"}
     assert set(json.loads(done.stdout)) == broken
 
 

@@ -192,7 +192,7 @@ def provisioned(kind: str) -> dict[str, Any]:
 
 def test_the_data_sources_have_the_addresses_of_compose() -> None:
     sources = provisioned("datasources")["datasources"]
-    assert {source["type"] for source in sources} == {"prometheus", "tempo", "jaeger"}
+    assert {source["type"] for source in sources} == {"prometheus", "tempo", "loki", "jaeger"}
     assert sum(bool(source.get("isDefault")) for source in sources) == 1
     environment = COMPOSE["services"]["grafana"]["environment"]
     for source in sources:

@@ -13,10 +13,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import (
+    ExportLogsServiceRequest,
+    ExportLogsServiceResponse,
+)
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceRequest,
     ExportTraceServiceResponse,
 )
+from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 
 
 @dataclass
@@ -60,10 +65,38 @@ class Receiver:
         return response.SerializeToString()
 
 
+@dataclass
+class LogReceiver(Receiver):
+    """Takes log records, as Loki does.
+
+    Attributes:
+        records: the attributes of the records that it took, with ``severity_number`` and
+          ``trace_id``.
+    """
+
+    records: list[dict[str, object]] = field(default_factory=list)
+
+    def answer(self, body: bytes) -> bytes:
+        """Read a batch and make the answer."""
+        request = ExportLogsServiceRequest.FromString(body)
+        for resource in request.resource_logs:
+            for scope in resource.scope_logs:
+                self.records += map(_record, scope.log_records)
+        return ExportLogsServiceResponse().SerializeToString()
+
+
+def _record(record: LogRecord) -> dict[str, object]:
+    found: dict[str, object] = {item.key: item.value.string_value for item in record.attributes}
+    return found | {
+        "severity_number": record.severity_number,
+        "trace_id": record.trace_id.hex(),
+    }
+
+
 @contextmanager
-def receiver(**behaviour: object) -> Iterator[Receiver]:
+def receiver(kind: type[Receiver] = Receiver, **behaviour: object) -> Iterator[Receiver]:
     """Run a receiver on loopback."""
-    state = Receiver(**behaviour)  # type: ignore[arg-type]
+    state = kind(**behaviour)  # type: ignore[arg-type]
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"

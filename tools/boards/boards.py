@@ -1,4 +1,4 @@
-"""The six boards."""
+"""The boards."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 
-from agenttool_otel.names import Attr, GenAI, Label, Metric
+from agenttool_otel.names import Attr, Behavior, Event, GenAI, Label, Metric
 from boards import queries as q
 from boards.kit import (
     BEHAVIOR_COLORS,
@@ -18,6 +18,8 @@ from boards.kit import (
     grid,
     heat,
     lines,
+    log_lines,
+    log_records,
     number,
     trace_lines,
     traces,
@@ -707,6 +709,84 @@ def session() -> Any:
     )
 
 
+def events() -> Any:
+    """What the log records say, for whoever has no traces at hand."""
+    denied = q.logged(Event.PERMISSION_DECIDED, Attr.PERMISSION_BEHAVIOR, "=", Behavior.DENY.value)
+    return board(
+        "agenttool / Log events",
+        "agenttool-events",
+        "Events as log records (AGENTTOOL_EVENTS=log or both): denials, answers of people, redactions.",
+        [
+            (
+                "Decisions",
+                [
+                    log_lines(
+                        "Decisions by behaviour",
+                        "Decisions in each step of the time range: allow, ask, deny.",
+                        q.counted(q.entries(Event.PERMISSION_DECIDED), Attr.PERMISSION_BEHAVIOR),
+                        BEHAVIOR,
+                    ),
+                    log_lines(
+                        "Denials by rule",
+                        "Which rules denied calls.",
+                        q.counted(
+                            q.entries(Event.PERMISSION_DECIDED, denied), Attr.PERMISSION_RULE
+                        ),
+                        RULE,
+                    ),
+                    log_records(
+                        "Denied calls",
+                        "Each denial with its rule and reason; its trace id leads to the call.",
+                        q.entries(Event.PERMISSION_DECIDED, denied),
+                    ),
+                ],
+            ),
+            (
+                "People",
+                [
+                    log_lines(
+                        "Answers by status",
+                        "Approval requests that people approved or rejected.",
+                        q.counted(q.entries(Event.APPROVAL_ANSWERED), Attr.APPROVAL_STATUS),
+                        f"{{{{{q.label(Attr.APPROVAL_STATUS)}}}}}",
+                    ),
+                    log_records(
+                        "Answers",
+                        "Who answered, by which way, after how long.",
+                        q.entries(Event.APPROVAL_ANSWERED),
+                        width=12,
+                    ),
+                ],
+            ),
+            (
+                "Everything",
+                [
+                    log_lines(
+                        "Events by class",
+                        "How often each event class of the standard was recorded.",
+                        q.counted(q.entries(), "event.name"),
+                        "{{event_name}}",
+                        width=24,
+                    ),
+                    log_records(
+                        "Redactions of results",
+                        "What was redacted in results: kinds, pointers and counts, never a value.",
+                        q.entries(Event.RESULT_REDACTED),
+                        width=12,
+                    ),
+                    log_records(
+                        "Refused by a sandbox",
+                        "What a profile kept a call from doing.",
+                        q.entries(Event.SANDBOX_VIOLATED),
+                        width=12,
+                    ),
+                ],
+            ),
+        ],
+        logged=True,
+    )
+
+
 BOARDS: Final = {
     "overview": overview,
     "permissions": permissions,
@@ -714,6 +794,7 @@ BOARDS: Final = {
     "latency": latency,
     "policy": policy,
     "session": session,
+    "events": events,
 }
 
 

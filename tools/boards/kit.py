@@ -10,6 +10,8 @@ from typing import Any
 from grafana_foundation_sdk.builders import (
     bargauge,
     heatmap,
+    logs,
+    loki,
     prometheus,
     stat,
     table,
@@ -26,6 +28,7 @@ from agenttool_otel.names import GenAI, Metric
 from boards.queries import label, series
 
 METRICS = common.DataSourceRef(type_val="prometheus", uid="${prometheus_datasource}")
+LOGS = common.DataSourceRef(type_val="loki", uid="${loki_datasource}")
 TRACES = common.DataSourceRef(type_val="tempo", uid="${tempo_datasource}")
 
 Query = str | tuple[str, str]
@@ -156,6 +159,26 @@ def trace_lines(title: str, description: str, unit: str, query: str, *, width: i
     return panel.datasource(TRACES).with_target(target)
 
 
+def log_records(title: str, description: str, query: str, *, width: int = 24) -> Any:
+    """The log records of a query, newest first, each with its attributes."""
+    panel = logs.Panel().title(title).description(description).unit("short").span(width).height(9)
+    panel = panel.show_time(True).enable_log_details(True)
+    panel = panel.sort_order(common.LogsSortOrder.DESCENDING)
+    return panel.datasource(LOGS).with_target(_log_target(query, ""))
+
+
+def log_lines(title: str, description: str, query: str, legend: str, *, width: int = 12) -> Any:
+    """A LogQL metric query over time."""
+    panel = timeseries.Panel().title(title).description(description).unit("short")
+    panel = panel.span(width).height(8).min(0)
+    return panel.datasource(LOGS).with_target(_log_target(query, legend))
+
+
+def _log_target(query: str, legend: str) -> Any:
+    target = loki.Dataquery().datasource(LOGS).ref_id("A").expr(query).query_type("range")
+    return target.legend_format(legend) if legend else target
+
+
 # --- boards ---------------------------------------------------------------------------------------
 
 
@@ -166,6 +189,7 @@ def board(
     rows: Sequence[tuple[str, Sequence[Any]]],
     *,
     session: bool = False,
+    logged: bool = False,
 ) -> Any:
     """A dashboard with the common variables and links.
 
@@ -175,6 +199,7 @@ def board(
         description: what it answers.
         rows: titles and panels.
         session: whether it asks for a session.
+        logged: whether it reads log records only, and so has the variables of these.
     """
     made = (
         build.Dashboard(title)
@@ -187,7 +212,7 @@ def board(
         .refresh("30s")
         .timezone("browser")
     )
-    for variable in _variables(session=session):
+    for variable in _log_variables() if logged else _variables(session=session):
         made = made.with_variable(variable)
     made = made.link(
         build.DashboardLink("agenttool boards")
@@ -204,6 +229,13 @@ def board(
             panel_id += 1
             made = made.with_panel(panel.id(panel_id))
     return made
+
+
+def _log_variables() -> list[Any]:
+    return [
+        build.DatasourceVariable("loki_datasource").label("Loki data source").type("loki"),
+        _values("service", "Service", "label_values(service_name)", ".+", source=LOGS),
+    ]
 
 
 def _variables(*, session: bool) -> list[Any]:
@@ -234,14 +266,21 @@ def _variables(*, session: bool) -> list[Any]:
     return [*sources, *values]
 
 
-def _values(name: str, title: str, query: str, everything: str = ".*") -> Any:
+def _values(
+    name: str,
+    title: str,
+    query: str,
+    everything: str = ".*",
+    *,
+    source: common.DataSourceRef = METRICS,
+) -> Any:
     # All matches series that lack the label, too, such as those of calls outside an agent_context;
     # every series that Prometheus scrapes has a job and an instance, and Grafana's dashboard linter
     # wants ".+" for these
     return (
         build.QueryVariable(name)
         .label(title)
-        .datasource(METRICS)
+        .datasource(source)
         .query(query)
         .multi(True)
         .include_all(True)

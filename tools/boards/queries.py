@@ -1,4 +1,4 @@
-"""PromQL and TraceQL for the panels, built from the registry so that a query can't name what is
+"""PromQL, TraceQL and LogQL for the panels, built from the registry so that a query can't name what is
 never exported.
 
 Series names are those of Prometheus's default translation: dots become underscores, the unit and
@@ -179,6 +179,38 @@ def where(attribute: str, operator: str, value: str | int) -> str:
     )
 
 
+def entries(event: str = "", *conditions: str) -> str:
+    """LogQL for the log records of events that meet all conditions.
+
+    Loki has a record's attributes as structured metadata, with underscores for dots, and the name of
+    an event as ``event_name``.
+
+    Args:
+        event: name of the event; all of this package's where not given.
+        conditions: conditions on the event's attributes, made by ``logged``.
+    """
+    named = f'event_name="{_event(event)}"' if event else 'event_name=~"tool[.].+"'
+    return " | ".join(('{service_name=~"$service"}', named, *conditions))
+
+
+def logged(event: str, attribute: str, operator: str, value: str) -> str:
+    """One LogQL condition on an attribute of an event."""
+    if attribute not in REGISTRY.events[_event(event)].attributes:
+        raise ValueError(f"{event} has no attribute {attribute}")
+    return f'{label(attribute)}{operator}"{value}"'
+
+
+def counted(query: str, by: str, window: str = "$__auto") -> str:
+    """Log records of a query in a window, summed by an attribute or ``event_name``."""
+    return f"sum by ({label(by)}) (count_over_time({query} [{window}]))"
+
+
+def _event(name: str) -> str:
+    if name not in REGISTRY.events:
+        raise ValueError(f"there is no event {name}")
+    return name
+
+
 def _known(attribute: str) -> None:
     if not any(attribute in span.attributes for span in REGISTRY.spans.values()):
         raise ValueError(f"no span has the attribute {attribute}")
@@ -188,8 +220,11 @@ __all__ = [
     "Metric",
     "answers",
     "calls",
+    "counted",
+    "entries",
     "label",
     "level",
+    "logged",
     "now",
     "oldest",
     "quantile",
