@@ -7,7 +7,6 @@ and no network.
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import sys
@@ -15,7 +14,6 @@ import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 from demo_script import FACTS, ScriptedModel, Step, steps_for
 from demo_workspace import World, make_tools, open_world
@@ -140,27 +138,14 @@ def run_demo(console: Console, *, interactive: bool, save: Path | None = None) -
         console.print()
         console.print(render_summary(live.views))
         if save is not None:
-            save.write_text(json.dumps(_otlp(live.spans), indent=1) + "\n", encoding="utf-8")
+            from agenttool_otel.cli.trace_file import otlp_document
+
+            save.write_text(
+                json.dumps(otlp_document(live.spans), indent=1) + "\n", encoding="utf-8"
+            )
             console.print(f"[dim]The trace is in {save}: agenttool trace {save}[/]", soft_wrap=True)
         _farewell(console, problems, interactive=interactive)
         return not problems
-
-
-def _otlp(spans: Sequence[ReadableSpan]) -> dict[str, Any]:
-    """The spans as an OTLP document; its JSON form has ids in hexadecimal, where protobuf's has
-    base64.
-    """
-    from google.protobuf.json_format import MessageToDict  # type: ignore[import-untyped]
-    from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
-
-    document: dict[str, Any] = MessageToDict(encode_spans(spans))
-    for resource in document.get("resourceSpans", ()):
-        for scope in resource.get("scopeSpans", ()):
-            for span in scope.get("spans", ()):
-                for name in ("traceId", "spanId", "parentSpanId"):
-                    if name in span:
-                        span[name] = base64.b64decode(span[name]).hex()
-    return document
 
 
 def _providers(live: _Live) -> tuple[TracerProvider, MeterProvider]:

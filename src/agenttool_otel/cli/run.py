@@ -3,6 +3,8 @@
 agenttool run -- pytest -q
 agenttool run --root ~/shop -- sh -c 'make report | head'
 
+With ``--shadow`` it is a Python program whose tools are decided and not held: ``agenttool run --shadow app.py``.
+
 With ``--profile rehearse`` it is what the hook of a coding agent puts before a command; ``agenttool serve`` decides.
 """
 
@@ -31,9 +33,21 @@ _ENDING: Final = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 app = typer.Typer(pretty_exceptions_show_locals=False)  # local variables hold what was printed
 
 
-@app.command()
+@app.command(context_settings={"allow_interspersed_args": False})
 def run(
-    command: Annotated[list[str], typer.Argument(help="The command, after --.")],
+    command: Annotated[list[str], typer.Argument(help="The command; what follows it is its own.")],
+    shadow: Annotated[
+        bool,
+        typer.Option(
+            "--shadow",
+            help="The command is a Python file, or -- -m and a module: run it as it is, decide its tools in shadow"
+            " mode, and print what would have been asked about and denied.",
+        ),
+    ] = False,
+    trace: Annotated[
+        Path,
+        typer.Option("--trace", dir_okay=False, help="With --shadow: the file for the spans."),
+    ] = Path("agenttool-trace.jsonl"),
     profile: Annotated[
         str,
         typer.Option(
@@ -62,6 +76,8 @@ def run(
     ] = None,
 ) -> None:
     """Run a command under a profile that the kernel holds, or not at all."""
+    if shadow:
+        raise typer.Exit(_run_in_shadow(command, trace))
     if profile == SandboxProfile.REHEARSE and ticket and socket:
         _rehearse(command, root or [Path()], ticket, socket)
     # the effects of the others need a decision, or a commit: agenttool rehearse
@@ -80,6 +96,19 @@ def run(
         raise typer.Exit(_BY_SIGNAL + signal.SIGTERM) from None
     _show(ended)
     raise typer.Exit(ended.status if ended.status >= 0 else _BY_SIGNAL - ended.status)
+
+
+def _run_in_shadow(program: Sequence[str], trace: Path) -> int:
+    from agenttool_otel.cli.run_shadow import run_in_shadow
+    from agenttool_otel.cli.trace_sources import TraceUnavailable
+
+    if program[0] != "-m" and not Path(program[0]).is_file():
+        raise failure(EXIT_CODES, f"{program[0]} is no Python file", "usage")
+    try:
+        status = run_in_shadow(program, trace)
+    except TraceUnavailable as error:
+        raise failure(EXIT_CODES, str(error), "usage") from None
+    return status if status >= 0 else _BY_SIGNAL - status
 
 
 def _rehearse(command: Sequence[str], roots: Sequence[Path], ticket: str, socket: Path) -> NoReturn:
