@@ -48,7 +48,7 @@ def test_the_committed_boards_are_what_the_code_gives() -> None:
 
 
 def test_the_boards_have_ids_and_titles_of_their_own() -> None:
-    assert set(BOARDS) == {*METRIC_BOARDS, "events"}
+    assert set(BOARDS) == {*METRIC_BOARDS, "events", "session_on_jaeger"}
     assert len({board["uid"] for board in BOARDS.values()}) == len(BOARDS)
     assert len({board["title"] for board in BOARDS.values()}) == len(BOARDS)
     assert all(board["description"] and board["editable"] is False for board in BOARDS.values())
@@ -66,6 +66,7 @@ def test_panels_have_title_description_unit_query_and_source(name: str) -> None:
                 "${prometheus_datasource}",
                 "${tempo_datasource}",
                 "${loki_datasource}",
+                "${jaeger_datasource}",
             }, panel["title"]
         letters = [target["refId"] for target in panel["targets"]]
         assert letters == [chr(ord("A") + position) for position in range(len(letters))]
@@ -120,7 +121,9 @@ def test_every_variable_in_a_query_exists(name: str) -> None:
     }
     for panel in panels(board):
         for target in panel["targets"]:
-            used = set(re.findall(r"\$(\w+)", target.get("expr") or target.get("query")))
+            used = set(
+                re.findall(r"\$(\w+)", target.get("expr") or target.get("query") or target["tags"])
+            )
             assert used <= known, panel["title"]
 
 
@@ -190,6 +193,14 @@ def test_each_table_of_the_session_board_uses_its_session() -> None:
         Attr.SESSION_ID + ' = "$session"' in panel["targets"][0]["query"] for panel in tables
     )
     assert {panel["type"] for panel in tables} == {"table"}
+
+
+def test_searches_of_jaeger_name_the_service_and_the_session() -> None:
+    found = targets("jaeger")
+    assert {where.partition(":")[0] for where, _ in found} == {"session_on_jaeger"}
+    for where, target in found:
+        assert target["service"] == "$service", where
+        assert f'{Attr.SESSION_ID}="$session"' in target["tags"], where
 
 
 def test_log_queries_filter_by_service_and_by_event() -> None:

@@ -40,6 +40,22 @@ def panels(kind: str) -> list[Any]:
     return found
 
 
+@pytest.mark.parametrize(("panel", "target"), panels("jaeger"))
+def test_jaegers_board_finds_the_calls_of_a_session(world: World, panel: Any, target: Any) -> None:
+    tags = dict(re.findall(r'([\w.]+)="([^"]*)"', target["tags"]))
+    assert tags.pop(Attr.SESSION_ID) == "$session"
+    made = [dict(span.attributes or {}) for span in world.run.spans.get_finished_spans()]
+    fitting = [call for call in made if all(call.get(name) == tags[name] for name in tags)]
+    sessions = sorted({str(call[Attr.SESSION_ID]) for call in fitting if Attr.SESSION_ID in call})
+    assert sessions
+    for session in sessions[:10]:
+        own = [call for call in made if call.get(Attr.SESSION_ID) == session]
+        wanted = {call[Attr.INVOCATION_ID] for call in own if call in fitting}
+        found = set(world.found(**tags, **{Attr.SESSION_ID: session}))
+        # Jaeger searches events, too: a call that was denied when it went on was asked about before
+        assert wanted <= found <= {call[Attr.INVOCATION_ID] for call in own}
+
+
 # --- everything arrived ---------------------------------------------------------------------------
 
 

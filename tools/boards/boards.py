@@ -17,9 +17,12 @@ from boards.kit import (
     board,
     grid,
     heat,
+    jaeger_traces,
+    jaeger_variables,
     lines,
     log_lines,
     log_records,
+    log_variables,
     number,
     trace_lines,
     traces,
@@ -709,6 +712,37 @@ def session() -> Any:
     )
 
 
+def session_on_jaeger() -> Any:
+    """What one session did, for whoever has Jaeger and no Tempo."""
+    searched = {
+        "Calls": ("Traces with a tool call of the session.", {}),
+        "Denied": ("Traces with a denied call of the session.", {"PERMISSION_BEHAVIOR": "deny"}),
+        "Waiting": (
+            "Traces with a call of the session that waits for a person.",
+            {"PERMISSION_OUTCOME": "pending"},
+        ),
+        "Rejected": (
+            "Traces with a call of the session that a person rejected.",
+            {"APPROVAL_STATUS": "rejected"},
+        ),
+    }
+    return board(
+        "agenttool / Session drill-down (Jaeger)",
+        "agenttool-session-jaeger",
+        "Type a service and a session id: its calls, the denied, waiting and rejected ones. A click opens the trace.",
+        [
+            (
+                "Session",
+                [
+                    jaeger_traces(title, about, q.tags(SESSION_ID="$session", **more))
+                    for title, (about, more) in searched.items()
+                ],
+            )
+        ],
+        variables=jaeger_variables(),
+    )
+
+
 def events() -> Any:
     """What the log records say, for whoever has no traces at hand."""
     denied = q.logged(Event.PERMISSION_DECIDED, Attr.PERMISSION_BEHAVIOR, "=", Behavior.DENY.value)
@@ -783,7 +817,7 @@ def events() -> Any:
                 ],
             ),
         ],
-        logged=True,
+        variables=log_variables(),
     )
 
 
@@ -794,6 +828,7 @@ BOARDS: Final = {
     "latency": latency,
     "policy": policy,
     "session": session,
+    "session_on_jaeger": session_on_jaeger,
     "events": events,
 }
 

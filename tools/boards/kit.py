@@ -5,6 +5,7 @@ templated data source.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from grafana_foundation_sdk.builders import (
@@ -20,6 +21,8 @@ from grafana_foundation_sdk.builders import (
 )
 from grafana_foundation_sdk.builders import common as common_builders
 from grafana_foundation_sdk.builders import dashboard as build
+from grafana_foundation_sdk.cog import builder as cog_builder
+from grafana_foundation_sdk.cog import variants
 from grafana_foundation_sdk.models import common, dashboard
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 from grafana_foundation_sdk.models.tempo import SearchTableType
@@ -28,6 +31,7 @@ from agenttool_otel.names import GenAI, Metric
 from boards.queries import label, series
 
 METRICS = common.DataSourceRef(type_val="prometheus", uid="${prometheus_datasource}")
+JAEGER = common.DataSourceRef(type_val="jaeger", uid="${jaeger_datasource}")
 LOGS = common.DataSourceRef(type_val="loki", uid="${loki_datasource}")
 TRACES = common.DataSourceRef(type_val="tempo", uid="${tempo_datasource}")
 
@@ -159,6 +163,36 @@ def trace_lines(title: str, description: str, unit: str, query: str, *, width: i
     return panel.datasource(TRACES).with_target(target)
 
 
+@dataclass
+class _JaegerSearch(variants.Dataquery, cog_builder.Builder[variants.Dataquery]):
+    """A search of Jaeger's data source, for which the SDK has no builder; tags are in logfmt."""
+
+    tags: str
+    limit: int
+
+    def build(self) -> variants.Dataquery:
+        return self
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            "datasource": JAEGER,
+            "limit": self.limit,
+            "operation": "",
+            "queryType": "search",
+            "refId": "A",
+            "service": "$service",
+            "tags": self.tags,
+        }
+
+
+def jaeger_traces(
+    title: str, description: str, tags: str, *, width: int = 24, limit: int = 50
+) -> Any:
+    """A table of the traces that Jaeger finds by tags."""
+    panel = table.Panel().title(title).description(description).unit("short").span(width).height(9)
+    return panel.datasource(JAEGER).with_target(_JaegerSearch(tags, limit))
+
+
 def log_records(title: str, description: str, query: str, *, width: int = 24) -> Any:
     """The log records of a query, newest first, each with its attributes."""
     panel = logs.Panel().title(title).description(description).unit("short").span(width).height(9)
@@ -189,7 +223,7 @@ def board(
     rows: Sequence[tuple[str, Sequence[Any]]],
     *,
     session: bool = False,
-    logged: bool = False,
+    variables: Sequence[Any] = (),
 ) -> Any:
     """A dashboard with the common variables and links.
 
@@ -199,7 +233,7 @@ def board(
         description: what it answers.
         rows: titles and panels.
         session: whether it asks for a session.
-        logged: whether it reads log records only, and so has the variables of these.
+        variables: its variables, where it has not those of the boards on metrics and Tempo.
     """
     made = (
         build.Dashboard(title)
@@ -212,7 +246,7 @@ def board(
         .refresh("30s")
         .timezone("browser")
     )
-    for variable in _log_variables() if logged else _variables(session=session):
+    for variable in variables or _variables(session=session):
         made = made.with_variable(variable)
     made = made.link(
         build.DashboardLink("agenttool boards")
@@ -231,10 +265,20 @@ def board(
     return made
 
 
-def _log_variables() -> list[Any]:
+def log_variables() -> list[Any]:
+    """The variables of a board on log records."""
     return [
         build.DatasourceVariable("loki_datasource").label("Loki data source").type("loki"),
         _values("service", "Service", "label_values(service_name)", ".+", source=LOGS),
+    ]
+
+
+def jaeger_variables() -> list[Any]:
+    """The variables of a board on Jaeger alone."""
+    return [
+        build.DatasourceVariable("jaeger_datasource").label("Jaeger data source").type("jaeger"),
+        build.TextBoxVariable("service").label("Service").default_value(""),
+        build.TextBoxVariable("session").label("Session").default_value(""),
     ]
 
 

@@ -179,6 +179,18 @@ def where(attribute: str, operator: str, value: str | int) -> str:
     )
 
 
+def tags(**values: str) -> str:
+    """Tags of a search in Jaeger, in logfmt.
+
+    Args:
+        values: the value of each span attribute, by the attribute's constant in ``Attr``.
+    """
+    named = {getattr(Attr, name): value for name, value in values.items()}
+    for name in named:
+        _known(name)
+    return " ".join(f'{name}="{value}"' for name, value in named.items())
+
+
 def entries(event: str = "", *conditions: str) -> str:
     """LogQL for the log records of events that meet all conditions.
 
@@ -231,6 +243,7 @@ __all__ = [
     "rate",
     "select",
     "series",
+    "tags",
     "top",
     "total",
     "where",
