@@ -52,7 +52,7 @@ DEFAULT_BACKUPS: Final = 5
 _BATCH_ENTRIES: Final = 256
 _LINE_BYTES: Final = 160  # what a line has beside its record
 _logger = logging.getLogger("agenttool_otel.telemetry")
-_EXIT_LIMIT_S: Final = 2.0
+EXIT_LIMIT_S: Final = 2.0
 _LOOK_S: Final = 0.05
 _LOOKS: Final = 20
 
@@ -148,7 +148,7 @@ class Sink:
                 self._queue.append(1)
         self._note(BufferError("queue"), 1)
 
-    def flush(self, timeout_s: float = _EXIT_LIMIT_S) -> bool:
+    def flush(self, timeout_s: float = EXIT_LIMIT_S) -> bool:
         """Wait until everything is written, and return whether it is."""
         # a callback that flushes its own sink would wait for itself
         if threading.current_thread() is self._thread:
@@ -158,7 +158,7 @@ class Sink:
                 self._hurry()
             return self._changed.wait_for(lambda: not self._queue and not self._busy, timeout_s)
 
-    def close(self, timeout_s: float = _EXIT_LIMIT_S) -> None:
+    def close(self, timeout_s: float = EXIT_LIMIT_S) -> None:
         """Write what waits, within a limit, and end; whatever comes later is lost."""
         self.flush(timeout_s)
         with self._changed:
@@ -249,7 +249,6 @@ class Sink:
         with file.locked(entries) as is_another:
             if is_another:
                 self._declared.clear()
-                file.end_torn_line()
             self.write(self.lines_of(entries))
 
     def entries_of(self, batch: list[Build | int]) -> list[_Entry]:
@@ -525,6 +524,7 @@ class _AppendedFile:
         self._owner = 0
         self._is_torn = False  # the last write ended before its lines did
         self._written: tuple[int, int] | None = None  # the file of the last write
+        self._end = 0  # where that ended
 
     @contextmanager
     def locked(self, entries: list[_Entry]) -> Iterator[bool]:
@@ -534,9 +534,12 @@ class _AppendedFile:
         descriptor = self._locked(self._size_of(entries))
         try:
             status = os.fstat(descriptor)
-            written = self._written
+            is_another = self._written != (status.st_dev, status.st_ino)
             self._written = (status.st_dev, status.st_ino)
-            yield self._written != written
+            if is_another or status.st_size != self._end:
+                self._end_torn_line()
+            yield is_another
+            self._end = os.fstat(descriptor).st_size
         finally:
             _unlock(descriptor)
 
@@ -561,7 +564,7 @@ class _AppendedFile:
             self._cut(descriptor, len(written) - written.rfind(b"\n") - 1)
             raise LinesLost(len(lines) - written.count(b"\n"), error) from error
 
-    def end_torn_line(self) -> None:
+    def _end_torn_line(self) -> None:
         """Let the next line begin behind what another process was killed in; the lock is held."""
         with suppress(OSError), self._path.open("rb") as file:
             if file.seek(0, os.SEEK_END):
@@ -728,7 +731,7 @@ _building = new_rlock()
 
 def _close_all() -> None:
     """Give all sinks together a limited time to write what waits when the interpreter ends."""
-    ends = time.monotonic() + _EXIT_LIMIT_S
+    ends = time.monotonic() + EXIT_LIMIT_S
     for sink in list(_sinks):
         sink.close(max(0.0, ends - time.monotonic()))
 
@@ -737,7 +740,7 @@ def _before_fork() -> None:
     """Wait until no record is being built: what that holds (pydantic builds models then) stays held
     in the child.
     """
-    _building.acquire(timeout=_EXIT_LIMIT_S)
+    _building.acquire(timeout=EXIT_LIMIT_S)
 
 
 def _after_fork() -> None:
