@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from agenttool_otel.errors import ConfigurationError
+from agenttool_otel.names import LOSS_RECORD
 from agenttool_otel.records.base import JsonObject
 
 PREVIOUS: Final = "previous"
@@ -52,6 +53,7 @@ class Reading:
     torn: list[str] = field(default_factory=list)  # files whose last line was not written whole
     cut: int = 0  # producers whose first lines are in none of the files
     heads: dict[str, str] = field(default_factory=dict)  # the digest of each producer's last line
+    sequences: dict[str, int] = field(default_factory=dict)  # the number of its last record
 
 
 def files_of(paths: Iterable[Path]) -> list[Path]:
@@ -132,7 +134,7 @@ class _Chain:
         self._key = key
         self._reading = reading
         self._links = reading.heads
-        self._sequences: dict[str, int] = {}
+        self._sequences = reading.sequences
 
     def checked(self, record: JsonObject, line: bytes, place: str) -> JsonObject:
         """Return a line's content, if it follows the one before it of its producer."""
@@ -152,13 +154,28 @@ class _Chain:
         self._reading.lines += 1
         self._sequences[producer] = sequence
         self._links[producer] = link(line, self._key)
+        if record.get("object") == LOSS_RECORD:
+            self._count_killed(record.get("record"), place)
         return record
+
+    def _count_killed(self, loss: Any, place: str) -> None:
+        """Count what a killed process lost: what it was given after its last record in the files,
+        which may be a later one than it could note. A loss that is named twice is counted once.
+        """
+        match loss:
+            case {"producer": str(producer), "taken": int(taken), "written": int(written)}:
+                last = max(written, self._sequences.get(producer, 0))
+                self._reading.lost += max(0, taken - last)
+                self._sequences[producer] = max(taken, last)
+            case _:
+                raise ChainBroken(f"{place}: no line of decision records")
 
     def is_torn(self, rest: list[bytes]) -> bool:
         """Return whether a broken line may be one that its writer could not end: a new producer
-        goes on behind it.
+        goes on behind it, or one whose link is known and would show that the line was changed.
         """
         for line in rest:
             record = _decoded(line)
-            return record is not None and record.get(PREVIOUS) == ""
+            if record is not None:
+                return record.get(PREVIOUS) == "" or record.get("producer") in self._links
         return False

@@ -5,19 +5,32 @@ from __future__ import annotations
 import base64
 import os
 import secrets
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from agenttool_otel.errors import ConfigurationError
+from agenttool_otel.evidence.accounts import Account, GoneAccount, gone_accounts, open_account
 from agenttool_otel.evidence.chain import PREVIOUS, chain_key, link
+from agenttool_otel.names import LOSS_RECORD
 from agenttool_otel.records.base import JsonObject
-from agenttool_otel.telemetry.sinks import DEFAULT_QUEUE, JsonlSink, LinesLost, encoded_line
+from agenttool_otel.telemetry.sinks import (
+    DEFAULT_QUEUE,
+    EXIT_LIMIT_S,
+    WRITTEN,
+    Build,
+    JsonlSink,
+    LinesLost,
+    encoded_line,
+    rfc3339,
+)
 from agenttool_otel.values.canonical import stated_digest_key
 
 _MAX_BYTES: Final = 64 * 2**20
 _BACKUPS: Final = 30
 _KEY_BYTES: Final = 32
+_LOOK_S: Final = 60.0  # between looks for processes that were killed
 
 
 class DecisionFile(JsonlSink):
@@ -40,15 +53,67 @@ class DecisionFile(JsonlSink):
         max_bytes: int | None = _MAX_BYTES,
         backups: int = _BACKUPS,
     ) -> None:
+        self._path = Path(path)
         self._key = chain_key(key)
+        self._account: Account | None = None
+        self._has_no_accounts = False  # the file system lets none be kept
         super().__init__(path, queue=queue, max_bytes=max_bytes, backups=backups, compress=True)
 
     def _reset(self) -> None:
         super()._reset()
-        self._previous = ""  # of this producer; a forked child is another one
+        # of this producer; a forked child is another one, and the account is its parent's
+        self._previous = ""
+        if self._account is not None:
+            self._account.close()
+        self._account = None
+        self._looks_at = 0.0
+
+    def _queued(self, build: Build) -> bool:
+        if self._account is None and not self._has_no_accounts:
+            self._open_account()
+        return super()._queued(build)
+
+    def _open_account(self) -> None:
+        self._account = open_account(self._path, self._producer, self._numbers)
+        self._has_no_accounts = self._account is None
+        if self._account is not None:
+            self._numbers = self._account.numbers
+
+    def close(self, timeout_s: float = EXIT_LIMIT_S) -> None:
+        """Write what waits, within a limit, and end; what comes later is lost, and counted."""
+        super().close(timeout_s)
+        with self._lock:
+            numbers = list(self._numbers)
+            if self._account is not None and self._account.settle():
+                self._account = None
+                self._numbers = numbers
 
     def write(self, lines: list[JsonObject]) -> None:
-        """Append the lines; the file is locked."""
+        """Append the lines, behind what killed processes lost; the file is locked."""
+        if time.monotonic() < self._looks_at:
+            self._append(lines)
+            return
+        with gone_accounts(self._path) as gone:
+            try:
+                self._append([*map(self._loss, gone), *lines])
+            except LinesLost as lost:
+                # the lines of losses are none: they come again
+                raise LinesLost(min(lost.count, len(lines)), lost.cause) from lost
+        self._looks_at = time.monotonic() + _LOOK_S
+
+    def _loss(self, account: GoneAccount) -> JsonObject:
+        """Return the line of a loss. It is no record of this producer, and has no number of its
+        own: that of the record before it is repeated.
+        """
+        return {
+            "producer": self._producer,
+            "sequence": self._numbers[WRITTEN],
+            "time": rfc3339(time.time_ns()),
+            "object": LOSS_RECORD,
+            "record": account.record(),
+        }
+
+    def _append(self, lines: list[JsonObject]) -> None:
         links = [self._previous]
         encoded = []
         for line in lines:
@@ -58,9 +123,14 @@ class DecisionFile(JsonlSink):
         try:
             self.append(encoded)
         except LinesLost as lost:
-            self._previous = links[len(lines) - lost.count]
+            self._note_written(lines, links, len(lines) - lost.count)
             raise
-        self._previous = links[-1]
+        self._note_written(lines, links, len(lines))
+
+    def _note_written(self, lines: list[JsonObject], links: list[str], count: int) -> None:
+        if count:
+            self._previous = links[count]
+            self._numbers[WRITTEN] = lines[count - 1]["sequence"]
 
 
 def key_of(path: Path, *, make: bool = False) -> bytes:

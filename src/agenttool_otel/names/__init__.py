@@ -18,6 +18,7 @@ from agenttool_otel.names.approvals import ApprovalConflictReason as ApprovalCon
 from agenttool_otel.names.approvals import ApprovalLogKind as ApprovalLogKind
 from agenttool_otel.names.approvals import ApprovalStatus as ApprovalStatus
 from agenttool_otel.names.approvals import RequiredStatus as RequiredStatus
+from agenttool_otel.names.decisions import LOSS_RECORD as LOSS_RECORD
 from agenttool_otel.names.decisions import SURFACE_REASON as SURFACE_REASON
 from agenttool_otel.names.decisions import ArgumentRole as ArgumentRole
 from agenttool_otel.names.decisions import Behavior as Behavior

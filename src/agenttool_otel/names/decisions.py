@@ -138,6 +138,9 @@ class EntryPoint(StrEnum):
     """What has to be redacted."""
 
 
+LOSS_RECORD: Final = "agenttool.loss"
+"""The name of a line about the records that a killed process lost."""
+
 SURFACE_REASON: Final = "data.agenttool.surface.reason"
 """The rule with the reason why a tool is hidden; a bundle may omit it."""
 

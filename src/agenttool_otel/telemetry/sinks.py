@@ -50,9 +50,12 @@ EVENT_OBJECT: Final = "tool_event"
 DEFAULT_QUEUE: Final = 10_000
 DEFAULT_BACKUPS: Final = 5
 _BATCH_ENTRIES: Final = 256
+TAKEN, WRITTEN = 0, 1
+"""Places of a producer's numbers: entries that it was given, and the last line that was written."""
+
 _LINE_BYTES: Final = 160  # what a line has beside its record
 _logger = logging.getLogger("agenttool_otel.telemetry")
-_EXIT_LIMIT_S: Final = 2.0
+EXIT_LIMIT_S: Final = 2.0
 _LOOK_S: Final = 0.05
 _LOOKS: Final = 20
 
@@ -108,9 +111,11 @@ class Sink:
         self._busy = False
         self._asleep = False  # the thread has to be woken
         self._hurried = False  # somebody waits for what is in the queue, or it is half full
+        self._calm_until = 0  # with fewer entries than this another one takes its place alone
         self._thread: threading.Thread | None = None
         self._producer = new_id("producer")
         self._sequence = 0
+        self._numbers: list[int] | memoryview[int] = [0, 0]  # entries taken, and lines written
         self._lost_before = 0
         # digests of the tools that what was written so far declares, by id
         self._declared: dict[str, str] = {}
@@ -131,24 +136,46 @@ class Sink:
 
     def put(self, build: Build) -> None:
         """Take what makes some records; returns at once and never raises."""
+        # as little as can be: code that is in no cache costs a call a microsecond a line
         with self._lock:
-            if not self._closed and len(self._queue) < self._size:
+            self._numbers[TAKEN] += 1
+            if len(self._queue) < self._calm_until:
                 self._queue.append(build)
-                if self._thread is None:
-                    self._start()
-                half_full = len(self._queue) * 2 >= self._size
-                if self._asleep or (half_full and not self._hurried):
-                    self._hurry()
                 return
-            # full: a number takes the place of what is lost here, so that the gap in the sequence
-            # is where the loss was
-            if self._queue and isinstance(self._queue[-1], int):
-                self._queue[-1] += 1
-            else:
-                self._queue.append(1)
+            if self._queued(build):
+                return
         self._note(BufferError("queue"), 1)
 
-    def flush(self, timeout_s: float = _EXIT_LIMIT_S) -> bool:
+    def _queued(self, build: Build) -> bool:
+        """Put what needs more than a place in the queue, and return whether it had one; the lock
+        is held.
+        """
+        if not self._closed and len(self._queue) < self._size:
+            self._queue.append(build)
+            if self._thread is None:
+                self._start()
+            half_full = len(self._queue) * 2 >= self._size
+            if self._asleep or (half_full and not self._hurried):
+                self._hurry()
+            self._settle_calm()
+            return True
+        # full: a number takes the place of what is lost here, so that the gap in the sequence
+        # is where the loss was
+        if self._queue and isinstance(self._queue[-1], int):
+            self._queue[-1] += 1
+        else:
+            self._queue.append(1)
+        return False
+
+    def _settle_calm(self) -> None:
+        """Settle up to how many entries nothing but their place in the queue is needed; the lock
+        is held.
+        """
+        is_up = self._thread is not None and not self._asleep and not self._closed
+        most = self._size if self._hurried else (self._size - 1) // 2
+        self._calm_until = most if is_up else 0
+
+    def flush(self, timeout_s: float = EXIT_LIMIT_S) -> bool:
         """Wait until everything is written, and return whether it is."""
         # a callback that flushes its own sink would wait for itself
         if threading.current_thread() is self._thread:
@@ -158,11 +185,12 @@ class Sink:
                 self._hurry()
             return self._changed.wait_for(lambda: not self._queue and not self._busy, timeout_s)
 
-    def close(self, timeout_s: float = _EXIT_LIMIT_S) -> None:
+    def close(self, timeout_s: float = EXIT_LIMIT_S) -> None:
         """Write what waits, within a limit, and end; whatever comes later is lost."""
         self.flush(timeout_s)
         with self._changed:
             self._closed = True
+            self._settle_calm()
             self._changed.notify_all()
 
     def write(self, lines: list[JsonObject]) -> None:
@@ -183,6 +211,7 @@ class Sink:
         """Wake the thread; the lock is held."""
         self._asleep = False
         self._hurried = True
+        self._settle_calm()
         self._changed.notify_all()
 
     def _wait(self) -> None:
@@ -196,8 +225,10 @@ class Sink:
             if self._queue or self._closed:
                 return
         self._asleep = True
+        self._settle_calm()
         self._changed.wait_for(lambda: self._queue or self._closed)
         self._asleep = False
+        self._settle_calm()
 
     def _has_haste(self) -> bool:
         return self._hurried or self._closed or len(self._queue) >= _BATCH_ENTRIES
@@ -208,6 +239,7 @@ class Sink:
             self._busy = False
             if not self._queue:
                 self._hurried = False
+                self._settle_calm()
                 self._changed.notify_all()  # who waits for an empty queue
             self._wait()
             batch = [self._queue.popleft() for _ in range(min(len(self._queue), _BATCH_ENTRIES))]
@@ -249,7 +281,6 @@ class Sink:
         with file.locked(entries) as is_another:
             if is_another:
                 self._declared.clear()
-                file.end_torn_line()
             self.write(self.lines_of(entries))
 
     def entries_of(self, batch: list[Build | int]) -> list[_Entry]:
@@ -525,6 +556,7 @@ class _AppendedFile:
         self._owner = 0
         self._is_torn = False  # the last write ended before its lines did
         self._written: tuple[int, int] | None = None  # the file of the last write
+        self._end = 0  # where that ended
 
     @contextmanager
     def locked(self, entries: list[_Entry]) -> Iterator[bool]:
@@ -534,9 +566,12 @@ class _AppendedFile:
         descriptor = self._locked(self._size_of(entries))
         try:
             status = os.fstat(descriptor)
-            written = self._written
+            is_another = self._written != (status.st_dev, status.st_ino)
             self._written = (status.st_dev, status.st_ino)
-            yield self._written != written
+            if is_another or status.st_size != self._end:
+                self._end_torn_line()
+            yield is_another
+            self._end = os.fstat(descriptor).st_size
         finally:
             _unlock(descriptor)
 
@@ -561,7 +596,7 @@ class _AppendedFile:
             self._cut(descriptor, len(written) - written.rfind(b"\n") - 1)
             raise LinesLost(len(lines) - written.count(b"\n"), error) from error
 
-    def end_torn_line(self) -> None:
+    def _end_torn_line(self) -> None:
         """Let the next line begin behind what another process was killed in; the lock is held."""
         with suppress(OSError), self._path.open("rb") as file:
             if file.seek(0, os.SEEK_END):
@@ -728,7 +763,7 @@ _building = new_rlock()
 
 def _close_all() -> None:
     """Give all sinks together a limited time to write what waits when the interpreter ends."""
-    ends = time.monotonic() + _EXIT_LIMIT_S
+    ends = time.monotonic() + EXIT_LIMIT_S
     for sink in list(_sinks):
         sink.close(max(0.0, ends - time.monotonic()))
 
@@ -737,7 +772,7 @@ def _before_fork() -> None:
     """Wait until no record is being built: what that holds (pydantic builds models then) stays held
     in the child.
     """
-    _building.acquire(timeout=_EXIT_LIMIT_S)
+    _building.acquire(timeout=EXIT_LIMIT_S)
 
 
 def _after_fork() -> None:
