@@ -156,7 +156,9 @@ def test_a_repeated_message_has_the_same_id() -> None:
         remote.ask()
         attributes: Any = captured.span.attributes
     (sent,) = remote.agents.sent
-    assert json.loads(sent.content)["params"]["message"]["messageId"] == attributes[Attr.INVOCATION_ID]
+    assert (
+        json.loads(sent.content)["params"]["message"]["messageId"] == attributes[Attr.INVOCATION_ID]
+    )
 
 
 def test_the_agent_gets_the_trace_and_no_baggage() -> None:
