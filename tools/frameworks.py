@@ -58,6 +58,11 @@ FRAMEWORKS: Final[dict[str, Framework]] = {
         "tests/frameworks/test_adk.py",
         "it needs an opentelemetry-api below that of requirements.lock",
     ),
+    "crewai": Framework(
+        "crewai>=1.15,<2",
+        "tests/frameworks/test_crewai.py",
+        "it needs pydantic below 2.13 and mcp below 2, and brings 900 MB",
+    ),
     "openai-agents": Framework(
         "openai-agents>=0.24,<0.25",
         "tests/frameworks/test_openai_agents.py",

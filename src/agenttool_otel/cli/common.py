@@ -49,3 +49,17 @@ def group(name: str, about: str) -> typer.Typer:
         # a traceback with local variables would print arguments and keys
         pretty_exceptions_show_locals=False,
     )
+
+
+def use_own_profiles() -> None:
+    """Make the sandbox profiles of the settings known to this process.
+
+    Raises:
+        ConfigurationError: Their file can't be read, or a profile in it is none.
+    """
+    from agenttool_otel.context.settings import Settings
+    from agenttool_otel.enforcement.profile_file import use_profile_file
+
+    file = Settings.load().sandbox_profiles
+    if file:
+        use_profile_file(file)

@@ -24,8 +24,8 @@ from mcp_types import Tool
 
 from agenttool_otel.approvals.display import visible
 from agenttool_otel.catalog import GovernOptions
-from agenttool_otel.cli.common import AsJson, failure, group, print_json
-from agenttool_otel.errors import AgentToolError, ConfigurationError
+from agenttool_otel.cli.common import AsJson, failure, group, print_json, use_own_profiles
+from agenttool_otel.errors import AgentToolError, ConfigurationError, SandboxUnavailable
 from agenttool_otel.integrations.facts import read_facts, server_facts
 from agenttool_otel.integrations.mcp.client import list_all
 from agenttool_otel.integrations.mcp.http import PATH, HttpProxy, read_clients, serve_http
@@ -35,7 +35,7 @@ from agenttool_otel.integrations.mcp.upstream import Upstream, server_process
 from agenttool_otel.integrations.mcp.wrapping import ClientConfig
 from agenttool_otel.names import PinState
 
-EXIT_CODES: Final = {"stopped": 0, "changed": 1, "failed": 1, "usage": 2}
+EXIT_CODES: Final = {"stopped": 0, "changed": 1, "failed": 1, "usage": 2, "unavailable": 125}
 """What the exit codes of these commands mean."""
 _LOCK: Final = Path("mcp.lock.json")
 
@@ -49,6 +49,21 @@ ServerName = Annotated[
     str, typer.Option("--server", help="Your name for the server; its program's where not given.")
 ]
 Lock = Annotated[Path, typer.Option("--pins", help="The lock file.")]
+Profile = Annotated[
+    str,
+    typer.Option(
+        "--profile", help="Run the server's process under this profile: read, or one of your own."
+    ),
+]
+Roots = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--root",
+        help="With --profile: a directory whose keys and credentials are masked; may be repeated."
+        " [default: .]",
+        show_default=False,
+    ),
+]
 Timeout = Annotated[float, typer.Option("--timeout", help="Seconds that one request may take.")]
 
 
@@ -66,6 +81,8 @@ def proxy(
     pins: Annotated[
         Path | None, typer.Option("--pins", help="Refuse tools that are not as in this lock file.")
     ] = None,
+    profile: Profile = "",
+    root: Roots = None,
     timeout: Timeout = DEFAULT_TIMEOUT,
     listen: Annotated[
         int | None,
@@ -86,11 +103,11 @@ def proxy(
         try:
             stated = _facts(facts, reviewed)
             pinned = None if pins is None else _existing(pins)
-            upstream = _upstream(command, http)
+            upstream = _upstream(command, http, profile, root)
             tokens = _clients(clients, listen)
             governor = Governor()
         except AgentToolError as error:
-            raise failure(EXIT_CODES, str(error), "failed") from None
+            raise _refused(error) from None
         name = server or _name(command, http)
         try:
             if listen is None:
@@ -155,17 +172,39 @@ def _existing(path: Path) -> Pins:
     return Pins.read(path)
 
 
-def _upstream(command: list[str] | None, http: str) -> StdioServerParameters | str:
+def _upstream(
+    command: list[str] | None, http: str, profile: str, roots: list[Path] | None
+) -> StdioServerParameters | str:
     """Return where the server is.
 
     Raises:
-        ConfigurationError: There is no command and no URL, or both.
+        ConfigurationError: There is no command and no URL, or both, or a profile for a URL.
+        SandboxUnavailable: The profile can't be held here.
     """
+    if roots and not profile:
+        raise ConfigurationError("--root is for --profile")
+    if profile and http:
+        raise ConfigurationError("no profile holds a server behind a URL")
     if http and not command and urlsplit(http).scheme in {"http", "https"}:
         return http
     if command and not http:
-        return server_process(command)
+        server = server_process(command)
+        return _held(server, profile, roots or []) if profile else server
     raise ConfigurationError("give the server's command after --, or its URL with --http")
+
+
+def _held(server: StdioServerParameters, profile: str, roots: list[Path]) -> StdioServerParameters:
+    from agenttool_otel.integrations.mcp.held import held_server
+
+    use_own_profiles()
+    return held_server(server, profile, roots)
+
+
+def _refused(error: AgentToolError) -> typer.Exit:
+    """Print why nothing is served, and return the exception that ends the command."""
+    if isinstance(error, SandboxUnavailable):
+        return failure(EXIT_CODES, f"nothing ran: {error}", "unavailable")
+    return failure(EXIT_CODES, str(error), "failed")
 
 
 def _name(command: list[str] | None, http: str) -> str:
@@ -180,6 +219,9 @@ def _name(command: list[str] | None, http: str) -> str:
 @app.command()
 def wrap(
     config: Annotated[Path, typer.Argument(help="A client's configuration: .mcp.json ...")],
+    profile: Annotated[
+        str, typer.Option("--profile", help="The profile of each server's process.")
+    ] = "",
     undo: Annotated[bool, typer.Option("--undo", help="Put the file back as it was.")] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would change, and change nothing.")
@@ -188,10 +230,23 @@ def wrap(
     """Run each server of a client's configuration behind the proxy, and show what changes."""
     file = ClientConfig(config)
     try:
-        diff = file.undo(write=not dry_run) if undo else file.wrap(write=not dry_run)
+        if undo:
+            diff = file.undo(write=not dry_run)
+        else:
+            _check_profile(profile)
+            diff = file.wrap(profile=profile, write=not dry_run)
     except AgentToolError as error:
-        raise failure(EXIT_CODES, str(error), "failed") from None
+        raise _refused(error) from None
     typer.echo(diff, nl=False)
+
+
+def _check_profile(profile: str) -> None:
+    """Look whether a profile can be held, before a client would find each of its servers gone."""
+    from agenttool_otel.enforcement.programs import check_holds_programs
+
+    if profile:
+        use_own_profiles()
+        check_holds_programs(profile)
 
 
 # --- pins -----------------------------------------------------------------------------------------
@@ -203,15 +258,18 @@ def diff(
     http: Url = "",
     server: ServerName = "",
     pins: Lock = _LOCK,
+    profile: Profile = "",
+    root: Roots = None,
     timeout: Timeout = DEFAULT_TIMEOUT,
     as_json: AsJson = False,
 ) -> None:
     """Show what of a server's tools is not as it was accepted; exit with 1 where anything is."""
     name = server or _name(command, http)
     try:
-        changes = Pins.read(pins).compare(name, _listed(_upstream(command, http), timeout))
+        tools = _listed(_upstream(command, http, profile, root), timeout)
+        changes = Pins.read(pins).compare(name, tools)
     except AgentToolError as error:
-        raise failure(EXIT_CODES, str(error), "failed") from None
+        raise _refused(error) from None
     differing = [change for change in changes if change.state is not PinState.SAME]
     if as_json:
         print_json([_as_json(change) for change in differing])
@@ -228,18 +286,20 @@ def accept(
     http: Url = "",
     server: ServerName = "",
     pins: Lock = _LOCK,
+    profile: Profile = "",
+    root: Roots = None,
     timeout: Timeout = DEFAULT_TIMEOUT,
 ) -> None:
     """Accept a server's tools as they are now; look at the diff before."""
     name = server or _name(command, http)
     try:
         pinned = Pins.read(pins)
-        tools = _listed(_upstream(command, http), timeout)
+        tools = _listed(_upstream(command, http, profile, root), timeout)
         changes = pinned.compare(name, tools)
         pinned.accept(name, tools)
         pinned.write(pins)
     except AgentToolError as error:
-        raise failure(EXIT_CODES, str(error), "failed") from None
+        raise _refused(error) from None
     for change in changes:
         if change.state is not PinState.SAME:
             typer.echo(f"{change.state.value} {visible(change.name)}")

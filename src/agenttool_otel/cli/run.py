@@ -122,14 +122,11 @@ def _rehearse(command: Sequence[str], roots: Sequence[Path], ticket: str, socket
 def _changes_nothing(profile: str) -> bool:
     if profile == SandboxProfile.READ:
         return True
-    from agenttool_otel.context.settings import Settings
+    from agenttool_otel.cli.common import use_own_profiles
     from agenttool_otel.enforcement.own import profile_named
-    from agenttool_otel.enforcement.profile_file import use_profile_file
 
-    file = Settings.load().sandbox_profiles
     try:
-        if file:
-            use_profile_file(file)
+        use_own_profiles()
     except ConfigurationError as error:
         raise failure(EXIT_CODES, str(error), "usage") from None
     known = profile_named(profile)

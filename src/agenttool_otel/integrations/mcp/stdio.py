@@ -21,6 +21,8 @@ from mcp.os.posix.utilities import terminate_posix_process_tree
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
+from agenttool_otel.integrations.mcp.held import HeldProcess, HeldServer, start_held
+
 MAX_LINE_BYTES: Final = 64 * 1024 * 1024
 """Bytes of one message of a server; a result of 48 MiB in base64 fits."""
 _CHUNK: Final = 65_536
@@ -49,19 +51,13 @@ async def bounded_stdio(
 
     Raises:
         OSError: The process can't be started.
+        SandboxUnavailable: It has to run under a profile that can't be held; nothing was started.
     """
-    if sys.platform == "win32":
+    if sys.platform == "win32" and not isinstance(server, HeldServer):
         async with stdio_client(server) as streams:
             yield streams
         return
-    process = await anyio.open_process(
-        [server.command, *server.args],
-        env=get_default_environment() | (server.env or {}),
-        stderr=sys.stderr,
-        cwd=server.cwd,
-        # its own group, so that what it starts ends with it
-        start_new_session=True,
-    )
+    process = await _start(server)
     received, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outgoing, sent = anyio.create_memory_object_stream[SessionMessage](0)
     async with anyio.create_task_group() as tasks:
@@ -75,6 +71,19 @@ async def bounded_stdio(
                 outgoing.close()
                 await _end(process)
             tasks.cancel_scope.cancel()
+
+
+async def _start(server: StdioServerParameters) -> Process:
+    if isinstance(server, HeldServer):
+        return await start_held(server)
+    return await anyio.open_process(
+        [server.command, *server.args],
+        env=get_default_environment() | (server.env or {}),
+        stderr=sys.stderr,
+        cwd=server.cwd,
+        # its own group, so that what it starts ends with it
+        start_new_session=True,
+    )
 
 
 def _pipe(stream: Any) -> Any:
@@ -136,6 +145,10 @@ async def _end(process: Process) -> None:
             await _exited(process)
     with suppress(*_ENDS):
         await _pipe(process.stdout).aclose()
+    if isinstance(process, HeldProcess):
+        # what it has started ends with it, and its temporary directory goes
+        with anyio.move_on_after(_GRACE):
+            await process.wait()
 
 
 async def _exited(process: Process) -> None:

@@ -107,7 +107,8 @@ class Upstream:
     request, never in the middle of one: what it was doing may have happened.
 
     Args:
-        server: How its process is run, or the URL at which it serves (streamable HTTP).
+        server: How its process is run (``server_process``, and under a profile ``held_server``), or the
+            URL at which it serves (streamable HTTP).
         timeout: Seconds that one request may take.
         max_line_bytes: Bytes of one message of a process; a longer one ends it.
     """

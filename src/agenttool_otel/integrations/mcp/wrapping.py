@@ -26,6 +26,7 @@ PROGRAM: Final = (sys.executable, "-I", "-m", "agenttool_otel.cli")
 """The program that runs the proxy, with its first arguments."""
 _SERVERS: Final = "mcpServers"
 _PROXY: Final = ("mcp", "proxy")
+_PROFILE: Final = "--profile="
 _KEPT: Final = ".before-agenttool"
 _HTTP: Final = frozenset({"http", "streamable-http", "streamableHttp"})
 # of the client alone: who may call without the client's own question, how long it waits
@@ -36,19 +37,20 @@ _OF_PROXY: Final = ("AGENTTOOL_", "OTEL_")
 _INDENT: Final = re.compile(r"\{\r?\n([ \t]+)\"")
 
 
-def wrapped(text: str, program: Sequence[str] = PROGRAM) -> str:
+def wrapped(text: str, program: Sequence[str] = PROGRAM, profile: str = "") -> str:
     """Return a configuration in which each server is run behind the proxy.
 
     Args:
         text: The configuration.
         program: The program that runs the proxy, with its first arguments.
+        profile: The profile that each server's process runs under; empty for none.
 
     Raises:
         ConfigurationError: It has a form that is not understood.
     """
     config = _read(text)
     for name, entry in config[_SERVERS].items():
-        config[_SERVERS][name] = _behind(name, entry, program)
+        config[_SERVERS][name] = _behind(name, entry, program, profile)
     indent = _INDENT.match(text)
     shown = json.dumps(config, indent=indent[1] if indent else 2, ensure_ascii=False)
     return shown + ("\n" if text.endswith("\n") else "")
@@ -65,11 +67,13 @@ def _read(text: str) -> Any:
     return config
 
 
-def _behind(name: str, entry: Any, program: Sequence[str]) -> Mapping[str, Any]:
+def _behind(name: str, entry: Any, program: Sequence[str], profile: str) -> Mapping[str, Any]:
     if not isinstance(entry, dict):
         raise ConfigurationError(f"the server {name!r} is no object")
     if "command" in entry:
         server = ["--", *_command(name, entry)]
+    elif "url" in entry and profile:
+        raise ConfigurationError(f"the server {name!r} has a url: no profile holds it")
     elif "url" in entry:
         server = ["--http", _url(name, entry)]
     else:
@@ -79,9 +83,10 @@ def _behind(name: str, entry: Any, program: Sequence[str]) -> Mapping[str, Any]:
     if "type" in kept:
         kept["type"] = "stdio"
     command, *arguments = program
+    options = [f"--server={name}", *([f"{_PROFILE}{profile}"] if profile else [])]
     return {
         "command": command,
-        "args": [*arguments, *_PROXY, f"--server={name}", *server],
+        "args": [*arguments, *_PROXY, *options, *server],
         **kept,
     }
 
@@ -138,11 +143,14 @@ class ClientConfig:
         self.path = Path(path).resolve()
         self.kept = self.path.with_name(self.path.name + _KEPT)
 
-    def wrap(self, program: Sequence[str] = PROGRAM, *, write: bool = True) -> str:
+    def wrap(
+        self, program: Sequence[str] = PROGRAM, *, profile: str = "", write: bool = True
+    ) -> str:
         """Run each server behind the proxy; return the difference.
 
         Args:
             program: The program that runs the proxy, with its first arguments.
+            profile: The profile that each server's process runs under; empty for none.
             write: Whether the file is changed.
 
         Raises:
@@ -152,7 +160,7 @@ class ClientConfig:
         # equal where wrapping ended between its two writes
         if self.kept.exists() and _bytes(self.kept) != before:
             raise ConfigurationError(f"{self.path} is wrapped already: --undo comes first")
-        after = wrapped(_text(before), program).encode()
+        after = wrapped(_text(before), program, profile).encode()
         if write:
             _write(self.kept, before, like=self.path)
             _write(self.path, after, like=self.path)
@@ -190,7 +198,19 @@ def _is_wrapped(text: str, original: str) -> bool:
     entry = next(iter(_read(text)[_SERVERS].values()), None)
     words = [entry.get("command"), *entry.get("args", [])] if isinstance(entry, dict) else []
     places = [at for at in range(len(words)) if tuple(words[at : at + 2]) == _PROXY]
-    return bool(places) and text == wrapped(original, words[: places[0]])
+    if not places:
+        return False
+    return text == wrapped(original, words[: places[0]], _profile_of(words[places[0] :]))
+
+
+def _profile_of(words: Sequence[str]) -> str:
+    """Return the profile of a wrapped server's command; empty for none."""
+    for word in words:
+        if word in {"--", "--http"}:
+            break
+        if word.startswith(_PROFILE):
+            return word.removeprefix(_PROFILE)
+    return ""
 
 
 def _bytes(path: Path) -> bytes:
