@@ -512,11 +512,42 @@ def serve(
             "--public-url", help="https address of the TLS proxy in front.", show_default=False
         ),
     ] = "",
+    identity_header: Annotated[
+        str,
+        typer.Option(
+            help="Header in which the proxy states who answers, such as X-Forwarded-User.",
+            show_default=False,
+        ),
+    ] = "",
+    roles_header: Annotated[
+        str,
+        typer.Option(help="Header with that person's roles, by commas.", show_default=False),
+    ] = "",
+    proxy_secret: Annotated[
+        str,
+        typer.Option(
+            envvar=Env.APPROVALS_PROXY,
+            help="What the proxy sends in X-Agenttool-Proxy-Secret; better in the environment.",
+            show_default=False,
+        ),
+    ] = "",
+    proxy_address: Annotated[
+        str, typer.Option(help="The proxy's address, instead or beside.", show_default=False)
+    ] = "",
 ) -> None:
-    """Serve the approvals page on this machine, until interrupted."""
-    with _store(url, create=True) as store, open_endings(store) as endings, endings.watching():
-        from agenttool_otel.approvals.web.server import ApprovalsServer  # needs the extra web
+    """Serve the approvals page on this machine, until interrupted.
 
+    With --identity-header each person answers in their own name, as a reverse proxy states it.
+    """
+    with _store(url, create=True) as store, open_endings(store) as endings, endings.watching():
+        # both need the extra web
+        from agenttool_otel.approvals.web.server import ApprovalsServer, ProxyIdentity
+
+        if not identity_header and (roles_header or proxy_address):
+            raise _fail("--roles-header and --proxy-address need --identity-header.", "usage")
+        proxy = None
+        if identity_header:
+            proxy = ProxyIdentity(identity_header, roles_header, proxy_secret, proxy_address)
         try:
             server = ApprovalsServer(
                 store,
@@ -526,14 +557,20 @@ def serve(
                 answered_by=who,
                 roles=tuple(role or ()),
                 public_url=public_url or None,
+                proxy=proxy,
             )
         except OSError as error:
             raise _fail(f"The address can't be used: {error.strerror}.", "usage") from None
         # not on standard output: the link is a credential, and stdout goes to a service's log
         console = Console(stderr=True)
-        console.print(Text(f"Approvals of {store.url} as {server.answered_by}", style="bold"))
-        console.print("Open this link; it holds the token, which is not shown again:")
-        console.print(Text(server.sign_in_url), soft_wrap=True)
+        who_answers = f"whom {identity_header} names" if identity_header else server.answered_by
+        console.print(Text(f"Approvals of {store.url} as {who_answers}", style="bold"))
+        if identity_header:
+            console.print("People sign in at the proxy in front:")
+            console.print(Text(server.url), soft_wrap=True)
+        else:
+            console.print("Open this link; it holds the token, which is not shown again:")
+            console.print(Text(server.sign_in_url), soft_wrap=True)
         console.print("Ctrl-C ends it.", style="dim")
         with contextlib.suppress(KeyboardInterrupt):
             server.serve_forever()
