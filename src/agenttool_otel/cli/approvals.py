@@ -578,6 +578,68 @@ def serve(
 
 
 @app.command()
+def notify(
+    url: Url = "",
+    to: Annotated[
+        str, typer.Option("--to", help="Address that gets notices.", show_default=False)
+    ] = "",
+    format: Annotated[str, typer.Option(help="cloudevents, slack or teams.")] = "cloudevents",
+    remind: Annotated[
+        str, typer.Option(help="Remind after so long, such as 30m.", show_default=False)
+    ] = "",
+    config: Annotated[
+        Path | None,
+        typer.Option(help="TOML file with several targets, instead.", show_default=False),
+    ] = None,
+    page: Annotated[
+        str, typer.Option(help="Address of the approvals page, for links.", show_default=False)
+    ] = "",
+    state: Annotated[Path, typer.Option(help="File that keeps what was sent.")] = Path(
+        "agenttool-notices.json"
+    ),
+    answers_port: Annotated[
+        int | None,
+        typer.Option(
+            min=0, max=65535, help="Take signed answers on this port.", show_default=False
+        ),
+    ] = None,
+    answers_host: Annotated[str, typer.Option(help="Address to take them on.")] = "127.0.0.1",
+    role: Annotated[
+        list[str] | None,
+        typer.Option("--role", help="A role that answers may state; may be repeated."),
+    ] = None,
+    interval: Annotated[
+        float, typer.Option("--interval", min=0.05, help="Seconds between two looks.")
+    ] = 5.0,
+    once: Annotated[bool, typer.Option("--once", help="Look once, and end.")] = False,
+) -> None:
+    """Send signed notices of requests to chats and programs, and take signed answers.
+
+    A notice has no arguments: it links to the request on the page.
+    """
+    from agenttool_otel.cli import notifying
+
+    with _store(url, create=True) as store:
+        plan = notifying.plan_of(to, format, remind, config, page)
+        notifier = notifying.notifier_of(store, plan, state, takes_answers=answers_port is not None)
+        with notifying.only_one(state):
+            if once:
+                out().print(Text(f"{notifier.look()} sent"))
+                return
+            with open_endings(store) as endings, endings.watching():
+                try:
+                    notifying.run(
+                        notifier,
+                        interval,
+                        address=None if answers_port is None else (answers_host, answers_port),
+                        roles=tuple(role or ()),
+                        on_rejected=endings.rejected,
+                    )
+                except OSError as error:
+                    raise _fail(f"The address can't be used: {error.strerror}.", "usage") from None
+
+
+@app.command()
 def verify(
     url: Url = "",
     anchor: Annotated[
