@@ -206,12 +206,24 @@ def list_requests(
                     request.tool_name,
                     request.actor_id,
                     _people_counted(request),
-                    request.message,
+                    request.question or request.message,
                     left,
                 )
             )
-        headings = ("Request", "Tool", "For", "State", "Reason", "Expires in")
+        headings = ("Request", "Tool", "For", "State", "Question", "Expires in")
         _print_table("Approval requests", headings, rows)
+        _print_cut(len(rows), _number_of(store, status))
+
+
+def _number_of(store: ApprovalStore, status: str) -> int:
+    counts = store.counts()
+    return sum(counts.values()) if status == "all" else counts[ApprovalStatus(status)]
+
+
+def _print_cut(shown: int, number: int) -> None:
+    """Print that a table does not have all."""
+    if shown < number:
+        out().print(Text(f"{shown} of {number}; --limit shows more.", style="dim"))
 
 
 def _people_counted(request: ApprovalRequest) -> str:

@@ -188,5 +188,6 @@ def telemetry_settings(settings: Settings) -> TelemetrySettings:
         verbose=settings.verbose,
         span_mode=settings.span_mode,
         answerers=settings.answerers,
+        user_ids=settings.user_ids,
         sinks=open_sinks(settings.sink),
     )

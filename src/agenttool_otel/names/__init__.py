@@ -101,6 +101,9 @@ from agenttool_otel.values import canonical
 SCHEMA_VERSION: Final = "0.2.0"
 """The version of Agent Tool that every record states (standard, "Version compatibility")."""
 
+TELEMETRY_SCHEMA: Final = f"https://agenttool.invalid/schemas/{SCHEMA_VERSION}"
+"""Schema URL of the tracer, meter and logger of this package: that of ``semconv/manifest.yaml``."""
+
 INSTRUMENTATION_NAME: Final = "agenttool_otel"
 """Name of the OpenTelemetry tracer, meter and logger of this package."""
 

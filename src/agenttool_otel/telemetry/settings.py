@@ -32,6 +32,9 @@ Answerers = Literal["digest", "plain"]
 are.
 """
 
+UserIds = Literal["none", "digest"]
+"""Whether spans have ``user.id``, a keyed digest of the user for whom a call is made."""
+
 ProgressListener = Callable[[ToolProgress], object]
 """Receives the progress of every call as the standard's record; what it raises is swallowed."""
 
@@ -62,6 +65,7 @@ class TelemetrySettings:
           of this very tool.
         answerers: whether the ids of people who answer approval requests are recorded as keyed
           digests or as they are.
+        user_ids: whether spans have ``user.id``, a keyed digest of the user for whom a call is made.
         subscribers: who gets each event as a tool_event record.
         progress: who gets the progress of every call, beside its own reports the steps that every
           call has.
@@ -81,6 +85,7 @@ class TelemetrySettings:
     verbose: bool = False
     span_mode: SpanMode = "auto"
     answerers: Answerers = "digest"
+    user_ids: UserIds = "none"
     subscribers: tuple[Subscriber, ...] = ()
     progress: tuple[ProgressListener, ...] = ()
     sinks: tuple[Sink, ...] = ()
