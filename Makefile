@@ -104,7 +104,7 @@ release: $(STAMP)
 
 lock: $(STAMP)
 	$(BIN)/uv pip compile pyproject.toml --group dev --group docs --extra cli --extra web --extra langchain --extra instrument --extra postgres --extra sandbox --extra mcp --extra pydantic-ai --extra agent-hooks --extra openapi --extra a2a --extra browser \
-	  --extra object-store --extra cloudevents --extra sql --extra opa-server --universal --python-version 3.11 \
+	  --extra object-store --extra cloudevents --extra notify --extra sql --extra opa-server --universal --python-version 3.11 \
 	  --generate-hashes --no-emit-index-url --no-annotate --no-header --no-strip-extras --quiet -o requirements.lock
 
 clean:

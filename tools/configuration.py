@@ -31,6 +31,9 @@ No settings, because no code states them, but read where they are needed:
 | variable | what it is |
 |---|---|
 | `AGENTTOOL_APPROVALS_KEY` | seals the approval store; needed where processes share one (approvals.md) |
+| `AGENTTOOL_APPROVALS_PROXY_SECRET` | what the proxy before the approvals page sends (approvals.md) |
+| `AGENTTOOL_APPROVALS_NOTIFY_SECRET` | signs what `agenttool approvals notify` sends (approvals.md) |
+| `AGENTTOOL_APPROVALS_ANSWERS_SECRET` | signs the answers that it takes |
 | `AGENTTOOL_DIGEST_KEY` | keys the digests in records and events; needed where processes compare theirs (records.md) |
 | `AGENTTOOL_OPA` | path of an OPA program, for what `agenttool policy` checks with it |
 """

@@ -58,6 +58,15 @@ def test_requests_are_listed_as_a_table_and_as_json(store: ApprovalStore) -> Non
     assert run("list", "--status", "odd").exit_code == EXIT_CODES["usage"]
 
 
+def test_the_list_has_the_question_and_says_what_it_leaves_out(store: ApprovalStore) -> None:
+    for number in range(3):
+        store.create(a_request(question=f"path is a file of team {number}.", session_id=None), ARGS)
+    shown = run("list", "--limit", "2").output
+    assert "path is a file of team 0." in shown
+    assert "2 of 3; --limit shows more." in shown
+    assert "--limit" not in run("list").output
+
+
 def test_a_request_is_shown_by_its_id_or_its_invocations(store: ApprovalStore) -> None:
     request = store.create(a_request(), ARGS)
     for ref in (request.request_id, request.invocation_id):

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from approval_helpers import a_request
+from approval_helpers import a_request, yes
 
 from agenttool_otel.approvals.identity import args_digest
 from agenttool_otel.approvals.store.store import ApprovalStore
@@ -224,7 +224,6 @@ def test_a_request_is_rejected_with_the_keyboard_and_a_reason(
         Status.REJECTED,
         "Use archive_file & keep <it>",
     )
-    page.goto(f"{server.url}/requests/{request.request_id}")
     assert page.get_by_text("Use archive_file & keep <it>").is_visible()
     assert page.get_by_role("button", name="Approve").count() == 0
 
@@ -365,3 +364,125 @@ def test_pages_have_contrast_labels_and_landmarks(
         for field in page.locator("input:not([type=hidden]), textarea").all():
             assert field.evaluate("e => e.labels.length") > 0, path
     context.close()
+
+
+SMALL_TARGETS = """() => [...document.querySelectorAll("a, button, select, summary, textarea, input")]
+  .filter(e => e.type !== "hidden" && e.getClientRects().length && !e.closest(".skip, .sr"))
+  .map(e => e.type === "radio" ? e.closest("label") : e)
+  .filter(e => e.getBoundingClientRect().height < 44 || e.getBoundingClientRect().width < 44)
+  .map(e => `${e.tagName} ${e.textContent.trim().slice(0, 30)} ${e.getBoundingClientRect().height}`)"""
+SIDE_SCROLL = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+
+
+@pytest.fixture(scope="module")
+def crowd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApprovalsServer]:
+    """A page over 2,000 open requests, of which one is to be found."""
+    store = ApprovalStore(tmp_path_factory.mktemp("crowd") / "approvals.db")
+    for number in range(2_000):
+        arguments = {"order": f"A-{number}", "amount": number}
+        ask(store, arguments, tool_name=f"refund_{number % 30}", session_id=f"s-{number}", ttl=9000)
+    with ApprovalsServer(store, answered_by="user:ada", roles=("operator",)) as server:
+        yield server
+    store.close()
+
+
+@pytest.fixture
+def phone(browser: Any) -> Iterator[Any]:
+    context = browser.new_context(
+        viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
+    )
+    page = context.new_page()
+    page.set_default_timeout(30_000)
+    yield page
+    context.close()
+
+
+def test_one_of_two_thousand_is_found_in_three_actions(phone: Any, crowd: ApprovalsServer) -> None:
+    sign_in(phone, crowd)
+    phone.get_by_label("Search").fill("A-1234")  # 1
+    phone.get_by_label("Search").press("Enter")  # 2
+    phone.get_by_role("link", name="refund_4").tap()  # 3
+    phone.get_by_role("heading", name="refund_4").wait_for()
+    assert "A-1234" in phone.locator("#arguments-shown").inner_text()
+
+
+def test_every_target_is_large_enough_for_a_thumb(phone: Any, crowd: ApprovalsServer) -> None:
+    asked = ask_to_delete(crowd.page.store)
+    sign_in(phone, crowd)
+    for path in (
+        "/",
+        "/?risk=high",
+        "/?group=tool",
+        "/?view=history",
+        "/?page=2",
+        f"/requests/{asked.request_id}",
+        "/nowhere",
+    ):
+        phone.goto(f"{crowd.url}{path}")
+        assert phone.evaluate(SMALL_TARGETS) == [], path
+        assert not phone.evaluate(SIDE_SCROLL), path
+
+
+def test_what_runs_and_the_answer_are_near_the_top(
+    phone: Any, server: ApprovalsServer, store: ApprovalStore
+) -> None:
+    asked = ask_to_delete(store)
+    sign_in(phone, server)
+    phone.goto(f"{server.url}/requests/{asked.request_id}")
+    tops = [
+        phone.locator(f"#{name}").bounding_box()["y"] for name in ("arguments-shown", "approve")
+    ]
+    assert tops[0] < 844
+    assert tops[1] < 2 * 844
+
+
+def test_the_next_request_is_one_tap_away_from_an_answer(
+    phone: Any, server: ApprovalsServer, store: ApprovalStore
+) -> None:
+    ask_others(store)
+    asked = ask_to_delete(store)
+    sign_in(phone, server)
+    phone.goto(f"{server.url}/requests/{asked.request_id}")
+    phone.get_by_role("button", name="Approve", exact=True).tap()
+    phone.get_by_role("status").filter(has_text="Approved").wait_for()
+    phone.get_by_role("link", name="Next: run_command (2 open)").tap()
+    phone.get_by_role("heading", name="run_command").wait_for()
+
+
+def test_what_is_typed_into_the_search_outlasts_a_change(
+    page: Any, server: ApprovalsServer, store: ApprovalStore
+) -> None:
+    ask_to_delete(store)
+    sign_in(page, server)
+    page.get_by_label("Search").fill("half a wo")
+    ask_others(store)
+    page.get_by_role("link", name="send_email").wait_for()
+    assert page.get_by_label("Search").input_value() == "half a wo"
+    assert page.locator("[data-count=open]").inner_text() == "3"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_fault_of_accessibility(
+    browser: Any, server: ApprovalsServer, store: ApprovalStore, scheme: str
+) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    asked, answered = ask_to_delete(store, profile={"risk_level": "high"}), ask_to_delete(store)
+    ask_others(store)
+    store.answer(answered.request_id, yes())
+    context = browser.new_context(color_scheme=scheme, viewport={"width": 390, "height": 844})
+    page = context.new_page()
+    page.goto(f"{server.url}/login")
+    faults = axe.run(page).response["violations"]
+    sign_in(page, server)
+    for path in (
+        "/",
+        "/?q=x",
+        "/?group=rule&risk=high",
+        "/?view=history",
+        f"/requests/{asked.request_id}",
+        f"/requests/{answered.request_id}?done=approved",
+    ):
+        page.goto(f"{server.url}{path}")
+        faults += [(path, each) for each in axe.run(page).response["violations"]]
+    context.close()
+    assert faults == []

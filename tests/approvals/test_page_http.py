@@ -12,14 +12,13 @@ from urllib.parse import urlencode
 
 import pytest
 from approval_helpers import ARGS, a_request, yes
+from page_client import FORM, Client
 
 from agenttool_otel.approvals.store.store import ApprovalStore
 from agenttool_otel.approvals.web.server import ApprovalsServer
 from agenttool_otel.approvals.web.sessions import Sessions
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.names import ApprovalStatus as Status
-
-FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
 
 @pytest.fixture
@@ -35,42 +34,6 @@ def server(store: ApprovalStore) -> Iterator[ApprovalsServer]:
         store, answered_by="user:ada", roles=("operator",), interval=0.05
     ) as server:
         yield server
-
-
-class Client:
-    def __init__(self, server: ApprovalsServer) -> None:
-        self.server = server
-        self.cookie = ""
-
-    def __call__(
-        self,
-        method: str,
-        path: str,
-        form: dict[str, str] | None = None,
-        body: bytes | None = None,
-        **headers: str,
-    ) -> tuple[int, dict[str, str], str]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=60)
-        sent = {name.replace("_", "-"): value for name, value in headers.items()}
-        if self.cookie:
-            sent.setdefault("Cookie", self.cookie)
-        if form is not None:
-            body, sent = urlencode(form).encode(), {**FORM, **sent}
-        connection.request(method, path, body=body, headers=sent)
-        answer = connection.getresponse()
-        text = answer.read().decode()
-        connection.close()
-        return answer.status, {name.lower(): value for name, value in answer.getheaders()}, text
-
-    def sign_in(self) -> None:
-        status, headers, _ = self("POST", "/login", {"token": self.server.token})
-        assert status == 303
-        self.cookie = headers["set-cookie"].split(";")[0]
-
-    def csrf(self, request_id: str) -> str:
-        return self.server.page.sessions.form_token(
-            self.cookie.split("=", 1)[1], f"answer {request_id}"
-        )
 
 
 @pytest.fixture
@@ -189,7 +152,7 @@ def test_an_answer_is_recorded_with_the_pages_identity_and_roles(
         "remember": "",
     }
     status, headers, _ = signed_in("POST", f"/requests/{request.request_id}/approve", form)
-    assert (status, headers["location"]) == (303, "/?done=approved")
+    assert (status, headers["location"]) == (303, f"/requests/{request.request_id}?done=approved")
     call = store.stored_call(request.request_id)
     assert call.answer is not None
     assert (call.answer.answered_by, call.answer.roles) == ("user:ada", ("operator",))

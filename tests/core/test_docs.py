@@ -16,6 +16,7 @@ from agenttool_otel.catalog.options import GovernOptions, RetryOptions
 from agenttool_otel.context.settings import Settings
 from agenttool_otel.names import (
     AccessKind,
+    Env,
     ExecutionKind,
     InterruptBehavior,
     Lifecycle,
@@ -68,9 +69,7 @@ def test_every_keyword_and_word_is_on_the_page_of_govern() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_settings_that_a_page_names_exist(page: Path) -> None:
-    known = {*Settings.variables().values()} | {
-        "AGENTTOOL_APPROVALS_KEY", "AGENTTOOL_DIGEST_KEY", "AGENTTOOL_OPA", "AGENTTOOL_SCREENSHOTS",
-        "AGENTTOOL_SERVERS_DIR",
-    }  # fmt: skip
+    known = {*Settings.variables().values()} | Env.beside_settings()
+    known |= {"AGENTTOOL_SCREENSHOTS", "AGENTTOOL_SERVERS_DIR"}
     for name in set(re.findall(r"\bAGENTTOOL_[A-Z_]*[A-Z]\b", page.read_text(encoding="utf-8"))):
         assert name in known, name

@@ -88,6 +88,37 @@ def request_facts(request: ApprovalRequest) -> list[tuple[str, str]]:
     return [(label, text) for label, text in facts if text]
 
 
+def question_facts(request: ApprovalRequest) -> list[tuple[str, str]]:
+    """Return what is asked, and what an answer to it depends on most, as label and text."""
+    return [fact for fact in request_facts(request) if _is_question(fact[0])]
+
+
+def other_facts(request: ApprovalRequest) -> list[tuple[str, str]]:
+    """Return the facts that are not in ``question_facts``."""
+    return [fact for fact in request_facts(request) if not _is_question(fact[0])]
+
+
+def _is_question(label: str) -> bool:
+    # "Place of path": what the argument means, with links followed
+    return label in _QUESTION_LABELS or label.startswith(("Place of ", "Origin of "))
+
+
+_QUESTION_LABELS: Final = frozenset(
+    {
+        "Question",
+        "The user wrote",
+        "Open question",
+        "Reason",
+        "Declared reason",
+        "Agreed",
+        "Still needed",
+        "Answered by",
+        "Answer's reason",
+        "Closed because",
+    }
+)
+
+
 def _question_text(rule: str) -> str:
     return f"{rule}; would be answered by: {would_answer(rule)}"
 
@@ -228,9 +259,15 @@ def remaining(request: ApprovalRequest, now: datetime) -> str:
     if request.expires_at is None:
         return "no limit"
     left = request.expires_at - now
-    if left <= timedelta(0):
-        return "expired"
-    seconds = int(left.total_seconds())
+    return "expired" if left <= timedelta(0) else duration(int(left.total_seconds()))
+
+
+def duration(seconds: int) -> str:
+    """Return a time in its two largest units, for people.
+
+    Args:
+        seconds: the time.
+    """
     days, seconds = divmod(seconds, 86_400)
     hours, seconds = divmod(seconds, 3600)
     minutes, seconds = divmod(seconds, 60)

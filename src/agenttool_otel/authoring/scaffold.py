@@ -15,7 +15,9 @@ from typing import Final
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.policy.bundles.input_schema import schema_text
 
-_SCHEMA: Final = "schemas/input.json"
+SCHEMA: Final = "schemas/input.json"
+"""The JSON Schema of the input, in a project."""
+
 _NAME: Final = re.compile(r"[^A-Za-z0-9._-]+")
 _IGNORED: Final = frozenset({".git"})
 
@@ -58,7 +60,7 @@ def init_project(root: Path, *, force: bool = False) -> Written:
                 relative = ".manifest"
             text = source.read_text("utf-8")
             _write(written, relative, text.replace("PROJECT_NAME", name))
-        _write(written, _SCHEMA, schema_text())
+        _write(written, SCHEMA, schema_text())
     except OSError as error:
         raise ConfigurationError(f"{root}: {error.strerror or error}") from None
     return written

@@ -206,12 +206,24 @@ def list_requests(
                     request.tool_name,
                     request.actor_id,
                     _people_counted(request),
-                    request.message,
+                    request.question or request.message,
                     left,
                 )
             )
-        headings = ("Request", "Tool", "For", "State", "Reason", "Expires in")
+        headings = ("Request", "Tool", "For", "State", "Question", "Expires in")
         _print_table("Approval requests", headings, rows)
+        _print_cut(len(rows), _number_of(store, status))
+
+
+def _number_of(store: ApprovalStore, status: str) -> int:
+    counts = store.counts()
+    return sum(counts.values()) if status == "all" else counts[ApprovalStatus(status)]
+
+
+def _print_cut(shown: int, number: int) -> None:
+    """Print that a table does not have all."""
+    if shown < number:
+        out().print(Text(f"{shown} of {number}; --limit shows more.", style="dim"))
 
 
 def _people_counted(request: ApprovalRequest) -> str:
@@ -512,11 +524,42 @@ def serve(
             "--public-url", help="https address of the TLS proxy in front.", show_default=False
         ),
     ] = "",
+    identity_header: Annotated[
+        str,
+        typer.Option(
+            help="Header in which the proxy states who answers, such as X-Forwarded-User.",
+            show_default=False,
+        ),
+    ] = "",
+    roles_header: Annotated[
+        str,
+        typer.Option(help="Header with that person's roles, by commas.", show_default=False),
+    ] = "",
+    proxy_secret: Annotated[
+        str,
+        typer.Option(
+            envvar=Env.APPROVALS_PROXY,
+            help="What the proxy sends in X-Agenttool-Proxy-Secret; better in the environment.",
+            show_default=False,
+        ),
+    ] = "",
+    proxy_address: Annotated[
+        str, typer.Option(help="The proxy's address, instead or beside.", show_default=False)
+    ] = "",
 ) -> None:
-    """Serve the approvals page on this machine, until interrupted."""
-    with _store(url, create=True) as store, open_endings(store) as endings, endings.watching():
-        from agenttool_otel.approvals.web.server import ApprovalsServer  # needs the extra web
+    """Serve the approvals page on this machine, until interrupted.
 
+    With --identity-header each person answers in their own name, as a reverse proxy states it.
+    """
+    with _store(url, create=True) as store, open_endings(store) as endings, endings.watching():
+        # both need the extra web
+        from agenttool_otel.approvals.web.server import ApprovalsServer, ProxyIdentity
+
+        if not identity_header and (roles_header or proxy_address):
+            raise _fail("--roles-header and --proxy-address need --identity-header.", "usage")
+        proxy = None
+        if identity_header:
+            proxy = ProxyIdentity(identity_header, roles_header, proxy_secret, proxy_address)
         try:
             server = ApprovalsServer(
                 store,
@@ -526,18 +569,86 @@ def serve(
                 answered_by=who,
                 roles=tuple(role or ()),
                 public_url=public_url or None,
+                proxy=proxy,
             )
         except OSError as error:
             raise _fail(f"The address can't be used: {error.strerror}.", "usage") from None
         # not on standard output: the link is a credential, and stdout goes to a service's log
         console = Console(stderr=True)
-        console.print(Text(f"Approvals of {store.url} as {server.answered_by}", style="bold"))
-        console.print("Open this link; it holds the token, which is not shown again:")
-        console.print(Text(server.sign_in_url), soft_wrap=True)
+        who_answers = f"whom {identity_header} names" if identity_header else server.answered_by
+        console.print(Text(f"Approvals of {store.url} as {who_answers}", style="bold"))
+        if identity_header:
+            console.print("People sign in at the proxy in front:")
+            console.print(Text(server.url), soft_wrap=True)
+        else:
+            console.print("Open this link; it holds the token, which is not shown again:")
+            console.print(Text(server.sign_in_url), soft_wrap=True)
         console.print("Ctrl-C ends it.", style="dim")
         with contextlib.suppress(KeyboardInterrupt):
             server.serve_forever()
         server.close()
+
+
+@app.command()
+def notify(
+    url: Url = "",
+    to: Annotated[
+        str, typer.Option("--to", help="Address that gets notices.", show_default=False)
+    ] = "",
+    format: Annotated[str, typer.Option(help="cloudevents, slack or teams.")] = "cloudevents",
+    remind: Annotated[
+        str, typer.Option(help="Remind after so long, such as 30m.", show_default=False)
+    ] = "",
+    config: Annotated[
+        Path | None,
+        typer.Option(help="TOML file with several targets, instead.", show_default=False),
+    ] = None,
+    page: Annotated[
+        str, typer.Option(help="Address of the approvals page, for links.", show_default=False)
+    ] = "",
+    state: Annotated[Path, typer.Option(help="File that keeps what was sent.")] = Path(
+        "agenttool-notices.json"
+    ),
+    answers_port: Annotated[
+        int | None,
+        typer.Option(
+            min=0, max=65535, help="Take signed answers on this port.", show_default=False
+        ),
+    ] = None,
+    answers_host: Annotated[str, typer.Option(help="Address to take them on.")] = "127.0.0.1",
+    role: Annotated[
+        list[str] | None,
+        typer.Option("--role", help="A role that answers may state; may be repeated."),
+    ] = None,
+    interval: Annotated[
+        float, typer.Option("--interval", min=0.05, help="Seconds between two looks.")
+    ] = 5.0,
+    once: Annotated[bool, typer.Option("--once", help="Look once, and end.")] = False,
+) -> None:
+    """Send signed notices of requests to chats and programs, and take signed answers.
+
+    A notice has no arguments: it links to the request on the page.
+    """
+    from agenttool_otel.cli import notifying
+
+    with _store(url, create=True) as store:
+        plan = notifying.plan_of(to, format, remind, config, page)
+        notifier = notifying.notifier_of(store, plan, state, takes_answers=answers_port is not None)
+        with notifying.only_one(state):
+            if once:
+                out().print(Text(f"{notifier.look()} sent"))
+                return
+            with open_endings(store) as endings, endings.watching():
+                try:
+                    notifying.run(
+                        notifier,
+                        interval,
+                        address=None if answers_port is None else (answers_host, answers_port),
+                        roles=tuple(role or ()),
+                        on_rejected=endings.rejected,
+                    )
+                except OSError as error:
+                    raise _fail(f"The address can't be used: {error.strerror}.", "usage") from None
 
 
 @app.command()

@@ -166,6 +166,16 @@ class AgentContext:
         return _kind_of(self.actor)
 
     @cached_property
+    def user(self) -> str:
+        """The user for whom calls are made: the actor, or the outermost one that delegated to it;
+        empty where none of them is a ``user:``.
+        """
+        for actor in (self.actor, *(delegator.actor for delegator in self.chain)):
+            if _kind_of(actor) == "user":
+                return actor
+        return ""
+
+    @cached_property
     def agent(self) -> str:
         """The agent's name for ``gen_ai.agent.name``, or an empty string."""
         if self.agent_name:

@@ -20,7 +20,14 @@ from typing import Any, Final, Self
 from agenttool_otel.context.validate import did_you_mean, texts
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.names import EngineName, Env, PolicyMode
-from agenttool_otel.telemetry.settings import Answerers, CaptureMode, Detail, EventsMode, SpanMode
+from agenttool_otel.telemetry.settings import (
+    Answerers,
+    CaptureMode,
+    Detail,
+    EventsMode,
+    SpanMode,
+    UserIds,
+)
 
 _logger = logging.getLogger("agenttool_otel.context.settings")
 
@@ -189,6 +196,8 @@ class Settings:
             (``AGENTTOOL_DIGEST_KEY``) or ``plain`` (``AGENTTOOL_ANSWERERS``).
         guardrail_names: whether spans also have the decision in the words of OpenTelemetry's open
             proposal for guardrails (``AGENTTOOL_GUARDRAIL_NAMES``).
+        user_ids: ``none``, or ``digest`` for ``user.id`` on spans, a keyed digest
+            (``AGENTTOOL_DIGEST_KEY``) of the user for whom a call is made (``AGENTTOOL_USER_IDS``).
         sink: where records go: ``file:PATH`` for JSON lines, or an ``http(s)://`` URL that takes
             CloudEvents (``AGENTTOOL_SINK``).
         decisions: where decisions are recorded to be decided again by ``agenttool policy replay``:
@@ -264,6 +273,7 @@ class Settings:
     span_mode: SpanMode = _setting("auto", "SPAN_MODE", _one_of("auto", "child", "enrich"))
     answerers: Answerers = _setting("digest", "ANSWERERS", _one_of("digest", "plain"))
     guardrail_names: bool = _setting(False, "GUARDRAIL_NAMES", _truth)
+    user_ids: UserIds = _setting("none", "USER_IDS", _one_of("none", "digest"))
     sink: str = _setting("", "SINK", _sink)
     decisions: str = _setting("", "DECISIONS", _decisions)
     capture: CaptureMode = _setting(

@@ -189,5 +189,6 @@ def telemetry_settings(settings: Settings) -> TelemetrySettings:
         span_mode=settings.span_mode,
         answerers=settings.answerers,
         guardrail_names=settings.guardrail_names,
+        user_ids=settings.user_ids,
         sinks=open_sinks(settings.sink),
     )

@@ -104,6 +104,9 @@ from agenttool_otel.values import canonical
 SCHEMA_VERSION: Final = "0.2.0"
 """The version of Agent Tool that every record states (standard, "Version compatibility")."""
 
+TELEMETRY_SCHEMA: Final = f"https://agenttool.invalid/schemas/{SCHEMA_VERSION}"
+"""Schema URL of the tracer, meter and logger of this package: that of ``semconv/manifest.yaml``."""
+
 INSTRUMENTATION_NAME: Final = "agenttool_otel"
 """Name of the OpenTelemetry tracer, meter and logger of this package."""
 
@@ -123,6 +126,9 @@ class Env:
     CAPTURE_CONTENT: Final = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
     APPROVALS_URL: Final = "AGENTTOOL_APPROVALS_URL"
     APPROVALS_KEY: Final = "AGENTTOOL_APPROVALS_KEY"
+    APPROVALS_PROXY: Final = "AGENTTOOL_APPROVALS_PROXY_SECRET"
+    APPROVALS_NOTIFY: Final = "AGENTTOOL_APPROVALS_NOTIFY_SECRET"
+    APPROVALS_ANSWERS: Final = "AGENTTOOL_APPROVALS_ANSWERS_SECRET"
     DIGEST_KEY: Final = canonical.DIGEST_KEY
     OPA_PROGRAM: Final = "AGENTTOOL_OPA"
 

@@ -37,6 +37,8 @@ class AnswerWay(StrEnum):
     """``agenttool approvals approve`` or ``reject``."""
     PAGE = "page"
     """The approvals page."""
+    WEBHOOK = "webhook"
+    """``POST /answers`` of ``agenttool approvals notify``."""
     AGENT_DIALOG = "agent_dialog"
     """The own dialog of a coding agent, which then ran the call."""
     GRAPH = "graph"

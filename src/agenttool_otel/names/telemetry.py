@@ -17,6 +17,7 @@ class GenAI:
     TOOL_CALL_RESULT: Final = "gen_ai.tool.call.result"
     AGENT_NAME: Final = "gen_ai.agent.name"
     CONVERSATION_ID: Final = "gen_ai.conversation.id"
+    USER_ID: Final = "user.id"
     ERROR_TYPE: Final = "error.type"
     GUARDRAIL_COMPONENT_NAME: Final = "gen_ai.guardrail.component.name"
     GUARDRAIL_TARGET_TYPE: Final = "gen_ai.guardrail.target.type"

@@ -32,6 +32,9 @@ Answerers = Literal["digest", "plain"]
 are.
 """
 
+UserIds = Literal["none", "digest"]
+"""Whether spans have ``user.id``, a keyed digest of the user for whom a call is made."""
+
 ProgressListener = Callable[[ToolProgress], object]
 """Receives the progress of every call as the standard's record; what it raises is swallowed."""
 
@@ -64,6 +67,7 @@ class TelemetrySettings:
           digests or as they are.
         guardrail_names: whether spans also have the decision in the words of OpenTelemetry's open
             proposal for guardrails, which may change.
+        user_ids: whether spans have ``user.id``, a keyed digest of the user for whom a call is made.
         subscribers: who gets each event as a tool_event record.
         progress: who gets the progress of every call, beside its own reports the steps that every
           call has.
@@ -84,6 +88,7 @@ class TelemetrySettings:
     span_mode: SpanMode = "auto"
     answerers: Answerers = "digest"
     guardrail_names: bool = False
+    user_ids: UserIds = "none"
     subscribers: tuple[Subscriber, ...] = ()
     progress: tuple[ProgressListener, ...] = ()
     sinks: tuple[Sink, ...] = ()

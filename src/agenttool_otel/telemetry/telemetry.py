@@ -28,7 +28,9 @@ from opentelemetry.trace import (
 from agenttool_otel.names import (
     INSTRUMENTATION_NAME,
     OPERATION_EXECUTE_TOOL,
+    TELEMETRY_SCHEMA,
     Attr,
+    Behavior,
     Event,
     GenAI,
     Label,
@@ -133,7 +135,9 @@ class EventEmitter:
         if self._as_log:
             try:
                 self._logger = logs.get_logger(
-                    INSTRUMENTATION_NAME, logger_provider=settings.logger_provider
+                    INSTRUMENTATION_NAME,
+                    logger_provider=settings.logger_provider,
+                    schema_url=TELEMETRY_SCHEMA,
                 )
             except Exception as error:
                 losses.note("get_logger", error)
@@ -233,7 +237,7 @@ class EventEmitter:
         self._logger.emit(
             timestamp=time.time_ns(),
             context=trace.set_span_in_context(span),
-            severity_number=SeverityNumber.INFO,
+            severity_number=_severity(name, attributes),
             event_name=name,
             attributes=attributes,
         )
@@ -266,6 +270,13 @@ class EventEmitter:
                 self._losses.note("sink", error)
 
 
+def _severity(name: str, attributes: Mapping[str, Primitive]) -> SeverityNumber:
+    if name != Event.PERMISSION_DECIDED:
+        return SeverityNumber.INFO
+    denied = attributes.get(Attr.PERMISSION_BEHAVIOR) == Behavior.DENY.value
+    return SeverityNumber.WARN if denied else SeverityNumber.INFO
+
+
 class Telemetry:
     """Everything that a Governor records with."""
 
@@ -278,14 +289,20 @@ class Telemetry:
         self._mode = settings.span_mode
         try:
             self._tracer = trace.get_tracer(
-                INSTRUMENTATION_NAME, package_version(), settings.tracer_provider
+                INSTRUMENTATION_NAME,
+                package_version(),
+                settings.tracer_provider,
+                TELEMETRY_SCHEMA,
             )
         except Exception as error:  # a provider that is broken costs its telemetry, not the tools
             self.losses.note("get_tracer", error)
             self._tracer = trace.NoOpTracer()
         try:
             meter = metrics.get_meter(
-                INSTRUMENTATION_NAME, package_version(), settings.meter_provider
+                INSTRUMENTATION_NAME,
+                package_version(),
+                settings.meter_provider,
+                TELEMETRY_SCHEMA,
             )
             self.instruments = Instruments(meter, settings.meter_provider)
         except Exception as error:

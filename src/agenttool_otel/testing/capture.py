@@ -122,7 +122,8 @@ def capture(*, sampler: Sampler | None = None, **options: Any) -> Iterator[Captu
     Args:
         sampler: sampler of the spans; all are sampled where not given.
         options: arguments of Governor, and the fields of TelemetrySettings ``answerers``,
-            ``capture``, ``detail``, ``events``, ``guardrail_names``, ``verbose`` and ``span_mode``.
+            ``capture``, ``detail``, ``events``, ``guardrail_names``, ``user_ids``, ``verbose`` and
+            ``span_mode``.
     """
     from opentelemetry.sdk.metrics import MeterProvider
     from opentelemetry.sdk.metrics.export import InMemoryMetricReader
@@ -135,7 +136,16 @@ def capture(*, sampler: Sampler | None = None, **options: Any) -> Iterator[Captu
     tracer = TracerProvider(sampler=sampler) if sampler is not None else TracerProvider()
     tracer.add_span_processor(SimpleSpanProcessor(exporter))
     meter = MeterProvider(metric_readers=[reader])
-    names = ("answerers", "capture", "detail", "events", "guardrail_names", "verbose", "span_mode")
+    names = (
+        "answerers",
+        "capture",
+        "detail",
+        "events",
+        "guardrail_names",
+        "user_ids",
+        "verbose",
+        "span_mode",
+    )
     fields = {name: options.pop(name) for name in names if name in options}
     kept = KeptRecords()
     telemetry = TelemetrySettings(

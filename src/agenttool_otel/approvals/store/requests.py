@@ -222,7 +222,7 @@ class Requests:
         """Return the ids of expired requests whose calls' end nobody has reported, no matter which process marked
         them as expired.
         """
-        self._expire_if_any_due(must=True)
+        self.expire_if_any_due(must=True)
         query = (
             select(requests.c.request_id)
             .where(
@@ -250,7 +250,7 @@ class Requests:
             )
             return True
 
-    def _expire_if_any_due(self, *, must: bool = False) -> None:
+    def expire_if_any_due(self, *, must: bool = False) -> None:
         """Mark what is due as expired; a store that can't be written still shows it so, unless it
         must.
         """
@@ -281,13 +281,13 @@ class Requests:
         """Return what is needed to decide a call again before it is claimed; it gives no right to
         run it.
         """
-        self._expire_if_any_due()
+        self.expire_if_any_due()
         with self.db.read() as (connection, _):
             return open_call(self.db.sealer, find(connection, ref))
 
     def counts(self) -> dict[Status, int]:
         """Return how many requests are in each state."""
-        self._expire_if_any_due()
+        self.expire_if_any_due()
         with self.db.read() as (connection, _):
             rows = connection.execute(
                 select(requests.c.status, func.count()).group_by(requests.c.status)
@@ -301,7 +301,7 @@ class Requests:
         if row is None:
             raise ApprovalNotFound(f"no such approval request: {ref[:80]}")
         if _is_due(row, now_us):
-            self._expire_if_any_due()
+            self.expire_if_any_due()
             with self.db.read() as (connection, now_us):
                 row = find_row(connection, ref) or row
         return self._shown(row, now_us)
@@ -314,7 +314,13 @@ class Requests:
             else request
         )
 
-    def _listed(self, row: Any, now_us: int) -> ApprovalRequest:
+    def shown(self, row: Any, now_us: int) -> ApprovalRequest:
+        """Return a row's request as a list shows it: with a stand-in for one that can't be opened.
+
+        Args:
+            row: the row.
+            now_us: the store's time, microseconds since 1970.
+        """
         try:
             return self._shown(row, now_us)
         except ApprovalError as error:
@@ -330,7 +336,7 @@ class Requests:
     ) -> list[ApprovalRequest]:
         """Return requests, those that expire first in front when pending, otherwise the newest."""
         wanted = None if status is None else Status(status)
-        self._expire_if_any_due()
+        self.expire_if_any_due()
         query = select(requests)
         if wanted is not None:
             query = query.where(requests.c.status == wanted.value)
@@ -343,7 +349,7 @@ class Requests:
         query = query.limit(max(1, min(limit, _MAX_LISTED))).offset(max(0, offset))
         with self.db.read() as (connection, now_us):
             rows = connection.execute(query).all()
-        return [self._listed(row, now_us) for row in rows]
+        return [self.shown(row, now_us) for row in rows]
 
 
 _THIS: Final[Any] = bindparam("this")

@@ -22,6 +22,7 @@ from agenttool_otel.approvals.store.database import Database, parse_url
 from agenttool_otel.approvals.store.grants import Grants
 from agenttool_otel.approvals.store.levels import Levels
 from agenttool_otel.approvals.store.outbox import Outbox
+from agenttool_otel.approvals.store.overview import Overview
 from agenttool_otel.approvals.store.requests import Limits, Requests
 from agenttool_otel.approvals.store.required import RequiredCalls
 from agenttool_otel.approvals.store.sealing import (
@@ -156,6 +157,7 @@ class ApprovalStore:
         self._claims = Claims(self._requests, lease_us)
         self._required = RequiredCalls(self._claims)
         self._levels = Levels(self._db)
+        self._overview = Overview(self._requests)
 
     @property
     def url(self) -> str:
@@ -276,6 +278,8 @@ class ApprovalStore:
     by_invocation = _of("_requests", Requests.by_invocation)
     stored_call = _of("_requests", Requests.stored_call)
     list = _of("_requests", Requests.list)
+    summaries = _of("_overview", Overview.summaries)
+    listed = _of("_overview", Overview.listed)
     counts = _of("_requests", Requests.counts)
     expire_due = _of("_requests", Requests.expire_due)
     unreported_expiries = _of("_requests", Requests.unreported_expiries)

@@ -13,6 +13,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from http import HTTPStatus
 from importlib import resources
 from typing import Any, Final, NamedTuple
@@ -32,15 +33,32 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from agenttool_otel.approvals.display import (
     editable_arguments,
     merge_edit,
+    other_facts,
     parse_edit,
+    question_facts,
     request_details,
-    request_facts,
 )
 from agenttool_otel.approvals.grants import acceptable
-from agenttool_otel.approvals.identity import args_digest
+from agenttool_otel.approvals.identity import args_digest, is_same_identity
+from agenttool_otel.approvals.selecting import (
+    AGES,
+    ORDERS,
+    RISKS,
+    GroupBy,
+    Selection,
+    Summary,
+    View,
+    choices,
+    groups_of,
+    page_of,
+    select,
+)
+from agenttool_otel.approvals.store.clock import to_us
+from agenttool_otel.approvals.store.overview import MAX_HISTORY
 from agenttool_otel.approvals.store.store import ApprovalStore
 from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest
 from agenttool_otel.approvals.web.hosts import asks_for, own_hosts
+from agenttool_otel.approvals.web.proxied import Person, ProxyIdentity
 from agenttool_otel.approvals.web.rendering import ENVIRONMENT
 from agenttool_otel.approvals.web.sessions import SESSION_SECONDS, Sessions
 from agenttool_otel.errors import ApprovalConflict, ApprovalError, ApprovalExpired, ApprovalNotFound
@@ -55,8 +73,7 @@ STREAM_SECONDS: Final = 240.0
 """How long one stream of changes lasts; the browser then opens the next by itself."""
 _STREAM_HEARTBEAT_SECONDS: Final = 15.0
 _WRONG_TOKEN_SECONDS: Final = 0.2
-_PENDING_SHOWN: Final = 100
-_RECENT_SHOWN: Final = 15
+_TO_RUN_SHOWN: Final = 3
 _MAX_REASON_CHARS: Final = 2000
 _STATIC_TYPES: Final = {"style.css": "text/css", "live.js": "text/javascript"}
 _HEADERS: Final = {
@@ -76,11 +93,25 @@ _HEADERS: Final = {
     "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
 }
 _DONE_BY_ACTION: Final = {"approve": "approved", "edit": "edited", "reject": "rejected"}
+_STATES_OF_DONE: Final = {
+    "approved": {ApprovalStatus.APPROVED, ApprovalStatus.CONSUMED},
+    "edited": {ApprovalStatus.APPROVED, ApprovalStatus.CONSUMED},
+    "rejected": {ApprovalStatus.REJECTED},
+    "agreed": {ApprovalStatus.PENDING},
+}
 _DONE: Final = {
     "approved": "Approved. The call runs once, exactly as shown, when its agent resumes it.",
     "edited": "Approved with your arguments. They are validated and decided again before anything runs.",
     "rejected": "Rejected. The call will not run.",
     "agreed": "You agreed. The call runs once when the others who have to agree did, too.",
+}
+
+
+_CHOICES: Final = {
+    "risk": [(risk.value, risk.value) for risk in RISKS],
+    "older": [(word, age.text) for word, age in AGES.items()],
+    "order": [(order.value, text) for order, text in ORDERS.items()],
+    "group": [(by.value, f"same {by.value}") for by in GroupBy],
 }
 
 
@@ -94,7 +125,7 @@ class RefusedForm(NamedTuple):
 
 
 class ApprovalsPage:
-    """The pages over one store, answered by one identity."""
+    """The pages over one store, answered by one identity or by whom a proxy states."""
 
     def __init__(
         self,
@@ -103,16 +134,16 @@ class ApprovalsPage:
         token: str,
         url: str,
         port: int,
-        answered_by: str,
-        roles: tuple[str, ...],
+        person: Person,
+        proxy: ProxyIdentity | None,
         interval: float,
         on_rejected: Callable[[str], None] | None,
     ) -> None:
         self.store = store
         self.sessions = Sessions(token)
-        self.answered_by = answered_by
         self.closing = False
-        self._roles = roles
+        self._person = person
+        self._proxy = proxy
         self._interval = interval
         self._on_rejected = on_rejected
         self._open_streams = 0
@@ -153,19 +184,35 @@ class ApprovalsPage:
                 HTTPStatus.MISDIRECTED_REQUEST,
                 "This page does not answer under that name.",
             )
-        session = request.cookies.get(self.cookie, "")
-        request.state.session = session if self.sessions.is_signed_in(session) else ""
         reads = request.method in {"GET", "HEAD"}
+        path = request.scope["path"]
+        if not self._identify(request) and self._proxy is not None:
+            return self.message(
+                request, HTTPStatus.FORBIDDEN, "Open this page through its proxy, signed in there."
+            )
         if not reads and not self._is_same_origin(request):
             return self.message(
                 request, HTTPStatus.FORBIDDEN, "This form came from somewhere else."
             )
-        path = request.scope["path"]
         if request.state.session or path == "/login" or path.startswith("/static/"):
             return None
         if not reads or path == "/events":
             return self.message(request, HTTPStatus.UNAUTHORIZED, "Sign in first.")
         return RedirectResponse("/login", HTTPStatus.SEE_OTHER)
+
+    def _identify(self, request: Request) -> bool:
+        """Set who a request is from and its session; return whether that is known."""
+        request.state.session, request.state.person = "", self._person
+        if self._proxy is None:
+            session = request.cookies.get(self.cookie, "")
+            request.state.session = session if self.sessions.is_signed_in(session) else ""
+            return bool(request.state.session)
+        person = self._proxy.person(request, self._person.roles)
+        if person is None:
+            return False
+        # the proxy's sign-in is the session: a form's token is that person's
+        request.state.session, request.state.person = f"proxy {person.name}", person
+        return True
 
     def _is_same_origin(self, request: Request) -> bool:
         origins = request.headers.getlist("origin")
@@ -181,6 +228,8 @@ class ApprovalsPage:
             )
 
     async def _sign_in(self, request: Request) -> Response:
+        if self._proxy is not None:
+            raise HTTPException(HTTPStatus.FORBIDDEN, "Sign in at the proxy.")
         form = await _read_form(request, MAX_LOGIN_BYTES)
         session = self.sessions.sign_in(form.get("token", "").strip())
         if session is None:
@@ -209,11 +258,14 @@ class ApprovalsPage:
     ) -> Response:
         session = getattr(request.state, "session", "")
         shared = {
-            "who": self.answered_by if session else "",
-            "logout_token": self.sessions.form_token(session, "logout") if session else "",
+            "who": request.state.person.name if session else "",
+            "logout_token": "",
             "now": None,
             "live": "",
         }
+        # who signs in at the proxy signs out there
+        if session and self._proxy is None:
+            shared["logout_token"] = self.sessions.form_token(session, "logout")
         text = ENVIRONMENT.get_template(template).render({**shared, **values})
         return HTMLResponse(text.encode("utf-8", "replace"), status)
 
@@ -247,22 +299,55 @@ class ApprovalsPage:
 
     def _list(self, request: Request) -> Response:
         position = self.store.position()
-        pending = self.store.list(ApprovalStatus.PENDING, limit=_PENDING_SHOWN)
-        newest = self.store.list(limit=_PENDING_SHOWN + _RECENT_SHOWN)
-        total = self.store.counts()[ApprovalStatus.PENDING]
-        closed = [asked for asked in newest if asked.status is not ApprovalStatus.PENDING]
+        chosen = Selection.from_query(request.query_params)
+        summaries = self.store.summaries(chosen.view)
+        now = self.store.now()
+        found = select(summaries, chosen, to_us(now))
+        page = page_of(found, chosen.page)
+        counts = self.store.counts()
+        total, to_run = counts[ApprovalStatus.PENDING], counts[ApprovalStatus.APPROVED]
         return self._html(
             request,
             "list.html",
-            pending=pending,
-            recent=closed[:_RECENT_SHOWN],
+            chosen=chosen,
+            page=page,
+            requests=[] if chosen.group else self.store.listed(page.ids),
+            groups=groups_of(found, GroupBy(chosen.group)) if chosen.group else [],
+            # a view of its own has all of them
+            to_run_first=self._to_run_first() if chosen.view is View.OPEN and to_run else [],
+            tools=choices(summaries, GroupBy.TOOL, chosen.tool),
+            rules=choices(summaries, GroupBy.RULE, chosen.rule),
+            choices=_CHOICES,
+            max_history=MAX_HISTORY,
             total=total,
-            done=_DONE.get(request.query_params.get("done", ""), ""),
-            now=self.store.now(),
+            to_run=to_run,
+            now=now,
+            now_us=to_us(now),
             live="list",
-            state=f"{position}-{len(pending)}",
+            state=f"{position}-{len(found)}",
             summary=f"{total} waiting for an answer" if total else "Nothing waits for an answer",
         )
+
+    def _to_run_first(self) -> list[ApprovalRequest]:
+        first = self.store.summaries(View.TO_RUN)[:_TO_RUN_SHOWN]
+        return self.store.listed([row.request_id for row in first])
+
+    def _next(
+        self, request: Request, chosen: Selection, answered: ApprovalRequest
+    ) -> tuple[Summary | None, int]:
+        """Return the open request of a selection that a person is offered next, and how many there
+        are.
+        """
+        chosen = replace(chosen, view=View.OPEN)
+        found = select(self.store.summaries(View.OPEN), chosen, to_us(self.store.now()))
+        me = request.state.person.name
+        others = [
+            row
+            for row in found
+            if row.request_id != answered.request_id
+            and not any(is_same_identity(person, me) for person in row.agreed)
+        ]
+        return (others[0] if others else None), len(others)
 
     def _show(self, request: Request) -> Response:
         return self._detail(request, self.store.get(request.path_params["request_id"]))
@@ -279,13 +364,21 @@ class ApprovalsPage:
             for number, update in enumerate(asked.suggested_updates)
             if acceptable(asked, update)
         ]
+        chosen = Selection.from_query(request.query_params)
+        done = _done(request.query_params.get("done", ""), asked)
+        following, left = self._next(request, chosen, asked) if done else (None, 0)
         typed = form.arguments if form is not None and form.action == "edit" else ""
         return self._html(
             request,
             "detail.html",
             status,
             request=asked,
-            facts=request_facts(asked),
+            chosen=chosen,
+            done=done,
+            following=following,
+            left=left,
+            questions=question_facts(asked),
+            facts=other_facts(asked),
             details=request_details(asked),
             suggestions=suggestions,
             editable=typed or editable_arguments(asked),
@@ -293,7 +386,8 @@ class ApprovalsPage:
             answer_token=self.sessions.form_token(
                 request.state.session, f"answer {asked.request_id}"
             ),
-            now=self.store.now(),
+            now=(now := self.store.now()),
+            now_us=to_us(now),
             live="detail",
             state=asked.status.value,
             summary=f"This request is {asked.status.value} now",
@@ -305,18 +399,17 @@ class ApprovalsPage:
         if self._open_streams >= MAX_STREAMS:
             raise HTTPException(HTTPStatus.SERVICE_UNAVAILABLE, "Too many pages are open.")
         return StreamingResponse(
-            self._changes(request.state.session), headers={"Content-Type": "text/event-stream"}
+            self._changes(request), headers={"Content-Type": "text/event-stream"}
         )
 
-    async def _changes(self, session: str) -> AsyncIterator[bytes]:
+    def _is_signed_in(self, request: Request) -> bool:
+        return self._proxy is not None or self.sessions.is_signed_in(request.state.session)
+
+    async def _changes(self, request: Request) -> AsyncIterator[bytes]:
         self._open_streams += 1
         try:
             seen, quiet, ends_at = -1, 0.0, time.monotonic() + STREAM_SECONDS
-            while (
-                not self.closing
-                and self.sessions.is_signed_in(session)
-                and time.monotonic() < ends_at
-            ):
+            while not self.closing and self._is_signed_in(request) and time.monotonic() < ends_at:
                 position = await run_in_threadpool(self._position, seen)
                 if position != seen or quiet >= _STREAM_HEARTBEAT_SECONDS:
                     yield (
@@ -348,7 +441,8 @@ class ApprovalsPage:
         self, request: Request, request_id: str, action: str, form: dict[str, str]
     ) -> Response:
         try:
-            answer = self._answer_of(self.store.get(request_id), action, form)
+            asked = self.store.get(request_id)
+            answer = self._answer_of(request.state.person, asked, action, form)
             answered = self.store.answer(request_id, answer)
         except (ApprovalConflict, ApprovalExpired) as error:
             refused = RefusedForm(
@@ -359,14 +453,17 @@ class ApprovalsPage:
             self._on_rejected(request_id)
         waits = answered.status is ApprovalStatus.PENDING
         done = "agreed" if waits else _DONE_BY_ACTION[action]
-        return RedirectResponse(f"/?done={done}", HTTPStatus.SEE_OTHER)
+        chosen = Selection.from_query(request.query_params)
+        shown = chosen.address(f"/requests/{request_id}")
+        mark = "&" if "?" in shown else "?"
+        return RedirectResponse(f"{shown}{mark}done={done}", HTTPStatus.SEE_OTHER)
 
     def _answer_of(
-        self, asked: ApprovalRequest, action: str, form: dict[str, str]
+        self, person: Person, asked: ApprovalRequest, action: str, form: dict[str, str]
     ) -> ApprovalAnswer:
         who: dict[str, Any] = {
-            "answered_by": self.answered_by,
-            "roles": self._roles,
+            "answered_by": person.name,
+            "roles": person.roles,
             "way": AnswerWay.PAGE,
         }
         if action == "reject":
@@ -385,6 +482,17 @@ class ApprovalsPage:
         if remember and not remember.isdecimal():
             raise ApprovalConflict("there is no such suggestion to remember")
         return ApprovalAnswer(approved=True, remember=int(remember) if remember else None, **who)
+
+
+def _done(word: str, asked: ApprovalRequest) -> str:
+    """Return what to say after an answer; empty where a request is not in that state, as after a link
+    from elsewhere.
+    """
+    if asked.status not in _STATES_OF_DONE.get(word, ()):
+        return ""
+    if word == "agreed" and not asked.agreed:
+        return ""
+    return _DONE[word]
 
 
 class _Guard:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from typing import Any, Final
 
 import jinja2
@@ -16,11 +17,13 @@ from agenttool_otel.approvals.display import (
     describe_arguments,
     describe_effects,
     describe_suggestion,
+    duration,
     effects_text,
     open_people,
     remaining,
     visible,
 )
+from agenttool_otel.approvals.store.clock import to_us
 
 _SPELT_OUT: Final = re.compile(r"\\u\{[0-9a-f]+\}")
 
@@ -47,6 +50,15 @@ def _compact_json(value: Any) -> str:
     return visible(json.dumps(value, ensure_ascii=False))
 
 
+def _zip_self(names: Iterable[str]) -> list[tuple[str, str]]:
+    """Return names as the values and texts of options."""
+    return [(name, visible(name)) for name in names]
+
+
+def _age(since_us: int, now_us: int) -> str:
+    return duration(max(0, now_us - since_us) // 1_000_000)
+
+
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("agenttool_otel.approvals.web"),
@@ -60,13 +72,16 @@ def _environment() -> jinja2.Environment:
         "arguments_text": arguments_text,
         "compact_json": _compact_json,
         "describe_suggestion": describe_suggestion,
+        "in_us": to_us,
         "marked": _marked,
         "sentence": _sentence,
+        "zip_self": _zip_self,
     }
     environment.globals |= {
         "describe_arguments": describe_arguments,
         "describe_effects": describe_effects,
         "effects_text": effects_text,
+        "age": _age,
         "open_people": open_people,
         "remaining": remaining,
     }

@@ -18,6 +18,8 @@ try:
     from agenttool_otel.approvals.web.app import ApprovalsPage
     from agenttool_otel.approvals.web.connections import BoundedConnection
     from agenttool_otel.approvals.web.hosts import is_loopback
+    from agenttool_otel.approvals.web.proxied import Person
+    from agenttool_otel.approvals.web.proxied import ProxyIdentity as ProxyIdentity
 except ModuleNotFoundError as error:
     raise ConfigurationError(
         f"the approvals page needs the package {error.name}: pip install 'agenttool-otel[web]'"
@@ -25,7 +27,24 @@ except ModuleNotFoundError as error:
 
 
 class ApprovalsServer:
-    """Serves the approvals page for everybody who has the token."""
+    """Serves the approvals page for everybody who has the token, or whom a proxy states.
+
+    Args:
+        store: whose requests are shown.
+        host: the address to listen on.
+        port: the port; 0: any free one.
+        answered_by: who answers; the login name where empty.
+        roles: the roles of everybody who answers.
+        token: what signs in, at least 20 characters; a random one where not given.
+        public_url: the https address of the proxy in front.
+        interval: seconds between two looks for changes.
+        on_rejected: called with the id of each request that is rejected.
+        proxy: how the proxy states who answers; the token signs nobody in then.
+
+    Raises:
+        ConfigurationError: an address beyond this machine without a proxy, or a short token.
+        OSError: the address can't be used.
+    """
 
     def __init__(
         self,
@@ -39,6 +58,7 @@ class ApprovalsServer:
         public_url: str | None = None,
         interval: float = 1.0,
         on_rejected: Callable[[str], None] | None = None,
+        proxy: ProxyIdentity | None = None,
     ) -> None:
         if public_url is not None and not (
             public_url.startswith("https://") and urlsplit(public_url).hostname
@@ -62,8 +82,8 @@ class ApprovalsServer:
             token=self.token,
             url=self.url,
             port=self.port,
-            answered_by=self.answered_by,
-            roles=tuple(roles),
+            person=Person(self.answered_by, tuple(roles)),
+            proxy=proxy,
             interval=interval,
             on_rejected=on_rejected,
         )

@@ -57,6 +57,7 @@ from agenttool_otel.policy.types import Verdict
 from agenttool_otel.records import HookRecord
 from agenttool_otel.telemetry import Telemetry
 from agenttool_otel.telemetry.sinks import Build
+from agenttool_otel.values.canonical import keyed_digest
 from agenttool_otel.values.inspection import error_name
 
 _MAX_MESSAGE = 512
@@ -114,11 +115,14 @@ class CallSpan:
         """Return the attributes that the spans of a tool's calls start with in a context."""
         # the same for every call of the tool, so it is redacted once
         description = self.redaction.redact_reason(spec.declaration.description)
-        return {
+        attributes = {
             **spec.start_attributes,
             **context.span_attributes,
             GenAI.TOOL_DESCRIPTION: description[: self._max_chars],
         }
+        if context.user and self.telemetry.settings.user_ids == "digest":
+            attributes[GenAI.USER_ID] = keyed_digest(context.user)
+        return attributes
 
     def emit(
         self,

@@ -37,6 +37,7 @@ from agenttool_otel.cli.policy.common import (
 )
 from agenttool_otel.cli.policy.covering import coverage
 from agenttool_otel.cli.policy.differing import diff
+from agenttool_otel.cli.policy.documenting import reference, vendor
 from agenttool_otel.cli.policy.exporting import export
 from agenttool_otel.cli.policy.importing import import_log
 from agenttool_otel.cli.policy.mutating import mutate
@@ -62,6 +63,8 @@ app.command()(suggest)
 app.command()(simulate)
 app.command()(export)
 app.command("import")(import_log)
+app.command()(vendor)
+app.command()(reference)
 app.command()(push)
 app.command()(status)
 

@@ -50,14 +50,18 @@
     if (waiting) return;
     waiting = true;
     try {
-      const answer = await fetch(location.pathname, { credentials: "same-origin", redirect: "error" });
+      const answer = await fetch(location.pathname + location.search, { credentials: "same-origin", redirect: "error" });
       if (!answer.ok) return;
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       const fresh = page.querySelector("main[data-live]");
       if (!fresh || fresh.dataset.state === main.dataset.state) return;
       if (main.dataset.live === "list") {
         const focused = document.activeElement && document.activeElement.id;
-        main.replaceChildren(...fresh.childNodes);
+        // not the whole page: somebody may be typing into the search
+        document.getElementById("results").replaceChildren(...page.getElementById("results").childNodes);
+        for (const count of main.querySelectorAll("[data-count]")) {
+          count.textContent = page.querySelector(`[data-count=${count.dataset.count}]`).textContent;
+        }
         if (focused && document.getElementById(focused)) document.getElementById(focused).focus();
         tick();
       } else {

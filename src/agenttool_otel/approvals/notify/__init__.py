@@ -1,0 +1,1 @@
+"""Asks where people are: signed webhooks out, signed answers in."""
