@@ -67,6 +67,19 @@ def test_the_list_has_the_question_and_says_what_it_leaves_out(store: ApprovalSt
     assert "--limit" not in run("list").output
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--identity-header", "X-Forwarded-User"],
+        ["--identity-header", "X-Forwarded-User", "--proxy-secret", "short"],
+        ["--identity-header", "X-Forwarded-User", "--proxy-address", "127.0.0.1"],
+        ["--roles-header", "X-Forwarded-Groups"],
+    ],
+)
+def test_a_page_that_would_believe_anybody_is_not_served(path: Path, options: list[str]) -> None:
+    assert run("serve", "--port", "0", *options).exit_code == EXIT_CODES["usage"]
+
+
 def test_a_request_is_shown_by_its_id_or_its_invocations(store: ApprovalStore) -> None:
     request = store.create(a_request(), ARGS)
     for ref in (request.request_id, request.invocation_id):

@@ -12,26 +12,33 @@ from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any, Final, NamedTuple
 
-import uvicorn
-from starlette.applications import Starlette
-from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
-
 from agenttool_otel.approvals.notify.signatures import BadSignature, Signer
 from agenttool_otel.approvals.store.store import ApprovalStore
 from agenttool_otel.approvals.types import ApprovalAnswer
-from agenttool_otel.approvals.web.connections import BoundedConnection
 from agenttool_otel.errors import (
     ApprovalConflict,
     ApprovalError,
     ApprovalExpired,
     ApprovalNotFound,
+    ConfigurationError,
 )
 from agenttool_otel.names import AnswerWay
 from agenttool_otel.values.conversion import loads_unique
 from agenttool_otel.values.forks import new_lock
+
+try:
+    import uvicorn
+    from starlette.applications import Starlette
+    from starlette.concurrency import run_in_threadpool
+    from starlette.requests import Request
+    from starlette.responses import JSONResponse, Response
+    from starlette.routing import Route
+
+    from agenttool_otel.approvals.web.connections import BoundedConnection
+except ModuleNotFoundError as error:
+    raise ConfigurationError(
+        f"taking answers needs the package {error.name}: pip install 'agenttool-otel[notify,web]'"
+    ) from error
 
 _LOG = logging.getLogger("agenttool_otel.approvals.notify")
 
