@@ -55,10 +55,13 @@ def _is_waitable(descriptor: int) -> bool:
 @contextmanager
 def _claimed() -> Iterator[tuple[int, int]]:
     """Take standard input and output away from everything else in the process."""
-    read, write, nothing = os.dup(0), os.dup(1), os.open(os.devnull, os.O_RDONLY)
+    read, write, nothing = os.dup(0), os.dup(1), os.open(os.devnull, os.O_RDWR)
     sys.stdout.flush()
     os.dup2(nothing, 0)
-    os.dup2(2, 1)
+    try:
+        os.dup2(2, 1)
+    except OSError:  # a client that has closed it
+        os.dup2(nothing, 1)
     try:
         yield read, write
     finally:
