@@ -945,23 +945,30 @@ def _tokens_given(given: Any) -> tuple[set[str], set[str]]:
     """Return the tokens of a call's arguments, and those of them that are no mere words."""
     texts, _ = texts_of(given, keys=False)
     own: set[str] = set()
+    marks: set[str] = set()
     for text in texts:
-        own |= tokens_of(text).all()
-    return own, _marks_of(texts)
+        tokens = tokens_of(text)
+        own |= tokens.all()
+        marks |= _marks(text, tokens)
+    return own, marks
 
 
 def _marks_of(texts: Iterable[str]) -> set[str]:
     """Return the tokens of texts that are no mere words, folded and exact."""
     marks: set[str] = set()
     for text in texts:
-        tokens = tokens_of(text)
-        exact = exact_tokens_of(text)
-        folded = tokens.lines.union(tokens.strong)
-        if tokens.whole is not None:
-            folded.add(tokens.whole)
-        marks |= folded
-        for token in folded:
-            marks.update(exact.get(token, ()))
+        marks |= _marks(text, tokens_of(text))
+    return marks
+
+
+def _marks(text: str, tokens: Tokens) -> set[str]:
+    exact = exact_tokens_of(text)
+    folded = tokens.lines.union(tokens.strong)
+    if tokens.whole is not None:
+        folded.add(tokens.whole)
+    marks = set(folded)
+    for token in folded:
+        marks.update(exact.get(token, ()))
     return marks
 
 

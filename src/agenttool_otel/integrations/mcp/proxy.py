@@ -14,7 +14,6 @@ from typing import Any, Final
 from mcp import Client, StdioServerParameters
 from mcp.server import Server
 from mcp.server.context import ServerRequestContext
-from mcp.server.stdio import stdio_server
 from mcp_types import (
     CallToolRequestParams,
     CallToolResult,
@@ -28,6 +27,7 @@ from agenttool_otel.catalog import GovernOptions
 from agenttool_otel.context.context import agent_context
 from agenttool_otel.integrations.mcp.pins import Pins
 from agenttool_otel.integrations.mcp.server import govern_server
+from agenttool_otel.integrations.mcp.standard_streams import own_stdio
 from agenttool_otel.integrations.mcp.upstream import Upstream
 from agenttool_otel.values.ids import new_id
 
@@ -63,7 +63,7 @@ async def run_proxy(
         govern_server(proxy, governor, facts=facts, pins=pins, one_client=True)
         options = proxy.create_initialization_options()
         with agent_context(session_id=new_id("mcp")):
-            async with stdio_server() as (incoming, outgoing):
+            async with own_stdio() as (incoming, outgoing):
                 await proxy.run(incoming, outgoing, options)
 
 
@@ -80,11 +80,14 @@ def proxy_of(upstream: Upstream, name: str) -> Server[Any]:
         return await upstream.request(lambda client: client.list_tools(cursor=cursor))
 
     async def call_tool(ctx: _Context, params: CallToolRequestParams) -> CallToolResult:
+        # a client that did not ask for it is sent none
+        asked = "progressToken" in (params.meta or {})
+
         async def call(client: Client) -> CallToolResult:
             return await client.call_tool(
                 params.name,
                 params.arguments,
-                progress_callback=partial(_progress, ctx),
+                progress_callback=partial(_progress, ctx) if asked else None,
                 meta=_own_meta(params.meta),
             )
 

@@ -189,8 +189,8 @@ class GovernedCalls:
         }
         if session_id is not None:
             attributes[Mcp.SESSION_ID] = session_id
-        if ctx.request_id is not None:
-            attributes[Mcp.REQUEST_ID] = str(ctx.request_id)
+        if isinstance(ctx.request_id, str):
+            attributes[Mcp.REQUEST_ID] = ctx.request_id
         mapping = McpMapping(
             server_id=self._tools.server,
             mcp_session_id=session_id,
@@ -199,7 +199,12 @@ class GovernedCalls:
             tool_name=tool.spec.name,
             jsonrpc_request_id=ctx.request_id,
         )
-        return McpCall(tool, arguments, attributes=attributes, mapping=mapping)
+        call = McpCall(tool, arguments, attributes=attributes, mapping=mapping)
+        if isinstance(ctx.request_id, int):
+            # a number that counts requests is no secret: it is not looked at as a text
+            own = {Mcp.REQUEST_ID: str(ctx.request_id)}
+            call.call.native_attributes = {**(call.call.native_attributes or {}), **own}
+        return call
 
     async def _run(self, call: McpCall, send: _Send) -> dict[str, Any]:
         """Run a call; what a handler raises reaches the client redacted."""
@@ -219,7 +224,9 @@ class GovernedCalls:
 
     async def _go_on(self, call: McpCall, arguments: Any) -> None:
         """Go on with an earlier call of the same arguments that waits, where it is the same client's."""
-        ref = self._asked.pop(_digest(call, arguments), None) if self._one_client else None
+        if not self._one_client or not self._asked:
+            return
+        ref = self._asked.pop(_digest(call, arguments), None)
         if ref is None:
             return
         try:

@@ -80,7 +80,10 @@ def native_meta(value: Any) -> JsonObject | None:
     else:
         return None
     # the classes of MCP's packages call the field "meta"
-    meta = shown_json(fields.get("_meta", fields.get("meta")))
+    given = fields.get("_meta", fields.get("meta"))
+    if not given:
+        return None
+    meta = shown_json(given)
     return meta if isinstance(meta, dict) and meta else None
 
 
