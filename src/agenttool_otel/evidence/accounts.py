@@ -12,7 +12,7 @@ import logging
 import mmap
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -23,10 +23,10 @@ except ImportError:  # Windows: what a killed process loses is not counted there
     fcntl = None  # type: ignore[assignment]
 
 from agenttool_otel.records.base import JsonObject
+from agenttool_otel.telemetry.sinks import TAKEN, WRITTEN
 from agenttool_otel.values.known_file import FileReplaced, KnownFile
 
 _NUMBERS: Final = struct.Struct("=QQ")
-_TAKEN, _WRITTEN = 0, 1
 _ATTEMPTS: Final = 10
 _FLAGS: Final = os.O_RDWR | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
 _logger = logging.getLogger("agenttool_otel.evidence")
@@ -37,35 +37,27 @@ class Account:
 
     Args:
         path: the account's own file.
-        written: records of the producer that stand there already.
+        numbers: records that the producer was given, and the last one that was written.
 
     Raises:
         OSError: it can't be made.
     """
 
-    def __init__(self, path: Path, written: int) -> None:
+    def __init__(self, path: Path, numbers: Sequence[int]) -> None:
         self._path = path
         self._descriptor = _made_and_locked(path)
         try:
             # real bytes: memory over a hole would raise a signal where the disk is full
-            os.pwrite(self._descriptor, _NUMBERS.pack(written, written), 0)
+            os.pwrite(self._descriptor, _NUMBERS.pack(*numbers), 0)
             self._memory = mmap.mmap(self._descriptor, _NUMBERS.size)
         except BaseException:
             os.close(self._descriptor)
             raise
-        self._numbers = memoryview(self._memory).cast("Q")
-
-    def take(self) -> None:
-        """Count a record that comes; the producer's lock is held."""
-        self._numbers[_TAKEN] += 1
-
-    def note_written(self, sequence: int) -> None:
-        """Note the number of the last record in the file; called by the thread that writes."""
-        self._numbers[_WRITTEN] = sequence
+        self.numbers = memoryview(self._memory).cast("Q")
 
     def settle(self) -> bool:
         """Remove it if nothing is missing, and return whether it is removed; the lock is held."""
-        if self._numbers[_TAKEN] != self._numbers[_WRITTEN]:
+        if self.numbers[TAKEN] != self.numbers[WRITTEN]:
             return False
         _remove(self._path)
         self.close()
@@ -73,7 +65,7 @@ class Account:
 
     def close(self) -> None:
         """Close the file, which stays: a forked child closes that of its parent."""
-        self._numbers.release()
+        self.numbers.release()
         self._memory.close()  # which holds a descriptor, and the lock, too
         os.close(self._descriptor)
 
@@ -99,18 +91,18 @@ def folder_of(path: Path) -> Path:
     return Path(f"{path}.accounts")
 
 
-def open_account(path: Path, producer: str, written: int) -> Account | None:
+def open_account(path: Path, producer: str, numbers: Sequence[int]) -> Account | None:
     """Open the account of a producer, ``None`` where the file system lets none be kept.
 
     Args:
         path: the file of records.
         producer: its id.
-        written: records of it that stand in the file.
+        numbers: records that it was given, and the last one that was written.
     """
     if fcntl is None:
         return None
     try:
-        return Account(folder_of(path) / producer, written)
+        return Account(folder_of(path) / producer, numbers)
     except OSError as error:
         _logger.warning("what a killed process loses is not counted: %s", type(error).__name__)
         return None

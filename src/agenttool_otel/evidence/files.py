@@ -18,6 +18,7 @@ from agenttool_otel.records.base import JsonObject
 from agenttool_otel.telemetry.sinks import (
     DEFAULT_QUEUE,
     EXIT_LIMIT_S,
+    WRITTEN,
     Build,
     JsonlSink,
     LinesLost,
@@ -55,36 +56,37 @@ class DecisionFile(JsonlSink):
         self._path = Path(path)
         self._key = chain_key(key)
         self._account: Account | None = None
+        self._has_no_accounts = False  # the file system lets none be kept
         super().__init__(path, queue=queue, max_bytes=max_bytes, backups=backups, compress=True)
 
     def _reset(self) -> None:
         super()._reset()
         # of this producer; a forked child is another one, and the account is its parent's
         self._previous = ""
-        self._written = 0
         if self._account is not None:
             self._account.close()
         self._account = None
-        self._has_account = False
         self._looks_at = 0.0
 
-    def put(self, build: Build) -> None:
-        """Take what makes one record; returns at once and never raises."""
-        with self._lock:
-            if not self._has_account:
-                self._account = open_account(self._path, self._producer, self._written)
-                self._has_account = True
-            if self._account is not None:
-                self._account.take()
-        super().put(build)
+    def _queued(self, build: Build) -> bool:
+        if self._account is None and not self._has_no_accounts:
+            self._open_account()
+        return super()._queued(build)
+
+    def _open_account(self) -> None:
+        self._account = open_account(self._path, self._producer, self._numbers)
+        self._has_no_accounts = self._account is None
+        if self._account is not None:
+            self._numbers = self._account.numbers
 
     def close(self, timeout_s: float = EXIT_LIMIT_S) -> None:
         """Write what waits, within a limit, and end; what comes later is lost, and counted."""
         super().close(timeout_s)
         with self._lock:
+            numbers = list(self._numbers)
             if self._account is not None and self._account.settle():
                 self._account = None
-                self._has_account = False
+                self._numbers = numbers
 
     def write(self, lines: list[JsonObject]) -> None:
         """Append the lines, behind what killed processes lost; the file is locked."""
@@ -105,7 +107,7 @@ class DecisionFile(JsonlSink):
         """
         return {
             "producer": self._producer,
-            "sequence": self._written,
+            "sequence": self._numbers[WRITTEN],
             "time": rfc3339(time.time_ns()),
             "object": LOSS_RECORD,
             "record": account.record(),
@@ -126,12 +128,9 @@ class DecisionFile(JsonlSink):
         self._note_written(lines, links, len(lines))
 
     def _note_written(self, lines: list[JsonObject], links: list[str], count: int) -> None:
-        if not count:
-            return
-        self._previous = links[count]
-        self._written = lines[count - 1]["sequence"]
-        if self._account is not None:
-            self._account.note_written(self._written)
+        if count:
+            self._previous = links[count]
+            self._numbers[WRITTEN] = lines[count - 1]["sequence"]
 
 
 def key_of(path: Path, *, make: bool = False) -> bytes:

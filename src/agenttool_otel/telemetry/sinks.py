@@ -19,7 +19,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableSequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -50,6 +50,9 @@ EVENT_OBJECT: Final = "tool_event"
 DEFAULT_QUEUE: Final = 10_000
 DEFAULT_BACKUPS: Final = 5
 _BATCH_ENTRIES: Final = 256
+TAKEN, WRITTEN = 0, 1
+"""Places of a producer's numbers: entries that it was given, and the last line that was written."""
+
 _LINE_BYTES: Final = 160  # what a line has beside its record
 _logger = logging.getLogger("agenttool_otel.telemetry")
 EXIT_LIMIT_S: Final = 2.0
@@ -108,9 +111,11 @@ class Sink:
         self._busy = False
         self._asleep = False  # the thread has to be woken
         self._hurried = False  # somebody waits for what is in the queue, or it is half full
+        self._calm_until = 0  # with fewer entries than this another one takes its place alone
         self._thread: threading.Thread | None = None
         self._producer = new_id("producer")
         self._sequence = 0
+        self._numbers: MutableSequence[int] = [0, 0]  # entries taken, and lines written
         self._lost_before = 0
         # digests of the tools that what was written so far declares, by id
         self._declared: dict[str, str] = {}
@@ -131,22 +136,44 @@ class Sink:
 
     def put(self, build: Build) -> None:
         """Take what makes some records; returns at once and never raises."""
+        # as little as can be: code that is in no cache costs a call a microsecond a line
         with self._lock:
-            if not self._closed and len(self._queue) < self._size:
+            self._numbers[TAKEN] += 1
+            if len(self._queue) < self._calm_until:
                 self._queue.append(build)
-                if self._thread is None:
-                    self._start()
-                half_full = len(self._queue) * 2 >= self._size
-                if self._asleep or (half_full and not self._hurried):
-                    self._hurry()
                 return
-            # full: a number takes the place of what is lost here, so that the gap in the sequence
-            # is where the loss was
-            if self._queue and isinstance(self._queue[-1], int):
-                self._queue[-1] += 1
-            else:
-                self._queue.append(1)
+            if self._queued(build):
+                return
         self._note(BufferError("queue"), 1)
+
+    def _queued(self, build: Build) -> bool:
+        """Put what needs more than a place in the queue, and return whether it had one; the lock
+        is held.
+        """
+        if not self._closed and len(self._queue) < self._size:
+            self._queue.append(build)
+            if self._thread is None:
+                self._start()
+            half_full = len(self._queue) * 2 >= self._size
+            if self._asleep or (half_full and not self._hurried):
+                self._hurry()
+            self._settle_calm()
+            return True
+        # full: a number takes the place of what is lost here, so that the gap in the sequence
+        # is where the loss was
+        if self._queue and isinstance(self._queue[-1], int):
+            self._queue[-1] += 1
+        else:
+            self._queue.append(1)
+        return False
+
+    def _settle_calm(self) -> None:
+        """Settle up to how many entries nothing but their place in the queue is needed; the lock
+        is held.
+        """
+        is_up = self._thread is not None and not self._asleep and not self._closed
+        most = self._size if self._hurried else (self._size - 1) // 2
+        self._calm_until = most if is_up else 0
 
     def flush(self, timeout_s: float = EXIT_LIMIT_S) -> bool:
         """Wait until everything is written, and return whether it is."""
@@ -163,6 +190,7 @@ class Sink:
         self.flush(timeout_s)
         with self._changed:
             self._closed = True
+            self._settle_calm()
             self._changed.notify_all()
 
     def write(self, lines: list[JsonObject]) -> None:
@@ -183,6 +211,7 @@ class Sink:
         """Wake the thread; the lock is held."""
         self._asleep = False
         self._hurried = True
+        self._settle_calm()
         self._changed.notify_all()
 
     def _wait(self) -> None:
@@ -196,8 +225,10 @@ class Sink:
             if self._queue or self._closed:
                 return
         self._asleep = True
+        self._settle_calm()
         self._changed.wait_for(lambda: self._queue or self._closed)
         self._asleep = False
+        self._settle_calm()
 
     def _has_haste(self) -> bool:
         return self._hurried or self._closed or len(self._queue) >= _BATCH_ENTRIES
@@ -208,6 +239,7 @@ class Sink:
             self._busy = False
             if not self._queue:
                 self._hurried = False
+                self._settle_calm()
                 self._changed.notify_all()  # who waits for an empty queue
             self._wait()
             batch = [self._queue.popleft() for _ in range(min(len(self._queue), _BATCH_ENTRIES))]
