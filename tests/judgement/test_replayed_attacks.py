@@ -206,7 +206,8 @@ def test_injection_bench_replays_attacks_by_tools(tmp_path: Path) -> None:
 AIRLINE = {
     "users": {"ann_1": {"name": "Ann", "reservations": ["XEHM4B"], "payment": "credit_card_2408"}},
     "reservations": {
-        "XEHM4B": {"reservation_id": "XEHM4B", "user_id": "ann_1", "cabin": "economy"}
+        "XEHM4B": {"reservation_id": "XEHM4B", "user_id": "ann_1", "cabin": "economy"},
+        "QQ77ZZ": {"reservation_id": "QQ77ZZ", "user_id": "bob_2", "cabin": "economy"},
     },
     "flights": {
         "HAT005": {
@@ -248,6 +249,20 @@ def test_a_payment_that_stands_nowhere_is_asked_about(airline: tau2.Replay) -> N
     airline.run(airline_task("update_reservation_baggages", reservation_id="XEHM4B", **bags))
     (asked,) = airline.asked
     assert "agenttool.rules.dataflow.unvouched" in asked.rules
+
+
+def test_a_write_to_another_customers_thing_is_stopped(airline: tau2.Replay) -> None:
+    airline.run(airline_task("cancel_reservation", reservation_id="XEHM4B"))
+    assert (airline.foreign, airline.foreign_ran) == (1, [])
+
+
+def test_an_author_states_the_verbs_of_a_tool(airline: tau2.Replay) -> None:
+    flights = [{"flight_number": "HAT005", "date": "2024-05-20"}]
+    changed = {"cabin": "business", "flights": flights, "payment_id": "credit_card_2408"}
+    task = airline_task("update_reservation_flights", reservation_id="XEHM4B", **changed)
+    task["user_scenario"]["instructions"]["task_instructions"] = "Upgrade XEHM4B to business."
+    airline.run(task)
+    assert (airline.writes, airline.asked) == (1, [])
 
 
 def unread_mail(number: str) -> SimpleNamespace:
