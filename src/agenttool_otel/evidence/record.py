@@ -35,6 +35,7 @@ _HIDDEN: Final = ("actor", "session", "facts", "approval", "hooks", "evaluation"
 _EXACT: Final = 100  # numbers of arguments below it stay
 _MAX_TEXT: Final = 2_000
 _MAX_NODES: Final = 2_000
+_BUNDLES: Final = 4
 
 
 class Decides(Protocol):
@@ -48,7 +49,7 @@ class Made(NamedTuple):
     """A decision on its way to the sink's thread."""
 
     document: PolicyInput
-    hooks: list[Any]  # what they are now: the call adds to its own list
+    hooks: Sequence[Any]  # what they are now: the call adds to its own list
     verdict: Verdict
     span: Span
     bundle: Bundle | None
@@ -65,6 +66,8 @@ class DecisionRecorder:
     def __init__(self, sinks: Sequence[Sink], words: Words) -> None:
         self.sinks = tuple(sinks)
         self._words = words
+        self._build = self._built  # bound once
+        self._bundles: dict[str, Bundle] = {}  # the last ones, by revision
 
     def record(self, decider: Decides, document: PolicyInput, verdict: Verdict, span: Span) -> None:
         """Record a decision; never raises.
@@ -76,11 +79,9 @@ class DecisionRecorder:
             span: the call's span.
         """
         try:
-            engines = getattr(decider, "engines", ())  # a remote engine has no bundle either
-            bundle = getattr(engines[0], "bundle", None) if engines else None
-            # what can wait is done in the sink's thread: each function called here costs the call
-            hooks = list(document["hooks"])
-            build = partial(self._built, decider, document, hooks, verdict, span, bundle)
+            # the call adds to its own list of hooks; what can wait is done in the sink's thread
+            hooks = tuple(document["hooks"])
+            build = partial(self._build, decider, document, hooks, verdict, span)
             for sink in self.sinks:
                 sink.put(build)
         except Exception:
@@ -136,13 +137,24 @@ class DecisionRecorder:
         self,
         decider: Decides,
         document: PolicyInput,
-        hooks: list[Any],
+        hooks: Sequence[Any],
         verdict: Verdict,
         span: Span,
-        bundle: Bundle | None,
     ) -> Iterator[tuple[str, JsonObject]]:
+        bundle = self._bundle_of(decider, verdict)
         made = Made(document, hooks, verdict, span, bundle)
         yield OBJECT, decision_record(made, decider, self._words)
+
+    def _bundle_of(self, decider: Decides, verdict: Verdict) -> Bundle | None:
+        """Return the bundle of a decision; another one may be in use by now."""
+        engines = getattr(decider, "engines", ())
+        bundle = getattr(engines[0], "bundle", None) if engines else None
+        if bundle is None:  # a remote engine has none either
+            return None
+        if bundle is not self._bundles.get(bundle.revision):
+            known = {**self._bundles, bundle.revision: bundle}
+            self._bundles = dict(list(known.items())[-_BUNDLES:])
+        return self._bundles.get(verdict.revision, bundle)
 
 
 def decision_record(made: Made, decider: Decides, words: Words) -> JsonObject:

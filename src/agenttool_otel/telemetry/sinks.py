@@ -19,7 +19,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableSequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -115,7 +115,7 @@ class Sink:
         self._thread: threading.Thread | None = None
         self._producer = new_id("producer")
         self._sequence = 0
-        self._numbers: MutableSequence[int] = [0, 0]  # entries taken, and lines written
+        self._numbers: list[int] | memoryview[int] = [0, 0]  # entries taken, and lines written
         self._lost_before = 0
         # digests of the tools that what was written so far declares, by id
         self._declared: dict[str, str] = {}
