@@ -201,6 +201,14 @@ def test_commands_print_what_killed_processes_lost(with_loss: Path, words: list[
     assert "6 decisions were lost before they were written" in found.output
 
 
+def test_a_loss_is_printed_before_a_line_of_it_is_written(path: Path) -> None:
+    record_calls(path, ())
+    killed_with(path, 9)
+    words = ["policy", "replay", "--from", str(path)]
+    found = [CliRunner().invoke(app, words).output for _ in range(2)]
+    assert all("9 decisions were lost before they were written" in each for each in found)
+
+
 def test_a_loss_that_was_changed_is_found(path: Path) -> None:
     killed_with(path, 6)
     write_records(path, 1)

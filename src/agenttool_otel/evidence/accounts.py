@@ -12,7 +12,7 @@ import logging
 import mmap
 import os
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -77,6 +77,14 @@ class GoneAccount(NamedTuple):
     taken: int
     written: int  # at least: it may have been killed before it noted the last ones
 
+    def lost_after(self, last: int) -> int:
+        """Return how many records it lost.
+
+        Args:
+            last: the number of its last line in the files.
+        """
+        return max(0, self.taken - max(self.written, last))
+
     def record(self) -> JsonObject:
         """Return the record of what it lost; who reads the files knows what was written."""
         return {"producer": self.path.name, "taken": self.taken, "written": self.written}
@@ -124,19 +132,42 @@ def gone_accounts(path: Path) -> Iterator[list[GoneAccount]]:
     try:
         for each in _files_in(folder_of(path)):
             descriptor = _locked_if_gone(each)
-            if descriptor is None:
-                continue
-            held.append((descriptor, each))
-            content = os.pread(descriptor, _NUMBERS.size, 0)
-            # one that was killed while it made it has been given nothing yet
-            if len(content) == _NUMBERS.size:
-                gone.append(GoneAccount(each, *_NUMBERS.unpack(content)))
+            if descriptor is not None:
+                held.append((descriptor, each))
+                gone.append(_read(each, descriptor))
         yield [each for each in gone if each.taken > each.written]
         for _, each in held:
             _remove(each)
     finally:
         for descriptor, _ in held:
             os.close(descriptor)
+
+
+def unreported(path: Path, sequences: Mapping[str, int]) -> int:
+    """Return how many records killed processes lost of which no line was written yet.
+
+    Args:
+        path: the file of records.
+        sequences: the number of each producer's last line in it.
+    """
+    if fcntl is None:
+        return 0
+    lost = 0
+    for each in _files_in(folder_of(path)):
+        descriptor = _locked_if_gone(each)
+        if descriptor is None:
+            continue
+        account = _read(each, descriptor)
+        os.close(descriptor)
+        lost += account.lost_after(sequences.get(each.name, 0))
+    return lost
+
+
+def _read(path: Path, descriptor: int) -> GoneAccount:
+    content = os.pread(descriptor, _NUMBERS.size, 0)
+    # who was killed while it made its account has been given nothing yet
+    numbers = _NUMBERS.unpack(content) if len(content) == _NUMBERS.size else (0, 0)
+    return GoneAccount(path, *numbers)
 
 
 def _made_and_locked(path: Path) -> int:

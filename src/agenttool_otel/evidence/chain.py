@@ -53,6 +53,7 @@ class Reading:
     torn: list[str] = field(default_factory=list)  # files whose last line was not written whole
     cut: int = 0  # producers whose first lines are in none of the files
     heads: dict[str, str] = field(default_factory=dict)  # the digest of each producer's last line
+    sequences: dict[str, int] = field(default_factory=dict)  # the number of its last record
 
 
 def files_of(paths: Iterable[Path]) -> list[Path]:
@@ -133,7 +134,7 @@ class _Chain:
         self._key = key
         self._reading = reading
         self._links = reading.heads
-        self._sequences: dict[str, int] = {}
+        self._sequences = reading.sequences
 
     def checked(self, record: JsonObject, line: bytes, place: str) -> JsonObject:
         """Return a line's content, if it follows the one before it of its producer."""

@@ -51,7 +51,11 @@ class Records:
 
     def losses(self) -> dict[str, object]:
         """Return what is missing in the files, as plain data."""
-        return {"lost": self.reading.lost, "torn": self.reading.torn}
+        from agenttool_otel.evidence.accounts import unreported
+
+        # a process was killed, and none has written to the file since
+        waiting = sum(unreported(path, self.reading.sequences) for path in self.sources)
+        return {"lost": self.reading.lost + waiting, "torn": self.reading.torn}
 
 
 def open_records(sources: list[Path]) -> Records:
