@@ -106,7 +106,7 @@ def calls() -> dict[str, Callable[[], Any]]:
     def read_file(path: str) -> str:
         return Path(path).read_text("utf-8")
 
-    folder = Path(tempfile.mkdtemp(prefix="one-call-"))
+    folder = Path(_folder.name)
     (folder / "notes.txt").write_text("notes\n", "utf-8")
 
     return {
@@ -128,6 +128,7 @@ def _raised(function: Callable[..., Any], *args: Any) -> None:
 
 
 _runner: Final = asyncio.Runner()
+_folder: Final = tempfile.TemporaryDirectory(prefix="one-call-")
 
 
 def main(arguments: list[str]) -> int:
