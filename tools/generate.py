@@ -27,6 +27,7 @@ STEPS: tuple[tuple[str, ...], ...] = (
     ("tools/exit_codes.py",),
     ("tools/coverage_page.py",),
     ("tools/openapi.py",),
+    ("tools/support_table.py",),
 )
 
 
