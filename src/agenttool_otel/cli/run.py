@@ -28,6 +28,8 @@ from agenttool_otel.names import SandboxProfile
 EXIT_CODES: Final = {"usage": 2, "unavailable": 125, "refused": 126, "not_found": 127}
 """What the exit codes of this command mean, beside those of the command that it runs."""
 _BY_SIGNAL: Final = 128
+_OF_A_PROFILE: Final = ("profile", "root", "ticket", "socket")
+_OF_SHADOW: Final = ("trace",)
 _ENDING: Final = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 app = typer.Typer(pretty_exceptions_show_locals=False)  # local variables hold what was printed
@@ -35,6 +37,7 @@ app = typer.Typer(pretty_exceptions_show_locals=False)  # local variables hold w
 
 @app.command(context_settings={"allow_interspersed_args": False})
 def run(
+    ctx: typer.Context,
     command: Annotated[list[str], typer.Argument(help="The command; what follows it is its own.")],
     shadow: Annotated[
         bool,
@@ -76,6 +79,7 @@ def run(
     ] = None,
 ) -> None:
     """Run a command under a profile that the kernel holds, or not at all."""
+    _check_options(ctx, shadow=shadow)
     if shadow:
         raise typer.Exit(_run_in_shadow(command, trace))
     if profile == SandboxProfile.REHEARSE and ticket and socket:
@@ -96,6 +100,17 @@ def run(
         raise typer.Exit(_BY_SIGNAL + signal.SIGTERM) from None
     _show(ended)
     raise typer.Exit(ended.status if ended.status >= 0 else _BY_SIGNAL - ended.status)
+
+
+def _check_options(ctx: typer.Context, *, shadow: bool) -> None:
+    """Refuse options that would have no effect: a program in shadow mode is held by nothing."""
+    ignored = _OF_A_PROFILE if shadow else _OF_SHADOW
+    for name in ignored:
+        source = ctx.get_parameter_source(name)
+        # by name: Typer has a copy of Click's class in some versions
+        if source is not None and source.name == "COMMANDLINE":
+            with_or_without = "has no effect with" if shadow else "needs"
+            raise failure(EXIT_CODES, f"--{name} {with_or_without} --shadow", "usage")
 
 
 def _run_in_shadow(program: Sequence[str], trace: Path) -> int:

@@ -36,10 +36,13 @@ def run_in_shadow(program: Sequence[str], file: Path) -> int:
         TraceUnavailable: the file can't be read back.
     """
     environment = {**os.environ, f"{Env.PREFIX}POLICY_MODE": PolicyMode.SHADOW.value}
-    command = [sys.executable, "-m", _MODULE, str(file), *program]
+    # without -P, a logging.py in this directory would be imported for Python's own
+    command = [sys.executable, "-P", "-m", _MODULE, str(file), *program]
     child = subprocess.Popen(command, env=environment)  # noqa: S603 - the user's own program
     status = _wait(child)
     console = Console(stderr=True)
+    if not file.exists():
+        return status  # the program could not be started: it has printed why
     console.print(render_would_have(read_file(file)))
     console.print(f"The trace is in {file}: agenttool trace {file}", soft_wrap=True)
     return status

@@ -21,20 +21,26 @@ _IDS = ("traceId", "spanId", "parentSpanId")
 
 
 def otlp_document(spans: Sequence[ReadableSpan]) -> dict[str, Any]:
-    """Return spans as an OTLP document, whose JSON form has ids in hexadecimal.
+    """Return spans as an OTLP document, whose JSON form has ids in hexadecimal and enumerations as
+    numbers.
 
     Args:
         spans: ended spans.
     """
-    document: dict[str, Any] = MessageToDict(encode_spans(spans))
+    document: dict[str, Any] = MessageToDict(encode_spans(spans), use_integers_for_enums=True)
     for resource in document.get("resourceSpans", ()):
         for scope in resource.get("scopeSpans", ()):
             for span in scope.get("spans", ()):
-                for name in _IDS:
-                    if name in span:
-                        # protobuf's own JSON has base64
-                        span[name] = base64.b64decode(span[name]).hex()
+                for holder in (span, *span.get("links", ())):
+                    _write_ids_in_hexadecimal(holder)
     return document
+
+
+def _write_ids_in_hexadecimal(holder: dict[str, Any]) -> None:
+    for name in _IDS:
+        if name in holder:
+            # protobuf's own JSON has base64
+            holder[name] = base64.b64decode(holder[name]).hex()
 
 
 class TraceFile(SpanExporter):
@@ -44,12 +50,16 @@ class TraceFile(SpanExporter):
         path: the file, which only this user may read; what it held is gone.
 
     Raises:
-        OSError: it can't be written.
+        OSError: it can't be written, or is a link.
     """
 
     def __init__(self, path: Path) -> None:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
-        self._file = os.fdopen(os.open(path, flags, 0o600), "w", encoding="utf-8")
+        # a checkout may hold a link of this name to any file of the user's
+        flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
+        descriptor = os.open(path, flags, 0o600)
+        os.fchmod(descriptor, 0o600)
+        os.ftruncate(descriptor, 0)
+        self._file = os.fdopen(descriptor, "w", encoding="utf-8")
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         """Write a line."""
