@@ -17,7 +17,7 @@ from recorded_calls import lines_of, record_calls, replayed, stock
 from typer.testing import CliRunner
 
 from agenttool_otel.cli.main import app
-from agenttool_otel.evidence.accounts import folder_of
+from agenttool_otel.evidence.accounts import folder_of, unreported
 from agenttool_otel.evidence.attestation import statement
 from agenttool_otel.evidence.chain import ChainBroken, Reading
 from agenttool_otel.evidence.files import DecisionFile, key_of
@@ -147,6 +147,59 @@ def test_a_process_that_lives_lost_nothing(path: Path) -> None:
     other.close(10)
     living.close(10)
     assert (lost_in(path), len(kinds_of(path))) == (0, 11)
+
+
+@pytest.mark.parametrize("size", [0, 3])
+def test_a_truncated_account_ends_no_process(path: Path, size: int) -> None:
+    def put_truncated() -> None:
+        sink = opened(path)
+        put_records(sink, 4)
+        (account,) = folder_of(path).iterdir()
+        os.truncate(account, size)
+        put_records(sink, 3)
+
+    with locked(path):
+        killed_after(put_truncated)
+    write_records(path, 1)
+    assert lost_in(path) == 7
+
+
+def make_fifo(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def make_long_file(path: Path) -> None:
+    path.write_bytes(b"a file of another program")
+
+
+def make_account(path: Path) -> None:
+    path.write_bytes(b"\xff" * 8 + bytes(8))
+
+
+OWN, FOREIGN, NO_TEXT = "producer_01", ".nfs000", os.fsdecode(b"producer_\xff")
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (make_fifo, OWN),
+        (make_long_file, OWN),
+        (Path.touch, OWN),
+        (Path.mkdir, OWN),
+        (make_account, FOREIGN),
+        (make_account, NO_TEXT),
+    ],
+)
+def test_what_is_no_account_is_left_alone(
+    path: Path, make: Callable[[Path], None], name: str
+) -> None:
+    folder_of(path).mkdir()
+    stray = folder_of(path) / name
+    make(stray)
+    assert unreported(path, {}) == 0
+    write_records(path, 2)
+    assert kinds_of(path) == ["decision"] * 2
+    assert list(folder_of(path).iterdir()) == [stray]
 
 
 def test_a_child_does_not_hold_its_parents_account(path: Path) -> None:

@@ -11,9 +11,16 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from opentelemetry.trace import INVALID_SPAN
+from policy_inputs import make_document
 from recorded_calls import WORD, forms, lines_of, record_calls
 
+from agenttool_otel.evidence.record import DecisionRecorder
 from agenttool_otel.evidence.words import Words
+from agenttool_otel.policy.bundles.bundle import Bundle, bundle_from_files
+from agenttool_otel.policy.decider import Decider
+from agenttool_otel.policy.engines.embedded import EmbeddedEngine
+from agenttool_otel.telemetry.sinks import Build, Sink
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -30,6 +37,36 @@ def test_a_record_names_decision_rule_and_bundle(tmp_path: Path) -> None:
     assert decision["behavior"] == "allow"
     assert decision["rule"] == "agenttool.rules.shell.read_only"
     assert decision["bundle"] == governor.decider.engines[0].bundle.digest  # type: ignore[attr-defined]
+
+
+class Held(Sink):
+    """A sink whose thread does not run until a test wants it to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.held: list[Build] = []
+
+    def put(self, build: Build) -> None:
+        self.held.append(build)
+
+
+def bundle_that(behavior: str, revision: str) -> Bundle:
+    rule = f'package agenttool.permission\n\ndecision := {{"behavior": "{behavior}"}}\n'
+    manifest = json.dumps({"revision": revision})
+    files = {"p.rego": rule.encode(), ".manifest": manifest.encode()}
+    return bundle_from_files(files, origin="test")
+
+
+@pytest.mark.parametrize("revision", ["1", "2"])
+def test_a_decision_has_the_bundle_that_was_in_force(revision: str) -> None:
+    before, sink = bundle_that("allow", "1"), Held()
+    engine = EmbeddedEngine(before)
+    decider, document = Decider([engine]), make_document()
+    recorder = DecisionRecorder([sink], Words(b"k" * 32))
+    recorder.record(decider, document, decider.decide(document), INVALID_SPAN)
+    engine.swap(bundle_that("deny", revision))
+    ((_, record),) = sink.held[0]()
+    assert record["decision"]["bundle"] == before.digest
 
 
 def test_a_decision_names_its_open_questions(tmp_path: Path) -> None:

@@ -20,11 +20,16 @@ from agenttool_otel.testing.doors import DOOR_CHECKS
 async_api = pytest.importorskip("playwright.async_api")
 CHROMIUM = shutil.which("chromium")
 SHOP, CART, BANK = "https://shop.example/", "https://shop.example/cart", "https://bank.example/"
+PAY = "https://shop.example/pay"
+ENTER = "iframe >> internal:control=enter-frame >> #pin"
 SITES = {
     SHOP: '<h1>Shop</h1><input id=name oninput="seen.textContent=value"><p id=seen></p>'
     "<select id=size><option>s<option>m</select><a href=/cart>Cart</a>",
     CART: "<h1>Cart</h1><button onclick=\"document.title='bought'\">Buy</button>",
     BANK: "<h1>Bank</h1>",
+    PAY: f"<h1>Pay</h1><div style='width: 300px'><iframe src={BANK}pin></iframe></div>",
+    f"{BANK}pin": "<input id=pin autofocus onclick=\"value='clicked'\""
+    " style='position: fixed; inset: 0; width: 100%; height: 100%'>",
 }
 
 
@@ -211,6 +216,42 @@ def test_an_element_that_is_not_there_ends_the_call(runner: asyncio.Runner, page
     with capture(policy=StaticEngine("allow")) as captured:
         result = Tools(runner, captured, page).call("click", selector="#none")
     assert result.status == "timed_out"
+
+
+@in_browser
+def test_nothing_is_done_in_a_frame(runner: asyncio.Runner, page: Any) -> None:
+    runner.run(page.goto(PAY))
+    pin = page.frames[1].locator("#pin")
+    tree = runner.run(page.locator("body").aria_snapshot(mode="ai"))
+    (ref,) = re.findall(r"textbox.* \[ref=(\w+)\]", tree)  # it names elements of frames, too
+    with capture(policy=StaticEngine("allow")) as captured:
+        tools = Tools(runner, captured, page)
+        for selector in (ENTER, f"*{ENTER}", f"aria-ref={ref}", "iframe", "div"):
+            assert tools.call("click", selector=selector).status == "failed"
+        assert tools.call("fill", selector=ENTER, text="1").status == "failed"
+        assert tools.call("select_option", selector=ENTER, value="1").status == "failed"
+        runner.run(pin.focus())
+        for selector in (ENTER, "iframe", "h1"):
+            assert tools.call("press_key", selector=selector, key="1").status == "failed"
+        text = tools.call("read_page").value
+    assert runner.run(pin.input_value()) == ""
+    assert "Pay" in text
+    assert "textbox" not in text
+
+
+@in_browser
+def test_an_element_of_a_later_page_is_left_alone(runner: asyncio.Runner, page: Any) -> None:
+    with capture(policy=StaticEngine("allow")) as captured:
+        tool = Tools(runner, captured, page).tools["click"]
+
+        async def click() -> Any:
+            clicking = asyncio.ensure_future(tool.ainvoke({"selector": "text=Buy"}))
+            await asyncio.sleep(0.2)
+            await page.goto(CART)
+            return await clicking
+
+        assert runner.run(click()).status == "failed"
+    assert runner.run(page.title()) == ""
 
 
 @in_browser

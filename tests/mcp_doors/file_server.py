@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 
-from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver import Context, MCPServer
 
 server = MCPServer("anything")
 
@@ -40,6 +40,14 @@ def variables() -> list[str]:
 def process() -> int:
     """Return the process's id."""
     return os.getpid()
+
+
+@server.tool()
+async def steps(ctx: Context) -> str:
+    """Report two steps, and return the token with which they were asked for."""
+    for step in (1, 2):
+        await ctx.report_progress(step, 2, "a step")
+    return str((ctx.request_context.meta or {}).get("progress_token", "none"))
 
 
 if len(sys.argv) > 2:

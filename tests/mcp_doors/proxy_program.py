@@ -20,6 +20,7 @@ FACTS = {
     "fail": {"read_only": True},
     "variables": {"read_only": True},
     "process": {"read_only": True},
+    "steps": {"read_only": True},
 }
 PATIENCE = 240.0
 

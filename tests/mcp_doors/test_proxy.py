@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from mcp import Client
 from mcp_types import ElicitResult
-from proxy_program import SERVER, Proxy, meta
+from proxy_program import FACTS, SERVER, Proxy, meta
 
 pytestmark = pytest.mark.slow
 """Each test starts two or three processes that import the package."""
@@ -31,12 +31,31 @@ def test_calls_pass_or_wait_and_the_list_is_kept(proxy: Proxy) -> None:
         return tools, passed, waits, names
 
     tools, passed, waits, names = proxy.run(use)
-    assert [tool.name for tool in tools] == ["read", "write", "fail", "variables", "process"]
+    assert {tool.name for tool in tools} == {*FACTS, "write"}
     assert tools[0].input_schema["required"] == ["path"]
     assert passed.content[0].text == "the text of a.txt"
     assert meta(waits)["status"] == "pending"
     # the server can't reach the approval store
     assert not [name for name in names.structured_content["result"] if "AGENTTOOL" in name]
+
+
+def test_progress_reaches_the_client_that_asked_for_it(proxy: Proxy) -> None:
+    reported: list[tuple[float, float | None, str | None]] = []
+
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        reported.append((progress, total, message))
+
+    async def use(client: Client) -> list[str]:
+        own: Any = {"progress_token": "the client's own"}
+        asked = await client.call_tool("steps", progress_callback=note)
+        others = [await client.call_tool("steps", meta=own), await client.call_tool("steps")]
+        return [each.structured_content["result"] for each in (asked, *others)]
+
+    asked, with_own, unasked = proxy.run(use)
+    assert reported == [(1, 2, "a step"), (2, 2, "a step")]
+    assert asked != "none"
+    assert with_own not in ("none", "the client's own")
+    assert unasked == "none"
 
 
 def test_a_person_is_asked_by_the_client(proxy: Proxy) -> None:

@@ -95,3 +95,26 @@ def test_stray_prints_do_not_reach_the_client(kind: str, tmp_path: Path) -> None
         )
     assert json.loads(done.stdout) == message
     assert b"stray" in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["pipe", "socket", "file"])
+def test_a_client_that_is_gone_ends_it_without_a_traceback(kind: str, tmp_path: Path) -> None:
+    given = tmp_path / "given"
+    given.write_text('{"jsonrpc": "2.0", "method": "notifications/x"}\n', "utf-8")
+    read, write = a_socket() if kind == "socket" else a_pipe()
+    os.close(read)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", ECHO],
+            # with a file as its input it is the SDK's own transport
+            stdin=given.open("rb") if kind == "file" else None,
+            input=None if kind == "file" else given.read_bytes(),
+            stdout=write,
+            stderr=subprocess.PIPE,
+            timeout=120,
+            check=False,
+        )
+    finally:
+        os.close(write)
+    assert (done.returncode, done.stderr) == (0, b"stray\n")

@@ -1,16 +1,17 @@
 """How many records each process was given: what a killed one had in its queue leaves no gap in any
 file, so another process counts it.
 
-An account is a small file beside the records, locked for as long as its process lives. Whoever gets
-the lock knows that the process is gone. The numbers are in shared memory, which costs a call a tenth
-of a microsecond and outlives ``kill -9``, but not a machine that loses its power.
+An account is a small file beside the records, locked for as long as its process lives: where the lock
+can be had, the process is gone. The numbers are written without a sync, which costs a call a
+microsecond and outlives ``kill -9``, but not a machine that loses its power.
 """
 
 from __future__ import annotations
 
 import logging
-import mmap
 import os
+import re
+import stat
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -27,6 +28,8 @@ from agenttool_otel.telemetry.sinks import TAKEN, WRITTEN
 from agenttool_otel.values.known_file import FileReplaced, KnownFile
 
 _NUMBERS: Final = struct.Struct("=QQ")
+_PRODUCER: Final = re.compile("producer_[0-9a-f]+")
+"""Names of accounts: the ids of producers."""
 _ATTEMPTS: Final = 10
 _FLAGS: Final = os.O_RDWR | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
 _logger = logging.getLogger("agenttool_otel.evidence")
@@ -43,21 +46,37 @@ class Account:
         OSError: it can't be made.
     """
 
+    __slots__ = ("_descriptor", "_path")
+
     def __init__(self, path: Path, numbers: Sequence[int]) -> None:
         self._path = path
         self._descriptor = _made_and_locked(path)
         try:
-            # real bytes: memory over a hole would raise a signal where the disk is full
+            # at once: a disk that is full later still takes other numbers in their place
             os.pwrite(self._descriptor, _NUMBERS.pack(*numbers), 0)
-            self._memory = mmap.mmap(self._descriptor, _NUMBERS.size)
         except BaseException:
             os.close(self._descriptor)
             raise
-        self.numbers = memoryview(self._memory).cast("Q")
 
-    def settle(self) -> bool:
-        """Remove it if nothing is missing, and return whether it is removed; the lock is held."""
-        if self.numbers[TAKEN] != self.numbers[WRITTEN]:
+    def note(self, numbers: Sequence[int]) -> None:
+        """Write the numbers, also where the file was truncated; an error is not raised.
+
+        Args:
+            numbers: records that the producer was given, and the last one that was written.
+        """
+        # not mapped memory: a truncated file would end the process there with SIGBUS
+        try:
+            os.pwrite(self._descriptor, _NUMBERS.pack(*numbers), 0)
+        except OSError:
+            return  # suppress() would cost each call a third of a write
+
+    def settle(self, numbers: Sequence[int]) -> bool:
+        """Remove it if nothing is missing, and return whether it is removed; the lock is held.
+
+        Args:
+            numbers: records that the producer was given, and the last one that was written.
+        """
+        if numbers[TAKEN] != numbers[WRITTEN]:
             return False
         _remove(self._path)
         self.close()
@@ -65,8 +84,6 @@ class Account:
 
     def close(self) -> None:
         """Close the file, which stays: a forked child closes that of its parent."""
-        self.numbers.release()
-        self._memory.close()  # which holds a descriptor, and the lock, too
         os.close(self._descriptor)
 
 
@@ -127,19 +144,19 @@ def gone_accounts(path: Path) -> Iterator[list[GoneAccount]]:
     if fcntl is None:
         yield []
         return
-    held: list[tuple[int, Path]] = []
+    held: list[int] = []
     gone: list[GoneAccount] = []
     try:
-        for each in _files_in(folder_of(path)):
-            descriptor = _locked_if_gone(each)
-            if descriptor is not None:
-                held.append((descriptor, each))
-                gone.append(_read(each, descriptor))
+        for each in _accounts_in(folder_of(path)):
+            found = _locked_if_gone(each)
+            if found is not None:
+                held.append(found[0])
+                gone.append(found[1])
         yield [each for each in gone if each.taken > each.written]
-        for _, each in held:
-            _remove(each)
+        for account in gone:
+            _remove(account.path)
     finally:
-        for descriptor, _ in held:
+        for descriptor in held:
             os.close(descriptor)
 
 
@@ -153,21 +170,26 @@ def unreported(path: Path, sequences: Mapping[str, int]) -> int:
     if fcntl is None:
         return 0
     lost = 0
-    for each in _files_in(folder_of(path)):
-        descriptor = _locked_if_gone(each)
-        if descriptor is None:
+    for each in _accounts_in(folder_of(path)):
+        found = _locked_if_gone(each)
+        if found is None:
             continue
-        account = _read(each, descriptor)
+        descriptor, account = found
         os.close(descriptor)
         lost += account.lost_after(sequences.get(each.name, 0))
     return lost
 
 
 def _read(path: Path, descriptor: int) -> GoneAccount:
-    content = os.pread(descriptor, _NUMBERS.size, 0)
-    # who was killed while it made its account has been given nothing yet
-    numbers = _NUMBERS.unpack(content) if len(content) == _NUMBERS.size else (0, 0)
-    return GoneAccount(path, *numbers)
+    """Return what an account's file holds.
+
+    Raises:
+        OSError: it is no account: a FIFO, a stray file of another size.
+    """
+    content = os.pread(descriptor, _NUMBERS.size + 1, 0)
+    if len(content) != _NUMBERS.size or not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        raise OSError("no account")
+    return GoneAccount(path, *_NUMBERS.unpack(content))
 
 
 def _made_and_locked(path: Path) -> int:
@@ -196,26 +218,30 @@ def _made_and_locked(path: Path) -> int:
     raise FileReplaced("the account is removed again and again")
 
 
-def _files_in(folder: Path) -> list[Path]:
+def _accounts_in(folder: Path) -> list[Path]:
+    """Return the files that are named like accounts; others are left alone."""
     try:
-        return sorted(folder.iterdir())
+        return sorted(each for each in folder.iterdir() if _PRODUCER.fullmatch(each.name))
     except OSError:
         return []
 
 
-def _locked_if_gone(path: Path) -> int | None:
-    """Return a file locked, ``None`` where its process lives or another one has counted it."""
+def _locked_if_gone(path: Path) -> tuple[int, GoneAccount] | None:
+    """Return an account with its open file, which is locked; ``None`` where its process lives, another
+    one has counted it, or it is none.
+    """
     try:
-        descriptor = os.open(path, _FLAGS)
+        # a FIFO without a reader would be waited for
+        descriptor = os.open(path, _FLAGS | os.O_NONBLOCK)
     except OSError:
         return None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         KnownFile(path, descriptor).check()
+        return descriptor, _read(path, descriptor)
     except OSError:
         os.close(descriptor)
         return None
-    return descriptor
 
 
 def _remove(path: Path) -> None:

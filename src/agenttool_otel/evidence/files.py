@@ -68,6 +68,13 @@ class DecisionFile(JsonlSink):
         self._account = None
         self._looks_at = 0.0
 
+    def put(self, build: Build) -> None:
+        """Take what makes a record, and note in the account that it was given; never raises."""
+        with self._lock:
+            super().put(build)
+            if self._account is not None:
+                self._account.note(self._numbers)
+
     def _queued(self, build: Build) -> bool:
         if self._account is None and not self._has_no_accounts:
             self._open_account()
@@ -76,17 +83,13 @@ class DecisionFile(JsonlSink):
     def _open_account(self) -> None:
         self._account = open_account(self._path, self._producer, self._numbers)
         self._has_no_accounts = self._account is None
-        if self._account is not None:
-            self._numbers = self._account.numbers
 
     def close(self, timeout_s: float = EXIT_LIMIT_S) -> None:
         """Write what waits, within a limit, and end; what comes later is lost, and counted."""
         super().close(timeout_s)
         with self._lock:
-            numbers = list(self._numbers)
-            if self._account is not None and self._account.settle():
+            if self._account is not None and self._account.settle(self._numbers):
                 self._account = None
-                self._numbers = numbers
 
     def write(self, lines: list[JsonObject]) -> None:
         """Append the lines, behind what killed processes lost; the file is locked."""
@@ -128,9 +131,13 @@ class DecisionFile(JsonlSink):
         self._note_written(lines, links, len(lines))
 
     def _note_written(self, lines: list[JsonObject], links: list[str], count: int) -> None:
-        if count:
-            self._previous = links[count]
+        if not count:
+            return
+        self._previous = links[count]
+        with self._lock:  # an older number must not be noted behind a newer one
             self._numbers[WRITTEN] = lines[count - 1]["sequence"]
+            if self._account is not None:
+                self._account.note(self._numbers)
 
 
 def key_of(path: Path, *, make: bool = False) -> bytes:

@@ -35,7 +35,6 @@ _HIDDEN: Final = ("actor", "session", "facts", "approval", "hooks", "evaluation"
 _EXACT: Final = 100  # numbers of arguments below it stay
 _MAX_TEXT: Final = 2_000
 _MAX_NODES: Final = 2_000
-_BUNDLES: Final = 4
 
 
 class Decides(Protocol):
@@ -67,7 +66,6 @@ class DecisionRecorder:
         self.sinks = tuple(sinks)
         self._words = words
         self._build = self._built  # bound once
-        self._bundles: dict[str, Bundle] = {}  # the last ones, by revision
 
     def record(self, decider: Decides, document: PolicyInput, verdict: Verdict, span: Span) -> None:
         """Record a decision; never raises.
@@ -81,7 +79,10 @@ class DecisionRecorder:
         try:
             # the call adds to its own list of hooks; what can wait is done in the sink's thread
             hooks = tuple(document["hooks"])
-            build = partial(self._build, decider, document, hooks, verdict, span)
+            # now: another bundle may be in use before that thread runs. A remote engine has none
+            engines = getattr(decider, "engines", ())
+            bundle = getattr(engines[0], "bundle", None) if engines else None
+            build = partial(self._build, decider, Made(document, hooks, verdict, span, bundle))
             for sink in self.sinks:
                 sink.put(build)
         except Exception:
@@ -133,28 +134,8 @@ class DecisionRecorder:
             {**given, "answered_by": hide(person), "roles": [hide(each) for each in roles]},
         )
 
-    def _built(
-        self,
-        decider: Decides,
-        document: PolicyInput,
-        hooks: Sequence[Any],
-        verdict: Verdict,
-        span: Span,
-    ) -> Iterator[tuple[str, JsonObject]]:
-        bundle = self._bundle_of(decider, verdict)
-        made = Made(document, hooks, verdict, span, bundle)
+    def _built(self, decider: Decides, made: Made) -> Iterator[tuple[str, JsonObject]]:
         yield OBJECT, decision_record(made, decider, self._words)
-
-    def _bundle_of(self, decider: Decides, verdict: Verdict) -> Bundle | None:
-        """Return the bundle of a decision; another one may be in use by now."""
-        engines = getattr(decider, "engines", ())
-        bundle = getattr(engines[0], "bundle", None) if engines else None
-        if bundle is None:  # a remote engine has none either
-            return None
-        if bundle is not self._bundles.get(bundle.revision):
-            known = {**self._bundles, bundle.revision: bundle}
-            self._bundles = dict(list(known.items())[-_BUNDLES:])
-        return self._bundles.get(verdict.revision, bundle)
 
 
 def decision_record(made: Made, decider: Decides, words: Words) -> JsonObject:

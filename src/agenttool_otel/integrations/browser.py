@@ -2,7 +2,7 @@
 
 An action on a page has the page's URL among its arguments: the policy decides on it, a person is shown it, and
 the action does nothing where the page is another by then. So a redirect, or a link that leads elsewhere, is
-decided at the next action.
+decided at the next action. What is in a frame has a URL of its own, and nothing is done in it.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ URL: Final = "url"
 _MOST_CHARS: Final = 100_000
 """Characters of a page that one call returns."""
 _CHANGES: Final[GovernOptions] = {"read_only": False, "write_effects": ["remote_mutation"]}
+_FRAMES: Final = "iframe, frame, object, embed"
 _READS: Final[GovernOptions] = {"read_only": True, "destructive": False}
 
 
@@ -38,7 +39,7 @@ class PageLike(Protocol):
 
 
 class PageChanged(AgentToolError):
-    """The page is not the one on which the action was decided; nothing was done."""
+    """It would be done elsewhere than on the page on which it was decided; nothing was done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,23 +190,60 @@ async def _read(page: Any, arguments: dict[str, Any]) -> str:
     return text[:_MOST_CHARS]
 
 
+async def element_of(page: Any, selector: str) -> Any:
+    """Return the element of a selector, which is the page's own.
+
+    Args:
+        page: A page of Playwright's asynchronous API.
+        selector: One of Playwright's selectors. One with an engine of Playwright's own (``internal:``)
+            is refused: they lead into frames.
+
+    Raises:
+        PageChanged: It leads into a frame, which has a URL of its own, or the page is another one by the
+            time at which the element is there.
+        Error: Playwright's: there is no such element, or more than one.
+    """
+    url = page.url
+    # iframe >> internal:control=enter-frame >> button
+    if any(part.strip(" \t\n*").startswith("internal:") for part in selector.split(">>")):
+        raise PageChanged("selectors of Playwright's own engines (internal:) are refused")
+    element = await page.locator(selector).element_handle()
+    if page.url != url:
+        raise PageChanged("the page became another one while the element was waited for")
+    # what is done to a frame's own element reaches what it shows
+    if await element.owner_frame() != page.main_frame or await element.content_frame() is not None:
+        raise PageChanged("the selector leads into a frame: nothing was done there")
+    return element
+
+
 async def _click(page: Any, arguments: dict[str, Any]) -> dict[str, Any]:
-    await page.locator(arguments["selector"]).click()
+    element = await element_of(page, arguments["selector"])
+    # <main><iframe></iframe></main>: the middle of it is the frame
+    if await element.query_selector(_FRAMES) is not None:
+        raise PageChanged("there is a frame in the element: it was not clicked")
+    await element.click()
     return await _settled(page)
 
 
 async def _fill(page: Any, arguments: dict[str, Any]) -> dict[str, Any]:
-    await page.locator(arguments["selector"]).fill(arguments["text"])
+    element = await element_of(page, arguments["selector"])
+    await element.fill(arguments["text"])
     return await _settled(page)
 
 
 async def _select(page: Any, arguments: dict[str, Any]) -> dict[str, Any]:
-    await page.locator(arguments["selector"]).select_option(arguments["value"])
+    element = await element_of(page, arguments["selector"])
+    await element.select_option(arguments["value"])
     return await _settled(page)
 
 
 async def _press(page: Any, arguments: dict[str, Any]) -> dict[str, Any]:
-    await page.locator(arguments["selector"]).press(arguments["key"])
+    element = await element_of(page, arguments["selector"])
+    await element.focus()
+    # <h1> takes no focus: a frame keeps it, and nothing of the page itself matches :focus then
+    if len(page.frames) > 1 and await page.query_selector(":focus") is None:
+        raise PageChanged("a frame may have the focus: no key was pressed")
+    await element.press(arguments["key"])
     return await _settled(page)
 
 

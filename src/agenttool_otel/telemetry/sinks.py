@@ -115,7 +115,7 @@ class Sink:
         self._thread: threading.Thread | None = None
         self._producer = new_id("producer")
         self._sequence = 0
-        self._numbers: list[int] | memoryview[int] = [0, 0]  # entries taken, and lines written
+        self._numbers = [0, 0]  # entries taken, and lines written
         self._lost_before = 0
         # digests of the tools that what was written so far declares, by id
         self._declared: dict[str, str] = {}

@@ -33,7 +33,8 @@ from agenttool_otel.values.ids import new_id
 
 DEFAULT_TIMEOUT: Final = 300.0
 """Seconds that one request to the server may take."""
-_OF_THE_CONNECTION: Final = ("traceparent", "tracestate", "baggage", "progressToken")
+_ASKS_PROGRESS: Final = "progress_token"  # the SDK's name of what is progressToken on the wire
+_OF_THE_CONNECTION: Final = ("traceparent", "tracestate", "baggage", _ASKS_PROGRESS)
 _PROTOCOL: Final = "io.modelcontextprotocol/"
 
 _Context = ServerRequestContext[Any, Any]
@@ -81,7 +82,7 @@ def proxy_of(upstream: Upstream, name: str) -> Server[Any]:
 
     async def call_tool(ctx: _Context, params: CallToolRequestParams) -> CallToolResult:
         # a client that did not ask for it is sent none
-        asked = "progressToken" in (params.meta or {})
+        asked = _ASKS_PROGRESS in (params.meta or {})
 
         async def call(client: Client) -> CallToolResult:
             return await client.call_tool(

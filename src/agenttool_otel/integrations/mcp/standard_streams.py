@@ -28,8 +28,19 @@ async def own_stdio() -> AsyncIterator[tuple[Any, Any]]:
     """Serve over standard input and output; a transport of the SDK's ``Server``.
 
     Where one of them is a file or a terminal, and on Windows, it is the SDK's own. While it serves,
-    standard input is empty, and what else is printed goes to standard error.
+    standard input is empty, and what else is printed goes to standard error. A client that closes its end
+    ends it: the block is cancelled, and nothing is raised.
     """
+    try:
+        async with _transport() as streams:
+            yield streams
+    except* ConnectionError:
+        # BrokenPipeError: the client has closed its end, so there is nothing to serve any more
+        pass
+
+
+@asynccontextmanager
+async def _transport() -> AsyncIterator[tuple[Any, Any]]:
     if sys.platform == "win32" or not (_is_waitable(0) and _is_waitable(1)):
         async with stdio_server() as streams:
             yield streams
