@@ -636,7 +636,7 @@ def notify(
         notifier = notifying.notifier_of(store, plan, state, takes_answers=answers_port is not None)
         with notifying.only_one(state):
             if once:
-                out().print(Text(f"{notifier.look()} sent"))
+                out().print(Text(f"{notifying.look_once(notifier)} sent"))
                 return
             with open_endings(store) as endings, endings.watching():
                 try:

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from agenttool_otel.approvals.notify.notifier import Notifier
+from agenttool_otel.approvals.notify.notifier import BATCH_SECONDS, Notifier
 from agenttool_otel.approvals.notify.notifier import only_one as only_one
 from agenttool_otel.approvals.notify.signatures import Signer
 from agenttool_otel.approvals.notify.targets import Format, Plan, Target, read_plan, read_span
@@ -72,6 +72,15 @@ def notifier_of(store: ApprovalStore, plan: Plan, state: Path, *, takes_answers:
 def _signer_of(variable: str) -> Signer | None:
     secret = os.environ.get(variable, "")
     return Signer(secret) if secret else None
+
+
+def look_once(notifier: Notifier) -> int:
+    """Send what is due, and return how many messages arrived.
+
+    Args:
+        notifier: what sends.
+    """
+    return notifier.look(BATCH_SECONDS)
 
 
 def run(
