@@ -25,6 +25,7 @@ from agenttool_otel.approvals.notify.targets import Format, Plan, Target, read_p
 from agenttool_otel.approvals.store.store import ApprovalStore
 from agenttool_otel.approvals.types import ApprovalRequest
 from agenttool_otel.cli.approvals import EXIT_CODES, app
+from agenttool_otel.cli.notifying import answers_address
 from agenttool_otel.errors import ConfigurationError
 
 SECRET = new_secret()
@@ -483,6 +484,14 @@ def test_an_address_that_no_request_can_have_is_refused(address: str) -> None:
         Plan((), "https://[page")
 
 
+def test_answers_from_elsewhere_need_a_tls_proxy() -> None:
+    assert answers_address("::1", 0, "") == ("::1", 0)
+    assert answers_address("10.0.0.1", 0, "https://answers.example") == ("10.0.0.1", 0)
+    for url in ("", "http://answers.example", "https://"):
+        with pytest.raises(ConfigurationError):
+            answers_address("10.0.0.1", 0, url)
+
+
 def notify(url: Path, *options: str, **environment: str) -> Any:
     command = ["notify", "-u", str(url), "--page", PAGE, "--state", f"{url}.json", *options]
     return CliRunner().invoke(app, command, env=environment)
@@ -513,6 +522,10 @@ def test_the_command_sends_what_is_due_and_ends(receiver: Receiver, tmp_path: Pa
         (
             ["--to", "https://a.example", "--answers-port", "0"],
             {"NOTIFY": SECRET, "ANSWERS": SECRET},
+        ),
+        (
+            ["--to", "https://a.example", "--answers-port", "0", "--answers-host", "10.0.0.1"],
+            {"NOTIFY": SECRET, "ANSWERS": new_secret()},
         ),
     ],
 )

@@ -47,7 +47,9 @@ MAX_BODY_BYTES: Final = 20_000
 """The largest answer that is read."""
 
 KEPT_SECONDS: Final = 900.0
-"""How long the id of a message is remembered; its signature is good for five minutes each way."""
+"""How long the id of a message is remembered, in memory; its signature is good for five minutes each
+way. A process that starts again knows none: the ticket then bounds what a message can do.
+"""
 
 _MAX_REASON_CHARS: Final = 2000
 _STATUS: Final[dict[type[ApprovalError], HTTPStatus]] = {
