@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import socket
+import threading
+import time
+import urllib.request
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -14,12 +18,14 @@ from standardwebhooks import Webhook
 from typer.testing import CliRunner
 from webhook_receiver import Receiver, running_receiver
 
+from agenttool_otel.approvals.notify import notifier
 from agenttool_otel.approvals.notify.notifier import MAX_CARDS, Notifier, only_one
 from agenttool_otel.approvals.notify.signatures import Signer, new_secret
 from agenttool_otel.approvals.notify.targets import Format, Plan, Target, read_plan
 from agenttool_otel.approvals.store.store import ApprovalStore
 from agenttool_otel.approvals.types import ApprovalRequest
 from agenttool_otel.cli.approvals import EXIT_CODES, app
+from agenttool_otel.cli.notifying import answers_address
 from agenttool_otel.errors import ConfigurationError
 
 SECRET = new_secret()
@@ -230,6 +236,118 @@ def test_a_target_that_is_gone_keeps_nothing_from_another(
     assert "credential" not in caplog.text
 
 
+def drip(listening: socket.socket, ended: threading.Event) -> None:
+    """Answer with a header that never ends, a byte at a time."""
+    connection, _ = listening.accept()
+    with connection:
+        connection.recv(100_000)
+        connection.sendall(b"HTTP/1.1 200 OK\r\nX: ")
+        while not ended.wait(0.05):
+            connection.sendall(b"x")
+        connection.sendall(b"\r\n\r\n")
+
+
+def test_a_target_that_drips_holds_up_itself_alone(
+    store: ApprovalStore, receiver: Receiver, tmp_path: Path
+) -> None:
+    ended = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        dripping = threading.Thread(target=drip, args=(listening, ended), daemon=True)
+        dripping.start()
+        slow = Target("slow", f"http://127.0.0.1:{listening.getsockname()[1]}/")
+        desk = Desk(store, receiver, tmp_path, slow, Target("desk", f"{receiver.url}/desk"))
+        ask(store)
+        began = time.monotonic()
+        assert desk.notifier.look(0.3) == 1
+        ask(store)
+        assert desk.notifier.look(0.3) == 1
+        assert time.monotonic() - began < 4
+        assert len(receiver.received) == 2
+        ended.set()
+        dripping.join(10)
+        [batch] = [place.batch for place in desk.notifier._places if place.batch is not None]
+        batch.thread.join(10)
+    # what arrived late is not sent again; its place is free for the second question
+    assert desk.notifier.look() == 1
+    assert [place.failures for place in desk.notifier._places] == [1, 0]
+
+
+def test_what_a_target_answers_is_not_read(
+    store: ApprovalStore, receiver: Receiver, tmp_path: Path
+) -> None:
+    def answer(listening: socket.socket) -> None:
+        connection, _ = listening.accept()
+        with connection:
+            connection.recv(100_000)
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 60000\r\n\r\nx")
+            ended.wait(60)
+
+    ended = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        threading.Thread(target=answer, args=(listening,), daemon=True).start()
+        target = Target("desk", f"http://127.0.0.1:{listening.getsockname()[1]}/")
+        desk = Desk(store, receiver, tmp_path, target)
+        ask(store)
+        assert desk.notifier.look() == 1
+        ended.set()
+
+
+def test_what_goes_to_this_machine_goes_through_no_proxy(
+    desk: Desk, store: ApprovalStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with running_receiver() as proxy:
+        through = urllib.request.build_opener(urllib.request.ProxyHandler({"http": proxy.url}))
+        monkeypatch.setattr(notifier, "_OPENER", through)
+        monkeypatch.setenv("http_proxy", proxy.url)
+        ask(store)
+        assert desk.look() == ["/desk asked"]
+        assert proxy.received == []
+
+
+class _Breaks(Signer):
+    """Signs for one target of two; the other's messages can't be signed."""
+
+    def __init__(self, secret: str) -> None:
+        super().__init__(secret)
+        self.calls = 0
+
+    def headers(self, message_id: str, body: bytes) -> dict[str, str]:
+        self.calls += 1
+        if self.calls == 1:
+            raise RuntimeError("secret")
+        return super().headers(message_id, body)
+
+
+def test_an_error_at_one_target_keeps_nothing_from_others(
+    store: ApprovalStore, receiver: Receiver, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    targets = [Target(name, f"{receiver.url}/{name}") for name in ("first", "second")]
+    desk = Desk(store, receiver, tmp_path, *targets)
+    desk.notifier.signer = _Breaks(SECRET)
+    ask(store)
+    assert len(desk.look()) == 1
+    assert "RuntimeError" in caplog.text
+    assert "secret" not in caplog.text
+    desk.ticks += 6
+    assert len(desk.look()) == 1
+
+
+def test_a_look_that_fails_is_followed_by_another(desk: Desk, store: ApprovalStore) -> None:
+    ask(store)
+    listed, looks = store.listed, iter((True, False))
+
+    def fails_once(*arguments: Any) -> Any:
+        if next(looks, False):
+            raise RuntimeError
+        return listed(*arguments)
+
+    waits = iter((False, True))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store, "listed", fails_once)
+        desk.notifier.run(0, lambda _: next(waits))
+    assert len(desk.receiver.received) == 1
+
+
 # --- what a notice says -------------------------------------------------------------------------
 
 
@@ -344,6 +462,36 @@ def test_a_plan_with_a_slip_is_refused(tmp_path: Path, text: str) -> None:
         plan(tmp_path, text)
 
 
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://chat.example/hook/ü",
+        "https://bücher.example/hook",
+        "https://chat.example/a b",
+        "https://chat.example/hook\n",
+        f"https://{'a' * 70}.example/hook",
+        "https://chat..example/hook",
+        "https://[chat.example/hook",
+        "https://chat.example:99999/hook",
+        "https://",
+    ],
+)
+def test_an_address_that_no_request_can_have_is_refused(address: str) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        Target("chat", address)
+    assert "hook" not in str(refused.value)
+    with pytest.raises(ConfigurationError):
+        Plan((), "https://[page")
+
+
+def test_answers_from_elsewhere_need_a_tls_proxy() -> None:
+    assert answers_address("::1", 0, "") == ("::1", 0)
+    assert answers_address("10.0.0.1", 0, "https://answers.example") == ("10.0.0.1", 0)
+    for url in ("", "http://answers.example", "https://"):
+        with pytest.raises(ConfigurationError):
+            answers_address("10.0.0.1", 0, url)
+
+
 def notify(url: Path, *options: str, **environment: str) -> Any:
     command = ["notify", "-u", str(url), "--page", PAGE, "--state", f"{url}.json", *options]
     return CliRunner().invoke(app, command, env=environment)
@@ -374,6 +522,10 @@ def test_the_command_sends_what_is_due_and_ends(receiver: Receiver, tmp_path: Pa
         (
             ["--to", "https://a.example", "--answers-port", "0"],
             {"NOTIFY": SECRET, "ANSWERS": SECRET},
+        ),
+        (
+            ["--to", "https://a.example", "--answers-port", "0", "--answers-host", "10.0.0.1"],
+            {"NOTIFY": SECRET, "ANSWERS": new_secret()},
         ),
     ],
 )

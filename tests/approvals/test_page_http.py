@@ -337,3 +337,17 @@ def test_behind_a_tls_proxy_the_cookie_is_secure(store: ApprovalStore) -> None:
         assert headers["set-cookie"].startswith("__Host-agenttool=")
         assert "; Secure" in headers["set-cookie"]
         assert server.sign_in_url.startswith("https://approvals.example/login#token=")
+
+
+def test_what_follows_a_rejection_can_not_undo_it(store: ApprovalStore) -> None:
+    def fails(request_id: str) -> None:
+        raise RuntimeError("secret")
+
+    asked = store.create(a_request(), ARGS)
+    with ApprovalsServer(store, roles=("operator",), on_rejected=fails) as server:
+        client = Client(server)
+        client.sign_in()
+        form = {"csrf": client.csrf(asked.request_id), "reason": "no"}
+        status, headers, _ = client("POST", f"/requests/{asked.request_id}/reject", form)
+    assert (status, headers["location"].endswith("done=rejected")) == (303, True)
+    assert store.get(asked.request_id).status is Status.REJECTED

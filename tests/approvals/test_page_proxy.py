@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from approval_helpers import ARGS, a_request
+from approval_helpers import ARGS, a_request, yes
 from page_client import Client
 from starlette.requests import Request
 
@@ -44,6 +44,11 @@ def client(server: ApprovalsServer) -> Client:
     return Client(server)
 
 
+def wire(text: str) -> str:
+    """Return a header that http.client sends as the UTF-8 of a text."""
+    return text.encode().decode("latin-1")
+
+
 def token(client: Client, name: str, request_id: str) -> str:
     return client.server.page.sessions.form_token(f"proxy {name}", f"answer {request_id}")
 
@@ -74,7 +79,10 @@ def test_each_person_answers_in_their_own_name(client: Client, store: ApprovalSt
         {"X-Forwarded-User": None},
         {"X-Forwarded-User": " "},
         {"X-Forwarded-User": "user:eve, user:ada"},
-        {"X-Forwarded-User": "user:ada\u00ad"},
+        {"X-Forwarded-User": wire("user:ada\u00ad")},
+        {"X-Forwarded-User": "user:zo\xeb"},
+        {"X-Forwarded-Groups": "operator, pr\xfcfer"},
+        {"X-Forwarded-Groups": wire("operator\u200b")},
         {"X-Forwarded-User": "x" * 201},
     ],
 )
@@ -86,6 +94,32 @@ def test_what_the_proxy_did_not_state_is_refused(
     for path in ("/", f"/requests/{asked.request_id}", "/events", "/login", "/static/style.css"):
         assert client("GET", path, **headers)[0] == 403
     assert approve(client, asked.request_id, "user:ada", headers) == 403
+    assert store.get(asked.request_id).status is Status.PENDING
+
+
+@pytest.mark.parametrize("name", ["user:zoë", "user:à", "user:Дмитрий", "user:李"])
+def test_a_name_beyond_ascii_is_read_as_utf_8(
+    client: Client, store: ApprovalStore, name: str
+) -> None:
+    headers = {
+        **ADA,
+        "X-Forwarded-User": wire(name),
+        "X-Forwarded-Groups": wire("Prüfer, operator"),
+    }
+    own = store.create(a_request(actor_id=name), ARGS)
+    assert approve(client, own.request_id, name, headers) == 409
+    asked = store.create(a_request(approver_roles=["Prüfer"]), ARGS)
+    assert approve(client, asked.request_id, name, headers) == 303
+    assert store.get(asked.request_id).answered_by == name
+
+
+def test_one_person_in_two_ways_counts_once(client: Client, store: ApprovalStore) -> None:
+    asked = store.create(a_request(approvals_needed=2), ARGS)
+    store.answer(asked.request_id, yes(answered_by="user:zoë"))
+    decomposed = "user:zoe\u0308"
+    for name in ("user:zoë", decomposed):
+        headers = {**ADA, "X-Forwarded-User": wire(name)}
+        assert approve(client, asked.request_id, name, headers) == 409
     assert store.get(asked.request_id).status is Status.PENDING
 
 
@@ -146,6 +180,11 @@ def test_the_proxys_address_may_stand_for_its_secret(peer: str, believed: bool) 
     assert (proxy.person(from_peer(peer), ("operator",)) is not None) is believed
 
 
+def test_a_socket_for_both_families_states_the_same_address() -> None:
+    proxy = ProxyIdentity("X-Forwarded-User", address="10.0.0.5")
+    assert proxy.person(from_peer("::ffff:10.0.0.5"), ()) is not None
+
+
 def test_with_both_the_address_and_the_secret_have_to_fit() -> None:
     proxy = ProxyIdentity("X-Forwarded-User", address="127.0.0.1", secret=SECRET)
     assert proxy.person(from_peer("127.0.0.1", SECRET), ()) is not None
@@ -160,6 +199,10 @@ def test_with_both_the_address_and_the_secret_have_to_fit() -> None:
         {"secret": "short"},
         {"address": "127.0.0.1"},
         {"address": "::1"},
+        {"address": "::ffff:127.0.0.1"},
+        {"address": "0.0.0.0"},
+        {"address": "::", "secret": SECRET},
+        {"address": "::ffff:0.0.0.0"},
         {"address": "proxy.example"},
         {"address": "10.0.0.0/8"},
         {"secret": SECRET, "header": ""},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import os
@@ -119,6 +120,20 @@ def test_a_rejection_ends_the_call(
     assert post(port, body, signed(body))[0] == 200
     assert store.get(asked.request_id).answer_reason == "too much"
     assert rejected == [asked.request_id]
+
+
+def test_what_follows_a_rejection_can_not_undo_it(
+    store: ApprovalStore, asked: ApprovalRequest, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(request_id: str) -> None:
+        raise RuntimeError("secret")
+
+    body = body_of(asked, approved=False)
+    endpoint = AnswersEndpoint(store, Signer(SECRET), roles=("operator",), on_rejected=fails)
+    answered = endpoint._answer(signed(body), body)
+    assert (answered.status_code, store.get(asked.request_id).status) == (200, Status.REJECTED)
+    assert "RuntimeError" in caplog.text
+    assert "secret" not in caplog.text
 
 
 def test_of_two_people_each_answers_for_one(port: int, store: ApprovalStore) -> None:
@@ -242,6 +257,36 @@ def test_only_small_json_is_read(port: int, asked: ApprovalRequest) -> None:
     assert post(port, body, signed(body))[0] == 413
     body = body_of(asked)
     assert post(port, body, {**signed(body), "Content-Type": "text/plain"})[0] == 415
+
+
+def test_a_body_in_chunks_is_refused_before_it_is_read(port: int) -> None:
+    with socket.create_connection(("127.0.0.1", port), 60) as connection:
+        # the length would be small; nothing of the chunks has to arrive
+        connection.sendall(
+            b"POST /answers HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+            b"Content-Length: 10\r\nTransfer-Encoding: chunked\r\n\r\n"
+        )
+        assert connection.recv(400).startswith(b"HTTP/1.1 413 ")
+
+
+def test_a_body_beyond_its_length_is_not_kept(store: ApprovalStore) -> None:
+    # another server than uvicorn may count otherwise
+    read, status = 0, 0
+
+    async def receive() -> dict[str, Any]:
+        nonlocal read
+        read += 1
+        return {"type": "http.request", "body": b"x" * MAX_BODY_BYTES, "more_body": read < 100}
+
+    async def send(message: Any) -> None:
+        nonlocal status
+        status = message.get("status", status)
+
+    headers = [(b"content-type", b"application/json"), (b"content-length", b"10")]
+    scope = {"type": "http", "method": "POST", "path": "/answers", "headers": headers}
+    application = AnswersEndpoint(store, Signer(SECRET)).application()
+    asyncio.run(application(scope, receive, send))
+    assert (status, read) == (413, 2)
 
 
 def test_ids_of_messages_are_forgotten_once_they_can_not_return(tmp_path: Path) -> None:

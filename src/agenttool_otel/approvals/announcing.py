@@ -6,7 +6,8 @@ rejection. So each answer has a span of its own, linked to the span that asked.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest
@@ -14,6 +15,8 @@ from agenttool_otel.names import SPAN_ANSWER_APPROVAL, Attr, Event, GenAI
 from agenttool_otel.telemetry import Telemetry, TelemetrySettings
 from agenttool_otel.telemetry.telemetry import asking_span
 from agenttool_otel.values.canonical import keyed_digest
+
+_logger = logging.getLogger("agenttool_otel.approvals")
 
 
 class AnswerRecorder:
@@ -59,6 +62,21 @@ class AnswerRecorder:
         name = f"{SPAN_ANSWER_APPROVAL} {request.tool_name}"
         with telemetry.moment(name, on_span, links=asking_span(context)) as span:
             telemetry.events.log(span, Event.APPROVAL_ANSWERED, attributes)
+
+
+def report_rejected(on_rejected: Callable[[str], None] | None, request_id: str) -> None:
+    """Call what wants to know of a rejection; never raises, for the rejection is stored by then.
+
+    Args:
+        on_rejected: called with the request's id; ``None``: nothing is called.
+        request_id: the request.
+    """
+    if on_rejected is None:
+        return
+    try:
+        on_rejected(request_id)
+    except Exception as error:  # its text may hold what must not be logged
+        _logger.warning("what follows a rejection failed: %s", type(error).__name__)
 
 
 def answer_attributes(answer: ApprovalAnswer, *, plain: bool) -> dict[str, str]:

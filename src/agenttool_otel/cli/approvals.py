@@ -616,6 +616,13 @@ def notify(
         ),
     ] = None,
     answers_host: Annotated[str, typer.Option(help="Address to take them on.")] = "127.0.0.1",
+    answers_public_url: Annotated[
+        str,
+        typer.Option(
+            help="https address of the TLS proxy in front of them, where they come from elsewhere.",
+            show_default=False,
+        ),
+    ] = "",
     role: Annotated[
         list[str] | None,
         typer.Option("--role", help="A role that answers may state; may be repeated."),
@@ -632,18 +639,19 @@ def notify(
     from agenttool_otel.cli import notifying
 
     with _store(url, create=True) as store:
+        address = notifying.answers_address(answers_host, answers_port, answers_public_url)
         plan = notifying.plan_of(to, format, remind, config, page)
-        notifier = notifying.notifier_of(store, plan, state, takes_answers=answers_port is not None)
+        notifier = notifying.notifier_of(store, plan, state, takes_answers=address is not None)
         with notifying.only_one(state):
             if once:
-                out().print(Text(f"{notifier.look()} sent"))
+                out().print(Text(f"{notifying.look_once(notifier)} sent"))
                 return
             with open_endings(store) as endings, endings.watching():
                 try:
                     notifying.run(
                         notifier,
                         interval,
-                        address=None if answers_port is None else (answers_host, answers_port),
+                        address=address,
                         roles=tuple(role or ()),
                         on_rejected=endings.rejected,
                     )

@@ -27,6 +27,11 @@ from agenttool_otel.telemetry import TelemetrySettings
 _logger = logging.getLogger("agenttool_otel.cli")
 
 
+def _problem(error: Exception) -> str:
+    # another error's text may hold what must not be logged
+    return str(error) if isinstance(error, AgentToolError) else type(error).__name__
+
+
 class Endings:
     """Records the ends of calls whose own process may be gone."""
 
@@ -37,15 +42,15 @@ class Endings:
         """Record the end of a call that was just rejected; a failure is logged, never raised."""
         try:
             close_call(self._governor, request_id)
-        except AgentToolError as error:
-            _logger.warning("the end of the call has no span: %s", error)
+        except Exception as error:
+            _logger.warning("the end of the call has no span: %s", _problem(error))
 
     def expired(self) -> None:
-        """Record the end of each call whose request has expired."""
+        """Record the end of each call whose request has expired; a failure is logged, never raised."""
         try:
             close_expired(self._governor)
-        except AgentToolError as error:
-            _logger.warning("expired calls have no spans: %s", error)
+        except Exception as error:
+            _logger.warning("expired calls have no spans: %s", _problem(error))
 
     @contextmanager
     def watching(self, interval: float = 15.0) -> Iterator[None]:

@@ -9,12 +9,14 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import urlsplit
 
-from agenttool_otel.approvals.notify.notifier import Notifier
+from agenttool_otel.approvals.notify.notifier import BATCH_SECONDS, Notifier
 from agenttool_otel.approvals.notify.notifier import only_one as only_one
 from agenttool_otel.approvals.notify.signatures import Signer
 from agenttool_otel.approvals.notify.targets import Format, Plan, Target, read_plan, read_span
 from agenttool_otel.approvals.store.store import ApprovalStore
+from agenttool_otel.approvals.web.hosts import is_loopback
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.names import Env
 
@@ -40,6 +42,29 @@ def plan_of(to: str, format: str, remind: str, config: Path | None, page: str) -
         raise ConfigurationError(f"there is no format {format[:40]}: {', '.join(Format)}")
     target = Target("notices", to, Format(format), remind=read_span(remind))
     return Plan((target,), page.rstrip("/"))
+
+
+def answers_address(host: str, port: int | None, public_url: str) -> tuple[str, int] | None:
+    """Return where answers are taken; ``None``: nowhere.
+
+    Args:
+        host: the address to listen on.
+        port: the port; ``None``: none.
+        public_url: https address of the TLS proxy in front.
+
+    Raises:
+        ConfigurationError: an address beyond this machine without a TLS proxy.
+    """
+    if port is None:
+        return None
+    if public_url and not (public_url.startswith("https://") and urlsplit(public_url).hostname):
+        raise ConfigurationError("the public address of answers must start with https://")
+    # an answer names a person and why: in clear, who listens reads it
+    if not public_url and not is_loopback(host):
+        raise ConfigurationError(
+            "answers are for this machine only; elsewhere they need a TLS proxy and --answers-public-url"
+        )
+    return host, port
 
 
 def notifier_of(store: ApprovalStore, plan: Plan, state: Path, *, takes_answers: bool) -> Notifier:
@@ -72,6 +97,15 @@ def notifier_of(store: ApprovalStore, plan: Plan, state: Path, *, takes_answers:
 def _signer_of(variable: str) -> Signer | None:
     secret = os.environ.get(variable, "")
     return Signer(secret) if secret else None
+
+
+def look_once(notifier: Notifier) -> int:
+    """Send what is due, and return how many messages arrived.
+
+    Args:
+        notifier: what sends.
+    """
+    return notifier.look(BATCH_SECONDS)
 
 
 def run(

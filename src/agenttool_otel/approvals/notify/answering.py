@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any, Final, NamedTuple
 
+from agenttool_otel.approvals.announcing import report_rejected
 from agenttool_otel.approvals.notify.signatures import BadSignature, Signer
 from agenttool_otel.approvals.store.store import ApprovalStore
 from agenttool_otel.approvals.types import ApprovalAnswer
@@ -30,7 +31,7 @@ try:
     import uvicorn
     from starlette.applications import Starlette
     from starlette.concurrency import run_in_threadpool
-    from starlette.requests import Request
+    from starlette.requests import ClientDisconnect, Request
     from starlette.responses import JSONResponse, Response
     from starlette.routing import Route
 
@@ -46,7 +47,9 @@ MAX_BODY_BYTES: Final = 20_000
 """The largest answer that is read."""
 
 KEPT_SECONDS: Final = 900.0
-"""How long the id of a message is remembered; its signature is good for five minutes each way."""
+"""How long the id of a message is remembered, in memory; its signature is good for five minutes each
+way. A process that starts again knows none: the ticket then bounds what a message can do.
+"""
 
 _MAX_REASON_CHARS: Final = 2000
 _STATUS: Final[dict[type[ApprovalError], HTTPStatus]] = {
@@ -83,7 +86,7 @@ class AnswersEndpoint:
         store: the store.
         signer: has the secret of who answers.
         roles: the roles that an answer may state.
-        on_rejected: called with the id of each request that is rejected.
+        on_rejected: called with the id of each request that is rejected; its errors are logged.
         now: gives seconds that only grow; for tests.
     """
 
@@ -114,6 +117,8 @@ class AnswersEndpoint:
             return await run_in_threadpool(self._answer, dict(request.headers), body)
         except _Refused as refused:
             return _problem(refused.status, str(refused))
+        except ClientDisconnect:
+            return _problem(HTTPStatus.BAD_REQUEST, "the connection broke")
 
     def _answer(self, headers: dict[str, str], body: bytes) -> Response:
         try:
@@ -146,8 +151,8 @@ class AnswersEndpoint:
             way=AnswerWay.WEBHOOK,
         )
         answered = self._store.answer(given.request_id, answer)
-        if not given.approved and self._on_rejected is not None:
-            self._on_rejected(given.request_id)
+        if not given.approved:
+            report_rejected(self._on_rejected, given.request_id)
         still_needed = answered.still_needed.people if answered.needs_several else 0
         return JSONResponse({"status": answered.status.value, "still_needed": still_needed})
 
@@ -200,9 +205,24 @@ async def _read(request: Request) -> bytes:
     if kind != "application/json":
         raise _Refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "an answer is application/json")
     length = request.headers.get("content-length", "")
-    if not length.isdecimal() or int(length) > MAX_BODY_BYTES:
-        raise _Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "an answer has a length, and is small")
-    return await request.body()
+    # beside "Transfer-Encoding: chunked" a length means nothing
+    if "transfer-encoding" in request.headers or not length.isdecimal():
+        raise _too_large()
+    if int(length) > MAX_BODY_BYTES:
+        raise _too_large()
+    body = b""
+    # a server in front of this application may let through more than the stated length
+    async for piece in request.stream():
+        body += piece
+        if len(body) > MAX_BODY_BYTES:
+            raise _too_large()
+    return body
+
+
+def _too_large() -> _Refused:
+    return _Refused(
+        HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "an answer states its length, and is small"
+    )
 
 
 def _given(body: bytes) -> _Given:

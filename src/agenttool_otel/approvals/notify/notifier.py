@@ -7,6 +7,7 @@ import http.client
 import json
 import logging
 import os
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -15,7 +16,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from queue import SimpleQueue
+from typing import Any, Final, NamedTuple
 
 from agenttool_otel.approvals.notify.bodies import body_of, summary_body
 from agenttool_otel.approvals.notify.notices import Notice, NoticeKind, concerns, due, end_of
@@ -24,7 +26,7 @@ from agenttool_otel.approvals.notify.targets import Format, Plan, Target
 from agenttool_otel.approvals.selecting import View
 from agenttool_otel.approvals.store.store import ApprovalStore
 from agenttool_otel.approvals.types import ApprovalRequest
-from agenttool_otel.errors import AgentToolError, ConfigurationError
+from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.values.files import replace_file
 
 _logger = logging.getLogger("agenttool_otel.approvals.notify")
@@ -33,7 +35,14 @@ MAX_CARDS: Final = 10
 """How many cards of one look a chat gets; one card more counts the others."""
 
 TIMEOUT_SECONDS: Final = 5.0
-"""How long one message may take."""
+"""How long one look waits for its targets, all together, and a connection for each read or write.
+
+A target that takes longer, for example since it sends a byte at a time, holds up itself alone: it
+gets no other message until that one is over.
+"""
+
+BATCH_SECONDS: Final = 60.0
+"""After this time a target begins no further message of one look; the next look has the rest."""
 
 _FIRST_PAUSE_SECONDS: Final = 5.0
 _MAX_PAUSE_SECONDS: Final = 300.0
@@ -49,13 +58,65 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 
 _OPENER: Final = urllib.request.build_opener(_NoRedirects)
+# what goes to this machine goes through no proxy of http_proxy
+_LOCAL_OPENER: Final = urllib.request.build_opener(_NoRedirects, urllib.request.ProxyHandler({}))
+
+
+class _Message(NamedTuple):
+    """A message for some notices."""
+
+    message_id: str
+    notices: list[Notice]
+    kind: str  # its content type
+    body: bytes
+
+
+class _Batch:
+    """The messages of one look for one target, sent in a thread of their own."""
+
+    def __init__(self, target: Target, messages: list[_Message], signer: Signer | None) -> None:
+        self._target = target
+        self._messages = messages
+        self._signer = signer
+        self._arrived: SimpleQueue[_Message] = SimpleQueue()
+        self.has_failed = False
+        self.thread = threading.Thread(
+            target=self._run, name=f"agenttool-notices-{target.name}", daemon=True
+        )
+        self.thread.start()
+
+    def arrived(self) -> Iterator[_Message]:
+        """Yield each message that arrived since the last call."""
+        while not self._arrived.empty():
+            yield self._arrived.get()
+
+    def _run(self) -> None:
+        try:
+            self._send()
+        except Exception as error:
+            self.has_failed = True
+            _log_failure(self._target, error)
+
+    def _send(self) -> None:
+        ends_at = time.monotonic() + BATCH_SECONDS
+        for message in self._messages:
+            headers = {"Content-Type": message.kind}
+            if self._signer is not None:
+                headers |= self._signer.headers(message.message_id, message.body)
+            if not _post(self._target, headers, message.body):
+                self.has_failed = True
+                return
+            self._arrived.put(message)
+            if time.monotonic() > ends_at:
+                return
 
 
 @dataclass
 class _Place:
-    """A target, and since when it fails."""
+    """A target, what is on its way to it, and since when it fails."""
 
     target: Target
+    batch: _Batch | None = None
     failures: int = 0
     again_at: float = 0.0
 
@@ -88,12 +149,19 @@ class Notifier:
         self._places = [_Place(target) for target in self.plan.targets]
         self._sent = _read_state(self.state)
 
-    def look(self) -> int:
+    def look(self, seconds: float = TIMEOUT_SECONDS) -> int:
         """Send what is due now, and return how many messages arrived.
+
+        A target that fails, or takes longer, keeps nothing from the others.
+
+        Args:
+            seconds: how long it may take; what arrives later is counted by the next look.
 
         Raises:
             ApprovalStoreError: the store can't be read.
+            OSError: what was sent can't be written down.
         """
+        arrived = self._collect()
         now = self.store.now()
         open_ids = [row.request_id for row in self.store.summaries(View.OPEN)]
         fresh = [each for each in open_ids if each not in self._asked]
@@ -103,13 +171,15 @@ class Notifier:
         closed = self.store.listed([each for each in self._sent if each not in still_open])
         self._asked = {each: self._asked[each] for each in open_ids if each in self._asked}
         try:
-            return sum(self._send_all(place, closed, now) for place in self._places)
+            begun = [place for place in self._places if self._begin(place, closed, now)]
+            _wait_for(begun, seconds)
+            return arrived + sum(self._collect_from(place) for place in begun)
         finally:
             self._forget(still_open | {request.request_id for request in closed}, still_open)
             self._write()
 
     def run(self, interval: float, stopped: Callable[[float], bool]) -> None:
-        """Look again and again; a store that can't be read is looked at later.
+        """Look again and again; what fails, such as a store that can't be read, is tried later.
 
         Args:
             interval: seconds between two looks.
@@ -118,26 +188,81 @@ class Notifier:
         while True:
             try:
                 self.look()
-            except (AgentToolError, OSError) as error:
+            except Exception as error:
                 _logger.warning("notices could not be sent: %s", type(error).__name__)
             if stopped(interval):
                 return
 
-    def _send_all(self, place: _Place, closed: list[ApprovalRequest], now: datetime) -> int:
-        if self.ticks() < place.again_at:
-            return 0
-        notices = list(self._due(place.target, closed, now))
+    def _begin(self, place: _Place, closed: list[ApprovalRequest], now: datetime) -> bool:
+        """Begin to send what is due for a target; return whether anything is."""
+        if place.batch is not None or self.ticks() < place.again_at:
+            return False
+        try:
+            messages = self._messages(place.target, closed, now)
+        except Exception as error:
+            _log_failure(place.target, error)
+            self._pause(place)
+            return False
+        if messages:
+            place.batch = _Batch(place.target, messages, self.signer)
+        return bool(messages)
+
+    def _messages(
+        self, target: Target, closed: list[ApprovalRequest], now: datetime
+    ) -> list[_Message]:
+        notices = list(self._due(target, closed, now))
         single = notices
-        if place.target.format is not Format.CLOUDEVENTS and len(notices) > MAX_CARDS:
+        if target.format is not Format.CLOUDEVENTS and len(notices) > MAX_CARDS:
             single = notices[:MAX_CARDS]
-        arrived = 0
-        for notice in single:
-            if not self._send(place, [notice], now):
-                return arrived
-            arrived += 1
+        messages = [self._message(target, [notice], now) for notice in single]
         if rest := notices[len(single) :]:
-            arrived += self._send(place, rest, now)
-        return arrived
+            messages.append(self._message(target, rest, now))
+        return messages
+
+    def _message(self, target: Target, notices: list[Notice], now: datetime) -> _Message:
+        message_id = _message_id(target, notices)
+        if len(notices) > 1:
+            kind, body = summary_body(target.format, notices, self.plan.page)
+            return _Message(message_id, notices, kind, body)
+        [notice] = notices
+        ticket = ""
+        if self.tickets is not None and notice.kind in _OPEN_KINDS:
+            ticket = self.tickets.ticket(notice.request)
+        kind, body = body_of(target.format, notice, message_id, self.plan.page, now, ticket)
+        return _Message(message_id, notices, kind, body)
+
+    def _collect(self) -> int:
+        """Note what arrived since the last look; return how many messages did."""
+        return sum(self._collect_from(place) for place in self._places)
+
+    def _collect_from(self, place: _Place) -> int:
+        batch = place.batch
+        if batch is None:
+            return 0
+        # before its messages are read: what arrives meanwhile is read once more
+        is_over = not batch.thread.is_alive()
+        arrived = list(batch.arrived())
+        for message in arrived:
+            place.failures = 0
+            self._mark(place.target, message.notices)
+        if is_over:
+            place.batch = None
+            if batch.has_failed:
+                self._pause(place)
+        return len(arrived)
+
+    def _pause(self, place: _Place) -> None:
+        place.failures += 1
+        pause = _FIRST_PAUSE_SECONDS * 2 ** min(place.failures - 1, 10)
+        place.again_at = self.ticks() + min(pause, _MAX_PAUSE_SECONDS)
+
+    def _mark(self, target: Target, notices: list[Notice]) -> None:
+        for notice in notices:
+            marks = self._sent.setdefault(notice.request.request_id, {})
+            if notice.kind in _OPEN_KINDS:
+                marks.setdefault(target.name, []).append(notice.mark)
+            else:
+                marks.pop(target.name, None)
 
     def _due(
         self, target: Target, closed: list[ApprovalRequest], now: datetime
@@ -154,35 +279,6 @@ class Notifier:
 
     def _marks(self, request_id: str, target: Target) -> list[str]:
         return self._sent.get(request_id, {}).get(target.name, [])
-
-    def _send(self, place: _Place, notices: list[Notice], now: datetime) -> bool:
-        """Send one message for some notices; return whether the target is done with them."""
-        target = place.target
-        message_id = _message_id(target, notices)
-        if len(notices) == 1:
-            [notice] = notices
-            ticket = ""
-            if self.tickets is not None and notice.kind in _OPEN_KINDS:
-                ticket = self.tickets.ticket(notice.request)
-            kind, body = body_of(target.format, notice, message_id, self.plan.page, now, ticket)
-        else:
-            kind, body = summary_body(target.format, notices, self.plan.page)
-        headers = {"Content-Type": kind}
-        if self.signer is not None:
-            headers |= self.signer.headers(message_id, body)
-        if not _post(target, headers, body):
-            place.failures += 1
-            pause = _FIRST_PAUSE_SECONDS * 2 ** min(place.failures - 1, 10)
-            place.again_at = self.ticks() + min(pause, _MAX_PAUSE_SECONDS)
-            return False
-        place.failures, place.again_at = 0, 0.0
-        for notice in notices:
-            marks = self._sent.setdefault(notice.request.request_id, {})
-            if notice.kind in _OPEN_KINDS:
-                marks.setdefault(target.name, []).append(notice.mark)
-            else:
-                marks.pop(target.name, None)
-        return True
 
     def _forget(self, found: set[str], still_open: set[str]) -> None:
         """Drop what is not in the store any more, and what ended if all who want to know do."""
@@ -211,12 +307,29 @@ def _message_id(target: Target, notices: list[Notice]) -> str:
     return f"msg_{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:32]}"
 
 
+def _wait_for(places: list[_Place], seconds: float) -> None:
+    """Wait until nothing is on its way any more, or so many seconds."""
+    ends_at = time.monotonic() + seconds
+    for place in places:
+        if place.batch is None:
+            continue
+        place.batch.thread.join(max(ends_at - time.monotonic(), 0))
+        if place.batch.thread.is_alive():
+            _logger.warning("target %s takes long", place.target.name)
+
+
+def _log_failure(target: Target, error: Exception) -> None:
+    # neither the error's text nor the address, which is a credential in a chat
+    _logger.warning("target %s got no notice: %s", target.name, type(error).__name__)
+
+
 def _post(target: Target, headers: dict[str, str], body: bytes) -> bool:
     """Send one message; return whether it arrived, or never will."""
-    request = urllib.request.Request(target.url, body, headers, method="POST")  # noqa: S310
+    opener = _LOCAL_OPENER if target.is_local else _OPENER
     try:
-        with _OPENER.open(request, timeout=TIMEOUT_SECONDS) as response:
-            response.read(1 << 16)
+        request = urllib.request.Request(target.url, body, headers, method="POST")  # noqa: S310
+        # what it answers beside the status is not read: it may never end
+        opener.open(request, timeout=TIMEOUT_SECONDS).close()
         return True
     except urllib.error.HTTPError as error:
         status = error.code
@@ -224,7 +337,8 @@ def _post(target: Target, headers: dict[str, str], body: bytes) -> bool:
         # never the address: in a chat it is a credential
         _logger.warning("target %s answered %d", target.name, status)
         return status in _NEVER
-    except (OSError, http.client.HTTPException) as error:
+    # ValueError: a host that IDNA refuses
+    except (OSError, ValueError, http.client.HTTPException) as error:
         _logger.warning("target %s was not reached: %s", target.name, type(error).__name__)
         return False
 

@@ -39,8 +39,8 @@ class Target:
 
     Attributes:
         name: its name in logs and in the file of what was sent.
-        url: https address that takes POST requests; in a chat it is a credential. http on this
-          machine alone.
+        url: https address that takes POST requests, in ASCII without white space; in a chat it is a
+          credential. http on this machine alone.
         format: what it takes.
         roles: only requests that one of these roles may answer, or that any person may; empty: all.
         risks: only these risks; empty: all.
@@ -51,7 +51,8 @@ class Target:
         ends: whether it gets how a request ended.
 
     Raises:
-        ConfigurationError: an address that is not https, or a risk that is none.
+        ConfigurationError: an address that is not https or that no request can have, or a risk that
+            is none.
     """
 
     name: str
@@ -65,14 +66,24 @@ class Target:
     ends: bool = True
 
     def __post_init__(self) -> None:
-        parts = urlsplit(self.url)
-        local = parts.scheme == "http" and is_loopback(parts.hostname or "")
-        if not parts.hostname or not (parts.scheme == "https" or local):
-            # the address is not in the message: in a chat it is a credential
-            raise ConfigurationError(f"target {self.name}: its address has to be https://")
+        if not _is_sendable(self.url) or not self._is_private:
+            # the address is in no message: in a chat it is a credential
+            raise ConfigurationError(
+                f"target {self.name}: its address has to be https://, in ASCII without white space"
+            )
         for risk in self.risks:
             if risk not in set(RiskLevel):
                 raise ConfigurationError(f"target {self.name}: there is no risk {risk[:40]}")
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the address is this machine's alone."""
+        return is_loopback(urlsplit(self.url).hostname or "")
+
+    @property
+    def _is_private(self) -> bool:
+        scheme = urlsplit(self.url).scheme
+        return scheme == "https" or (scheme == "http" and self.is_local)
 
 
 @dataclass(frozen=True)
@@ -88,9 +99,26 @@ class Plan:
     page: str
 
     def __post_init__(self) -> None:
-        parts = urlsplit(self.page)
+        try:
+            parts = urlsplit(self.page)
+        except ValueError:  # https://[page
+            parts = urlsplit("")
         if parts.scheme not in ("https", "http") or not parts.hostname:
             raise ConfigurationError("notices link to the approvals page: state its address")
+
+
+def _is_sendable(url: str) -> bool:
+    """Return whether a request can be sent to an address."""
+    # a path "/hook/ü" or "/a b" can't be written into a request
+    if not all("!" <= character <= "~" for character in url):
+        return False
+    try:
+        parts = urlsplit(url)  # https://[host
+        port = parts.port  # https://host:99999
+        host = (parts.hostname or "").encode("idna")  # a label of 70 letters
+    except ValueError:
+        return False
+    return bool(host) and port != 0
 
 
 def read_span(text: str) -> timedelta:

@@ -30,6 +30,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response, Stream
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from agenttool_otel.approvals.announcing import report_rejected
 from agenttool_otel.approvals.display import (
     editable_arguments,
     merge_edit,
@@ -449,8 +450,8 @@ class ApprovalsPage:
                 str(error), action, form.get("reason", ""), form.get("arguments", "")
             )
             return self._detail(request, self.store.get(request_id), HTTPStatus.CONFLICT, refused)
-        if action == "reject" and self._on_rejected is not None:
-            self._on_rejected(request_id)
+        if action == "reject":
+            report_rejected(self._on_rejected, request_id)
         waits = answered.status is ApprovalStatus.PENDING
         done = "agreed" if waits else _DONE_BY_ACTION[action]
         chosen = Selection.from_query(request.query_params)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import ipaddress
 import re
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
@@ -16,6 +15,7 @@ from typing import Final, NamedTuple
 from starlette.requests import Request
 
 from agenttool_otel.approvals.identity import has_unseen
+from agenttool_otel.approvals.web.hosts import plain_address
 from agenttool_otel.errors import ConfigurationError
 
 SECRET_HEADER: Final = "X-Agenttool-Proxy-Secret"  # noqa: S105 - is a name
@@ -49,7 +49,7 @@ class ProxyIdentity:
 
     Raises:
         ConfigurationError: neither secret nor address is given, the secret is short, the address is
-            none or that of every program on this machine, or a header has no name.
+            none of a client or that of every program on this machine, or a header has no name.
     """
 
     header: str
@@ -74,31 +74,46 @@ class ProxyIdentity:
 
     def _check_address(self) -> None:
         try:
-            address = ipaddress.ip_address(self.address)
+            address = plain_address(self.address)
         except ValueError:
             raise ConfigurationError(f"{self.address[:60]} is no address of a proxy") from None
+        # 0.0.0.0 is where a server listens, and no client's address
+        if address.is_unspecified:
+            raise ConfigurationError(f"{self.address[:60]} is no address of a proxy")
         if address.is_loopback and not self.secret:
             raise ConfigurationError(
                 "a loopback address is that of every program on this machine: give the proxy a secret"
             )
 
     def person(self, request: Request, own_roles: tuple[str, ...]) -> Person | None:
-        """Return who a request is from; ``None`` where the proxy did not state it.
+        """Return who a request is from; ``None`` where the proxy did not state it in UTF-8.
 
         Args:
             request: the request.
             own_roles: the page's roles, which everybody has where no header states any.
         """
-        if not self._is_from_proxy(request):
+        try:
+            return self._stated(request, own_roles) if self._is_from_proxy(request) else None
+        except UnicodeDecodeError:
+            # b"user:zo\xeb" is Latin-1: what it stands for would be a guess
             return None
+
+    def _stated(self, request: Request, own_roles: tuple[str, ...]) -> Person | None:
+        """Return who the proxy states.
+
+        Raises:
+            UnicodeDecodeError: a header is not UTF-8.
+        """
         name = _only(request, self.header).strip()
         # a proxy that appends makes "user:eve, user:ada" of what the client sent
         if not name or "," in name or len(name) > _MAX_NAME_CHARS or has_unseen(name):
             return None
         if not self.roles_header:
             return Person(name, own_roles)
-        stated = _only(request, self.roles_header).split(",")
-        return Person(name, tuple(role.strip() for role in stated if role.strip()))
+        stated = [role.strip() for role in _only(request, self.roles_header).split(",")]
+        if any(has_unseen(role) for role in stated):
+            return None
+        return Person(name, tuple(role for role in stated if role))
 
     def _is_from_proxy(self, request: Request) -> bool:
         if self.address and not self._is_proxys(request):
@@ -111,15 +126,20 @@ class ProxyIdentity:
     def _is_proxys(self, request: Request) -> bool:
         peer = "" if request.client is None else request.client.host
         try:
-            return ipaddress.ip_address(peer) == ipaddress.ip_address(self.address)
+            return plain_address(peer) == plain_address(self.address)
         except ValueError:
             return False
 
 
 def _only(request: Request, name: str) -> str:
-    """Return a header's value; empty where it is missing or there are two of it."""
+    """Return a header's value; empty where it is missing or there are two of it.
+
+    Raises:
+        UnicodeDecodeError: it is not UTF-8.
+    """
     values = request.headers.getlist(name)
-    return values[0] if len(values) == 1 else ""
+    # Starlette reads headers as Latin-1, where "user:zoë" is the other name "user:zoÃ«"
+    return values[0].encode("latin-1").decode("utf-8") if len(values) == 1 else ""
 
 
 def _digest(text: str) -> bytes:

@@ -38,7 +38,7 @@ class ApprovalsServer:
         token: what signs in, at least 20 characters; a random one where not given.
         public_url: the https address of the proxy in front.
         interval: seconds between two looks for changes.
-        on_rejected: called with the id of each request that is rejected.
+        on_rejected: called with the id of each request that is rejected; its errors are logged.
         proxy: how the proxy states who answers; the token signs nobody in then.
 
     Raises:
