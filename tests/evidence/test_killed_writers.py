@@ -203,14 +203,18 @@ def test_what_is_no_account_is_left_alone(
 
 
 def test_a_child_does_not_hold_its_parents_account(path: Path) -> None:
-    def put_and_fork() -> None:
+    def fork(pipe: int) -> None:
         put_records(opened(path), 4)
         if not os.fork():
+            os.write(pipe, b".")  # a child that has not begun to run holds its parent's lock still
             time.sleep(2)
             os._exit(0)
 
     with locked(path):
-        killed_after(put_and_fork)
+        process, pipe = start(fork)
+        assert os.read(pipe, 1) == b"."
+        kill(process)
+        os.close(pipe)
     write_records(path, 1)
     assert lost_in(path) == 4
 
