@@ -24,9 +24,32 @@ plain_answer(behavior, reason) := {
 # description: |
 #   The reason is the most telling finding's: one of a rule that is not in the list of general ones, else the one that
 #   comes first there. Of equal ones the first name decides, so that all engines tell the same.
-answer(behavior, findings) := document if {
+answer(behavior, findings) := object.union(reasoned(behavior, findings), object.union(people_asked(behavior), {
+	"updated_input": null,
+	"suggested_updates": suggestions(behavior),
+	"blocked_path": blocked_path(findings),
+	"alternatives": alternatives(behavior),
+	"approver_roles": approver_roles(behavior),
+	"expires_at": null,
+}))
+
+# METADATA
+# title: The answer that allows a call with findings
+# description: It names no place, so that it depends on none.
+allowed_by(findings) := object.union(reasoned("allow", findings), {
+	"updated_input": updated_input,
+	"suggested_updates": [],
+	"blocked_path": null,
+	"alternatives": [],
+	"approver_roles": [],
+	"expires_at": expires_at,
+})
+
+# METADATA
+# title: What each answer that is made of findings has
+reasoned(behavior, findings) := document if {
 	rule := min({[generality(finding.rule), finding.rule] | some finding in findings})[1]
-	document := object.union(object.union(people_asked(behavior), questions_told(behavior)), {
+	document := object.union(questions_told(behavior), {
 		"behavior": behavior,
 		"reason": {
 			"type": min({kind | some finding in findings; finding.rule == rule; kind := reason_type(finding)}),
@@ -34,18 +57,12 @@ answer(behavior, findings) := document if {
 			"message": min({finding.message | some finding in findings; finding.rule == rule}),
 		},
 		"rule_refs": array.concat([rule], sort({other | some other in contributing_rules(findings); other != rule})),
-		"updated_input": updated_input(behavior),
-		"suggested_updates": suggestions(behavior),
-		"blocked_path": blocked_path(findings),
-		"alternatives": alternatives(behavior),
 		"obligations": data.agenttool.redaction.combined(
 			data.agenttool.config.effective,
 			data.agenttool.redaction.obligations,
 			contributors,
 		),
-		"approver_roles": approver_roles(behavior),
 		"source": min({origin | some finding in findings; finding.rule == rule; origin := rule_source(finding)}),
-		"expires_at": expires_at(behavior),
 	})
 }
 
@@ -117,8 +134,7 @@ rule_source(finding) := finding.source if {
 
 # METADATA
 # title: The input that a custom rule wants instead
-updated_input(behavior) := update if {
-	behavior == "allow"
+updated_input := update if {
 	count(updates) == 1
 	some update in updates
 } else := null
@@ -298,8 +314,7 @@ configured_alternatives := [alternative |
 
 # METADATA
 # title: Until when the answer holds
-expires_at(behavior) := min(expiries) if {
-	behavior == "allow"
+expires_at := min(expiries) if {
 	count(expiries) > 0
 } else := null
 

@@ -14,27 +14,50 @@ package agenttool.permission
 #   Always defined. The call without findings is the common case: it reads no more than it has to, and its answer lies
 #   ready in the data, because building it would cost as much as deciding.
 # entrypoint: true
-decision := plain_answer("deny", unusable) if {
+decision := permitted if {
+	permitted.behavior == "allow"
+} else := plain_answer("deny", unusable) if {
 	not data.agenttool.config.effective
-} else := answer_without_findings if {
-	no_concern_has_findings
-	data.agenttool.extension.no_findings
 } else := answer("deny", denials) if {
 	count(denials) > 0
 } else := answer("deny", hardened_questions) if {
 	count(hardened_questions) > 0
-} else := answer("allow", holding) if {
-	all_held
-	one_update
 } else := answer("deny", {nobody_to_ask}) if {
 	count(open_questions) > 0
 	not askable(data.agenttool.config.effective)
 } else := answer("ask", open_questions) if {
 	count(open_questions) > 0
-} else := answer("allow", permissions) if {
+} else := answer("deny", {undecided})
+
+# METADATA
+# title: The answer of a call that is allowed
+# description: |
+#   It is the decision wherever it is there. An answer that was kept is found by what this rule reads of the input, which
+#   is less than the decision does: only denials and questions name places.
+default permitted := {}
+
+permitted := answer_without_findings if {
+	data.agenttool.config.effective
+	no_concern_has_findings
+	data.agenttool.extension.no_findings
+} else := allowed_by(holding) if {
+	nothing_denied
+	all_held
+	one_update
+} else := allowed_by(permissions) if {
+	nothing_denied
+	count(open_questions) == 0
 	count(permissions) > 0
 	one_update
-} else := answer("deny", {undecided})
+}
+
+# METADATA
+# title: Neither a rule nor the configuration denies the call
+nothing_denied if {
+	data.agenttool.config.effective
+	count(denials) == 0
+	count(hardened_questions) == 0
+}
 
 # METADATA
 # title: The answer of a call without findings

@@ -132,6 +132,8 @@ class EntryPoint(StrEnum):
 
     DECISION = "data.agenttool.permission.decision"
     """Whether a call may run."""
+    PERMITTED = "data.agenttool.permission.permitted"
+    """The same where it may run; a bundle need not have it."""
     VISIBLE = "data.agenttool.surface.visible"
     """Whether a tool is on a surface."""
     OBLIGATIONS = "data.agenttool.redaction.obligations"

@@ -18,33 +18,35 @@ import orjson
 from cachetools import LRUCache
 
 from agenttool_otel.facts.types import Facts
-from agenttool_otel.policy.bundles.reads import VIEW, ReadSet
+from agenttool_otel.names import EntryPoint
+from agenttool_otel.policy.bundles.reads import VIEW, Guard, ReadSet
 from agenttool_otel.policy.jsonio import ENCODE_STRICT
+from agenttool_otel.policy.projection import projection
 from agenttool_otel.policy.rego.syntax import Path
-from agenttool_otel.policy.types import ActorInput, PolicyEngine, Verdict
+from agenttool_otel.policy.types import PolicyEngine, Verdict
 from agenttool_otel.values.forks import new_lock
 
 _SHORT: Final = 256
 _MAX_PROJECTORS: Final = 4096
+_MAX_GUARDING: Final = 16
 _LARGE: Final = 16_384
 _DEEP: Final = 64
 _TYPES: Final = {VIEW + "is_object": dict, VIEW + "is_string": str}
-_LOOKS: Final = {VIEW + "empty", *_TYPES}
 _IN_KEY: Final = {("input",), ("input", VIEW + "object.keys"), ("input", VIEW + "is_object")}
-_NOT_ALWAYS: Final = frozenset(
-    (member, name)
-    for member, kind in (("facts", Facts), ("actor", ActorInput))
-    for name in kind.__optional_keys__
-)
-"""Members of the contract's own objects that are not always there: effects, of a second decision,
-and who has delegated a call.
-"""
-
 _OF_EACH_CALL: Final = (("session", "counters"), ("session", "history"))
 """Members of the document that differ from call to call, beside the arguments."""
 
 _Take = tuple[str, Callable[[Any], Any]]
 """A member of the document, and what takes out of it what guards read."""
+
+
+
+class _Guarding(NamedTuple):
+    """What decides which read set is that of a document."""
+
+    takes: list[_Take]  # out of what is the same in all calls of a tool in a mode
+    sorting: list[Guard]  # guards that are looked at each time
+
 
 _Case = tuple[int, str, bytes]
 """A bundle's generation, an entry point, and what its guards read."""
@@ -60,16 +62,25 @@ class CacheKey(NamedTuple):
     projection: bytes  # what the rule can read, or its digest
 
 
+class Lookup(NamedTuple):
+    """What is known of a decision."""
+
+    verdict: Verdict | None  # a copy of what was decided before, marked as cached
+    permitted: CacheKey | None = None  # what an answer of ``EntryPoint.PERMITTED`` is found by
+    decision: CacheKey | None = None  # what every other one is found by
+
+
 class PreparedKey(NamedTuple):
     """All of a key but the arguments' values and the facts, for documents that differ in nothing else
     that is read.
     """
 
-    generation: int
+    cache: DecisionCache
+    engine: Any
     entry_point: str
-    projector: _Projector
-    read_by_guards: bytes
     document: dict[str, Any]
+    case: _Case
+    projector: _Projector
     fixed: bytes  # what is read of all but the arguments' values, with the facts of this document
 
     def of(self, arguments: dict[str, Any], facts: Facts, *, small: bool = False) -> CacheKey:
@@ -81,17 +92,19 @@ class PreparedKey(NamedTuple):
             small: whether they are few plain values that are surely JSON, see ``quick_object``.
 
         Raises:
+            LookupError: another bundle is in use, or it depends on more with these facts.
             ValueError, TypeError, RecursionError: they have no exact JSON form.
         """
-        fixed = self.fixed
+        case, projector, fixed = self.case, self.projector, self.fixed
         if facts is not self.document["facts"]:
             document = {**self.document, "facts": facts}
-            fixed = self.projector.fixed(self.read_by_guards, document)
-        if small and self.projector.ignores_small(arguments):
-            return CacheKey(self.generation, self.entry_point, _short(fixed))
+            case, projector = self.cache._prepared(self.engine, self.entry_point, document)
+            fixed = projector.fixed(case[2], document)
+        if small and projector.ignores_small(arguments):
+            return CacheKey(case[0], self.entry_point, _short(fixed))
         resources = self.document["resources"]
-        projection = self.projector.with_arguments(fixed, arguments, resources)
-        return CacheKey(self.generation, self.entry_point, projection)
+        projection = projector.with_arguments(fixed, arguments, resources)
+        return CacheKey(case[0], self.entry_point, projection)
 
 
 class CacheStats(NamedTuple):
@@ -111,12 +124,28 @@ class DecisionCache:
             raise ValueError("a decision cache holds at least one entry")
         # an LRUCache is not thread-safe: what uses it holds the lock
         self._entries: LRUCache[CacheKey, Verdict] = LRUCache(max_entries)
-        self._takes: dict[tuple[int, str], list[_Take]] = {}
+        self._guarding: dict[tuple[int, str], _Guarding] = {}
         self._projectors: dict[_Case, _Projector | None] = {}
         self._lock = new_lock()
         self._hits = 0
         self._misses = 0
         self._uncacheable = 0
+
+    def lookup(self, engine: PolicyEngine, document: Any) -> Lookup:
+        """Find what was decided of an equal document, and count it."""
+        permitted: CacheKey | None = None
+        if getattr(engine, "has_permitted", False):
+            permitted = self.key(engine, EntryPoint.PERMITTED, document)
+            if permitted is not None and (verdict := self._kept(permitted)) is not None:
+                return Lookup(verdict)
+        decision = self.key(engine, EntryPoint.DECISION, document)
+        if decision is not None and (verdict := self._kept(decision)) is not None:
+            return Lookup(verdict)
+        if permitted is None and decision is None:
+            self._uncacheable += 1
+        else:
+            self._misses += 1
+        return Lookup(None, permitted, decision)
 
     def key(self, engine: PolicyEngine, entry_point: str, document: Any) -> CacheKey | None:
         """Return the key of a decision, or ``None`` when it must not be cached."""
@@ -127,57 +156,70 @@ class DecisionCache:
                 return CacheKey(case[0], entry_point, projection)
         except (AttributeError, LookupError, ValueError, TypeError, RecursionError):
             pass  # no engine of ours, or not what the contract states; the engine reports why
-        self._uncacheable += 1
         return None
 
-    def prepare(self, engine: PolicyEngine, entry_point: str, document: Any) -> PreparedKey | None:
+    def prepare(self, engine: PolicyEngine, document: Any) -> PreparedKey | None:
         """Return what makes the keys of documents like this one, that differ in the values of their
         arguments, in the facts, in the session's counters and in what no key may depend on.
 
-        ``None`` where a decision must not be cached, or depends on more.
+        They are those of answers that allow. ``None`` where one must not be cached, or depends on more.
         """
+        has_permitted = getattr(engine, "has_permitted", False)
+        entry_point = EntryPoint.PERMITTED if has_permitted else EntryPoint.DECISION
         try:
-            case, projector = self._case(engine, entry_point, document)
-            if projector is None or projector.reads_more:
-                return None
+            case, projector = self._prepared(engine, entry_point, document)
             fixed = projector.fixed(case[2], document)
         except (AttributeError, LookupError, ValueError, TypeError, RecursionError):
             return None
-        return PreparedKey(case[0], entry_point, projector, case[2], document, fixed)
+        return PreparedKey(self, engine, entry_point, document, case, projector, fixed)
+
+    def _prepared(self, engine: Any, entry_point: str, document: Any) -> tuple[_Case, _Projector]:
+        case, projector = self._case(engine, entry_point, document)
+        if projector is None or projector.reads_more:
+            raise LookupError(entry_point)
+        return case, projector
 
     def _case(
         self, engine: Any, entry_point: str, document: Any
     ) -> tuple[_Case, _Projector | None]:
         generation: int = engine.generation
-        takes = self._takes.get((generation, entry_point))
-        if not takes:
-            takes = self._guarding(engine, generation, entry_point)
+        guarding = self._guarding.get((generation, entry_point))
+        if guarding is None:
+            guarding = self._guards(engine, generation, entry_point)
         if type(document["input"]) is not dict:
             raise TypeError
         guarded: list[Any] = sorted(document["input"])
-        for name, take in takes:
+        for name, take in guarding.takes:
             guarded.append(take(document[name]))
+        for guard in guarding.sorting:
+            guarded.append(engine.holds(generation, guard, document))
         case = (generation, entry_point, orjson.dumps(guarded))
         if case in self._projectors:
             return case, self._projectors[case]
         return case, self._project(engine, case, document)
 
-    def _guarding(self, engine: Any, generation: int, entry_point: str) -> list[_Take]:
-        """Return what the guards read, by member of the document: where two documents agree in it,
-        the same guards hold.
+    def _guards(self, engine: Any, generation: int, entry_point: str) -> _Guarding:
+        """Return what the guards read, by member of the document, and those that are looked at
+        themselves: where two documents agree in it, the same guards hold.
 
         The names of the arguments are no part of it; they are in the key anyway.
         """
         members: dict[str, set[str]] = {"session": {"mode"}}
+        sorting: list[Guard] = []
         for guard in engine.guards(entry_point):
+            if guard.sorts:
+                sorting.append(guard)
+                continue
             for path in guard.reads:
                 if not path[1].startswith(VIEW):
                     members.setdefault(path[0], set()).add(path[1])
         takes: list[_Take] = []
         for name, read in sorted(members.items()):
             takes.append((name, operator.itemgetter(*sorted(read))))
-        self._takes = {(generation, entry_point): takes}  # of few bundles, mostly of one
-        return takes
+        if len(self._guarding) >= _MAX_GUARDING:
+            self._guarding.clear()
+        found = self._guarding[generation, entry_point] = _Guarding(takes, sorting)
+        return found
 
     def _project(self, engine: Any, case: _Case, document: Any) -> _Projector | None:
         generation, entry_point, _ = case
@@ -189,12 +231,10 @@ class DecisionCache:
         self._projectors[case] = None if proven is None else _Projector(proven[1])
         return self._projectors[case]
 
-    def get(self, key: CacheKey) -> Verdict | None:
-        """Return a copy of the verdict of an earlier, equal decision, marked as cached."""
+    def _kept(self, key: CacheKey) -> Verdict | None:
         with self._lock:
             verdict = self._entries.get(key)
             if verdict is None:
-                self._misses += 1
                 return None
             self._hits += 1
         return cached_copy(verdict)
@@ -212,11 +252,20 @@ class DecisionCache:
             self._hits += 1
         return True
 
-    def put(self, engine: PolicyEngine, key: CacheKey, verdict: Verdict) -> None:
+    def put(
+        self, engine: PolicyEngine, found: Lookup, verdict: Verdict, *, permitted: bool
+    ) -> None:
         """Keep a verdict, unless it expires, stands for a failure, or the bundle changed while it
         was made.
+
+        Args:
+            engine: the engine that gave it.
+            found: what was known before.
+            verdict: the verdict.
+            permitted: whether it is the answer of ``EntryPoint.PERMITTED``.
         """
-        if verdict.expires_at is not None or verdict.fail_closed is not None:
+        key = found.permitted if permitted else found.decision
+        if key is None or verdict.expires_at is not None or verdict.fail_closed is not None:
             return
         if getattr(engine, "evaluating", None) != key.generation:
             return
@@ -252,19 +301,7 @@ class _Projector:
     """
 
     def __init__(self, read_set: ReadSet) -> None:
-        groups: dict[str, list[str]] = {}
-        self._others: list[Path] = []
-        self._looked_at: dict[tuple[str, str], None] = {}
-        for path in read_set.typed:
-            # members of the contract's own objects are there, but for some; deeper ones may be missing
-            if len(path) == 2 and path not in _NOT_ALWAYS:
-                groups.setdefault(path[0], []).append(path[1])
-            elif len(path) == 3 and path[2] in _LOOKS:
-                self._looked_at[path[0], path[1]] = None
-            else:
-                self._others.append(path)
-        self._groups = [(name, operator.itemgetter(*members)) for name, members in groups.items()]
-        self._typed = read_set.typed
+        self._typed = projection(read_set.typed, read_set.words)
         # whether it reads what differs from call to call, beside the arguments
         self.reads_more = any(
             path[: len(other)] == other[: len(path)]
@@ -282,23 +319,9 @@ class _Projector:
 
     def fixed(self, read_by_guards: bytes, document: Any) -> bytes:
         """Return what is read of a document beside its arguments' values."""
-        try:
-            found: list[Any] = [0]
-            for name, take in self._groups:
-                part = document[name]
-                # an approval or evaluation may be null: no list, so that it differs from one whose
-                # members are null
-                found.append(None if part is None else [take(part)])
-            for name, member in self._looked_at:
-                part = document[name][member]
-                found.append([type(part).__name__, part == ""])
-            found += values(document, self._others)
-        except (KeyError, TypeError):
-            # a member that the contract does not have; the first item keeps the two forms apart
-            found = [1, *values(document, self._typed)]
         # the parts that are not tool arguments are typed by the schema, so orjson can't write them
         # ambiguously
-        return read_by_guards + orjson.dumps(found)
+        return read_by_guards + orjson.dumps(self._typed(document))
 
     def with_arguments(self, projection: bytes, given: dict[str, Any], resources: Any) -> bytes:
         """Return what is read of a document, or a digest of it, from its fixed part."""

@@ -24,7 +24,7 @@ from agenttool_otel.names import (
     PolicyMode,
 )
 from agenttool_otel.policy.bundles.input_schema import validate_input
-from agenttool_otel.policy.cache import CacheKey, DecisionCache
+from agenttool_otel.policy.cache import DecisionCache, Lookup
 from agenttool_otel.policy.normalise import deny_for, no_decision, normalise, normalise_visible
 from agenttool_otel.policy.rego.native import is_panic
 from agenttool_otel.policy.rego.syntax import Path
@@ -208,16 +208,14 @@ class Decider:
     ) -> Verdict:
         timeout = self._timeout
         cache = self._cache
-        key: CacheKey | None = None
+        found = Lookup(None)
         try:
             if not engine.capabilities.counts_cpu_time:
                 timeout -= time.perf_counter() - began
             if cache is not None:
-                key = cache.key(engine, EntryPoint.DECISION, document)
-            if cache is not None and key is not None:
-                known = cache.get(key)
-                if known is not None:
-                    return known
+                found = cache.lookup(engine, document)
+                if found.verdict is not None:
+                    return found.verdict
             validate_input(document)
             started = time.perf_counter()
             given = _given(engine, document)
@@ -227,8 +225,9 @@ class Decider:
                 answer = engine.evaluate(EntryPoint.DECISION, given, timeout=timeout)
             _check_time(engine, started, timeout)
             verdict = _believe(answer, engine, document)
-            if cache is not None and key is not None:
-                cache.put(engine, key, verdict)
+            if cache is not None:
+                permitted = found.permitted is not None and _permits(engine, verdict, document)
+                cache.put(engine, found, verdict, permitted=permitted)
             return verdict
         except BaseException as error:
             if waits and isinstance(error, TimeoutError):
@@ -303,6 +302,19 @@ class Decider:
             if not isinstance(error, Exception) and not is_panic(error):
                 raise
             return failed(error)
+
+
+def _permits(engine: PolicyEngine, verdict: Verdict, document: PolicyInput) -> bool:
+    """Return whether a verdict is the answer of ``EntryPoint.PERMITTED``, which a decision is wherever
+    that allows.
+    """
+    if verdict.behavior is not Behavior.ALLOW or verdict.fail_closed is not None:
+        return False
+    try:
+        answer = engine.evaluate(EntryPoint.PERMITTED, document, timeout=DEFAULT_TIMEOUT)
+    except PolicyEvaluationError:
+        return False
+    return isinstance(answer.value, dict) and answer.value.get("behavior") == Behavior.ALLOW
 
 
 def _may_read(engine: Any, path: Path, mode: str, kind: str) -> bool:

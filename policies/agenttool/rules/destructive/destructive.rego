@@ -32,6 +32,10 @@ keeps(c) if {
 }
 
 # METADATA
+# title: The call is not known to destroy nothing
+may_destroy if not keeps(data.agenttool.config.effective)
+
+# METADATA
 # title: The call's effects need no question
 effects_agreed(c) if {
 	is_array(input.permission_profile.write_effects)
@@ -74,7 +78,7 @@ deny contains {
 	"type": "safety_check",
 	"blocked_path": path,
 } if {
-	not keeps(data.agenttool.config.effective)
+	may_destroy
 	is_array(input.session.roots)
 	is_array(input.facts.paths)
 	some fact in input.facts.paths

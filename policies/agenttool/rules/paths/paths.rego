@@ -91,6 +91,16 @@ inside(fact) if {
 }
 
 # METADATA
+# title: Some place is not known to lie where the session works
+# description: |
+#   The first statement of whatever looks at the names of places, so that decisions about places inside do not
+#   depend on them.
+some_outside if {
+	some fact in facts
+	not inside(fact)
+}
+
+# METADATA
 # title: The path is no sensitive place
 harmless(c, fact) if {
 	fact.sensitive == null
@@ -171,6 +181,7 @@ deny contains finding if {
 # custom:
 #   severity: high
 deny contains finding if {
+	some_outside
 	some fact in facts
 	input.session.roots != []
 	not inside_roots(fact)
@@ -184,6 +195,7 @@ deny contains finding if {
 # custom:
 #   severity: medium
 ask contains finding if {
+	some_outside
 	some fact in facts
 	input.session.roots != []
 	not inside_roots(fact)
@@ -234,6 +246,7 @@ ask contains finding if {
 # custom:
 #   severity: medium
 ask contains finding if {
+	some_outside
 	some fact in facts
 	not inside_roots(fact)
 	reads(fact)
@@ -246,6 +259,7 @@ ask contains finding if {
 # custom:
 #   severity: medium
 ask contains finding if {
+	some_outside
 	some fact in facts
 	not inside_roots(fact)
 	reads(fact)
@@ -269,6 +283,7 @@ ask contains finding if {
 # custom:
 #   severity: high
 ask contains finding if {
+	some_outside
 	some fact in facts
 	not reads(fact)
 	not inside(fact)

@@ -109,6 +109,7 @@ command_agreed(c, command) if {
 }
 
 command_agreed(c, command) if {
+	commands_allowed
 	some entry in c.shell.commands.allow
 	permitted(command, words_of(entry))
 	bounded(command)
@@ -120,6 +121,15 @@ command_agreed(_, command) if {
 	command.carries == true
 	places_stated(command)
 }
+
+# METADATA
+# title: The configuration has lists of commands
+# description: The first statement of what looks at a command's words, so that decisions depend on them only then.
+commands_allowed if count(data.agenttool.config.effective.shell.commands.allow) > 0
+
+commands_denied if count(data.agenttool.config.effective.shell.commands.deny) > 0
+
+commands_asked if count(data.agenttool.config.effective.shell.commands.ask) > 0
 
 # METADATA
 # title: The entry names each of the command's words that no table accounts for
@@ -183,8 +193,14 @@ same_word(command, position, word) if {
 	word == command.name
 } else if {
 	position > 0
-	data.agenttool.lib.holds(command.argv, position, word)
+	has_word(command.argv, position, word)
 }
+
+# METADATA
+# title: The words have this one at a place
+# description: |
+#   As data.agenttool.lib.holds does, and of words alone, so that what others give to that does not depend on them.
+has_word(words, position, word) if words[position] == word
 
 # METADATA
 # title: In one of the ways to read it the command begins with the words of an entry of a list that restricts
@@ -197,7 +213,7 @@ listed(list, command) if {
 begins(reading, words) if {
 	words[0] == reading[0]
 	every position, word in words {
-		data.agenttool.lib.holds(reading, position, word)
+		has_word(reading, position, word)
 	}
 }
 
@@ -268,12 +284,22 @@ deny contains {
 	"message": "the command destroys a place that may not be destroyed",
 	"type": "safety_check",
 } if {
+	some_removal
 	some fact in facts
 	some command in commands_of(fact)
 	some reading in readings_of(command)
 	reading[0] == "rm"
 	is_array(command.argv)
 	"--no-preserve-root" in command.argv
+}
+
+# METADATA
+# title: Some program removes files
+some_removal if {
+	some fact in facts
+	some command in commands_of(fact)
+	some reading in readings_of(command)
+	reading[0] == "rm"
 }
 
 # METADATA
@@ -310,6 +336,7 @@ deny contains {
 	"message": "the configuration denies commands that begin so",
 	"type": "rule",
 } if {
+	commands_denied
 	some fact in facts
 	some command in commands_of(fact)
 	listed(data.agenttool.config.effective.shell.commands.deny, command)
@@ -324,6 +351,7 @@ ask contains {
 	"message": "the configuration asks about commands that begin so",
 	"type": "rule",
 } if {
+	commands_asked
 	some fact in facts
 	some command in commands_of(fact)
 	listed(data.agenttool.config.effective.shell.commands.ask, command)

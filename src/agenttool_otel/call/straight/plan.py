@@ -37,7 +37,7 @@ from agenttool_otel.catalog.spec import ToolSpec
 from agenttool_otel.context.context import AgentContext, current_mappings
 from agenttool_otel.context.sessions import Session
 from agenttool_otel.facts.types import EMPTY_FACTS, Facts
-from agenttool_otel.names import EntryPoint, InvocationStatus, Outcome, ResultStatus
+from agenttool_otel.names import InvocationStatus, Outcome, ResultStatus
 from agenttool_otel.policy.cache import CacheKey, DecisionCache, PreparedKey, cached_copy
 from agenttool_otel.policy.types import PolicyEngine, Verdict
 from agenttool_otel.telemetry.telemetry import without_surrogates
@@ -155,7 +155,7 @@ class Plan:
         sample = self._sample()
         sample.inputs.permission_input = arguments
         document: Any = policy_input(sample, NO_TARGET, session)
-        return self.cache.prepare(self.engine, EntryPoint.DECISION, document)
+        return self.cache.prepare(self.engine, document)
 
     def _known(self, key: CacheKey) -> DecidedCall | None:
         if key in self._decisions:

@@ -13,13 +13,14 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from agenttool_otel.errors import PolicyLoadError, PolicyUnsupported
-from agenttool_otel.names import EntryPoint
+from agenttool_otel.names import Behavior, EntryPoint
 from agenttool_otel.policy.bundles.bounds import check_bounds
 from agenttool_otel.policy.bundles.bundle import Bundle, in_roots
 from agenttool_otel.policy.bundles.concerns import check_concerns, iterates, written_out
 from agenttool_otel.policy.bundles.own_rules import CUSTOM
 from agenttool_otel.policy.rego.builtins import REFUSED_BUILTINS
 from agenttool_otel.policy.rego.syntax import Path, Program, Rule, parse_program
+from agenttool_otel.policy.rego.tree import first_word, only, statements_of, value_nodes
 
 
 def entry_path(entry_point: str) -> Path:
@@ -38,6 +39,42 @@ def defines_decision(bundle: Bundle) -> bool:
     """Return whether a bundle stands alone: any other one is rules on top of the stock bundle."""
     decision = entry_path(EntryPoint.DECISION)
     return any(rule.path == decision for rule in parse_program(bundle.modules).rules)
+
+
+def begins_with_permitted(program: Program) -> bool:
+    """Return whether a program's decision is what the rule ``permitted`` gives, wherever that is an
+    answer that allows.
+
+    Args:
+        program: the rules, with their trees.
+    """
+    decision, permitted = entry_path(EntryPoint.DECISION), entry_path(EntryPoint.PERMITTED)
+    rules = [rule for rule in program.rules if rule.path == decision]
+    if len(rules) != 1 or rules[0].shadows or not program.defined(permitted):
+        return False
+    kind, spec = only(rules[0].node)
+    if kind == "Default" or not spec["bodies"]:
+        return False
+    statements = statements_of(spec["bodies"][0])
+    if len(statements) != 1 or _name_in(rules[0], value_nodes(spec)[0]) != permitted:
+        return False
+    compared = statements[0].get("Expr", {}).get("expr", {}).get("BoolExpr", {})
+    return (
+        compared.get("op") == "Eq"
+        and _name_in(rules[0], compared["lhs"]) == (*permitted, "behavior")
+        and compared["rhs"].get("String", {}).get("value") == Behavior.ALLOW
+    )
+
+
+def _name_in(rule: Rule, node: Any) -> Path | None:
+    """Return the path below ``data`` of a node that is a constant name."""
+    if node is None or only(node)[0] not in ("Var", "RefDot"):
+        return None
+    start = first_word(node)
+    for reference in rule.references:
+        if reference.start == start and reference.base == "data" and reference.whole:
+            return reference.path
+    return None
 
 
 def load_program(bundle: Bundle) -> Program:

@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import Final, NamedTuple
 
+from agenttool_otel.policy.bundles.flows import AT, EACH
 from agenttool_otel.policy.rego.builtins import NONDETERMINISTIC
 from agenttool_otel.policy.rego.syntax import Path, Program, Rule
 from agenttool_otel.policy.rego.tree import only
@@ -43,6 +44,11 @@ _GUARDS: Final = frozenset(
 sets can be kept.
 """
 
+_SORTED: Final = frozenset({"facts", "session"})
+"""Of these a guard may read what has few values: types, whether there is something, and words of the
+bundle. Where they differ from call to call, so may the read set.
+"""
+
 _FREE: Final = frozenset({"input", "resources"})
 """Members of the input whose shape no schema fixes."""
 
@@ -60,6 +66,7 @@ class ReadSet(NamedTuple):
     typed: tuple[Path, ...]  # paths whose shape the input's schema fixes
     # paths into what has no schema: whatever a model wrote, or an application looked up
     arguments: tuple[Path, ...]
+    words: frozenset[str] = frozenset()  # the texts that one is compared with
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -74,6 +81,11 @@ class Guard(NamedTuple):
     reads: frozenset[Path]  # what it reads
     guarded: tuple[Rule, ...]  # the rules that can't succeed where it does not hold
 
+    @property
+    def sorts(self) -> bool:
+        """Whether it reads what differs from call to call of a tool."""
+        return any(path[0] in _SORTED and path[:2] != ("session", "mode") for path in self.reads)
+
 
 def read_set(program: Program, entry: Path, failing: Iterable[Guard] = ()) -> ReadSet | None:
     """Find the input paths that an entry point can read where some guards do not hold."""
@@ -85,6 +97,7 @@ def read_set(program: Program, entry: Path, failing: Iterable[Guard] = ()) -> Re
         if next(obstacles(rule), None) is not None:
             return None
         paths.update(_read(rule))
+    paths.update(_given(program, entry))
     typed: list[Path] = []
     arguments: list[Path] = []
     for path in sorted(paths):
@@ -94,7 +107,7 @@ def read_set(program: Program, entry: Path, failing: Iterable[Guard] = ()) -> Re
             arguments.append(path)
         else:
             typed.append(path)
-    return ReadSet(typed=tuple(typed), arguments=tuple(arguments))
+    return ReadSet(typed=tuple(typed), arguments=tuple(arguments), words=program.words)
 
 
 def _is_below_another(path: Path, paths: Collection[Path]) -> bool:
@@ -114,18 +127,33 @@ def guards(program: Program, entry: Path) -> list[Guard]:
         reads: set[Path] = set()
         for rule in program.reachable(path):
             reads.update(_read(rule))
+        reads.update(_given(program, path))
         found.append(Guard(path=path, reads=frozenset(reads), guarded=tuple(rules)))
     return found
 
 
+def _given(program: Program, path: Path) -> Iterator[Path]:
+    """Yield what of the input is in the value of what lies at a path."""
+    for rule in program.matching(path):
+        yield from (node for node in rule.gives if node and node[0] not in _FREE)
+
+
 def _read(rule: Rule) -> Iterator[Path]:
+    if rule.members is not None:
+        yield from (path for path in rule.members if path[:1] != () and path[0] not in _FREE)
     for reference in rule.references:
         if reference.base != "input":
+            continue
+        if rule.members is not None and reference.path[:1] and reference.path[0] not in _FREE:
             continue
         if reference.view and reference.whole:
             yield (*reference.path, VIEW + reference.view)
         else:
             yield reference.path
+
+
+def _is_view(part: str) -> bool:
+    return part.startswith(VIEW) and part != EACH and not part.startswith(AT)
 
 
 def obstacles(rule: Rule) -> Iterator[tuple[int, str]]:
@@ -172,6 +200,8 @@ def _guard(program: Program, rule: Rule) -> Path | None:
     path = found[0]
     if all(other.path != path for other in program.rules):
         return None
+    if not all(map(_is_for_guards, _given(program, path))):
+        return None
     if all(_may_guard(other) for other in program.reachable(path)):
         return path
     return None
@@ -200,8 +230,11 @@ def _may_guard(rule: Rule) -> bool:
     """Return whether a rule depends on nothing but data and what a guard may read."""
     if rule.has_with or any(call.name in NONDETERMINISTIC for call in rule.calls):
         return False
-    for path in _read(rule):
-        below = len(path) >= 2 and path[:1] in _GUARDS
-        if path not in _GUARDS and not below:
-            return False
-    return True
+    return all(_is_for_guards(path) for path in _read(rule))
+
+
+def _is_for_guards(path: Path) -> bool:
+    plain = tuple(part for part in path if not part.startswith(VIEW))
+    if path[:1] and path[0] in _SORTED and _is_view(path[-1]):
+        return True
+    return path in _GUARDS or plain in _GUARDS or (len(plain) >= 2 and plain[:1] in _GUARDS)

@@ -95,6 +95,27 @@ class EmbeddedEngine:
         """Return what decides which parts of a document an entry point can read."""
         return self._compiled.guards[entry_point]
 
+    def holds(self, generation: int, guard: Guard, document: Any) -> bool:
+        """Return whether a guard holds for a document.
+
+        Args:
+            generation: that of the bundle which has the guard.
+            guard: the guard.
+            document: the input.
+
+        Raises:
+            LookupError: another bundle is in use by now.
+        """
+        compiled = self._compiled
+        if compiled.generation != generation:
+            raise LookupError(generation)
+        return compiled.holds(guard, document)
+
+    @property
+    def has_permitted(self) -> bool:
+        """Whether the decision is that of ``EntryPoint.PERMITTED`` wherever that allows."""
+        return EntryPoint.PERMITTED in self._compiled.entry_points
+
     def reads(self, entry_point: str, document: Any) -> tuple[int, ReadSet] | None:
         """Return the bundle's generation and what an entry point can read; ``None`` where that is
         not proven.

@@ -20,15 +20,21 @@ import orjson
 from cachetools import LRUCache
 
 from agenttool_otel.errors import PolicyEvaluationError, PolicyLoadError
-from agenttool_otel.names import FailClosedCause
+from agenttool_otel.names import EntryPoint, FailClosedCause
 from agenttool_otel.policy.bundles.bundle import Bundle
-from agenttool_otel.policy.bundles.check import check_program, entry_path, load_program
+from agenttool_otel.policy.bundles.check import (
+    begins_with_permitted,
+    check_program,
+    entry_path,
+    load_program,
+)
+from agenttool_otel.policy.bundles.flows import MARK, note_members, words_of
 from agenttool_otel.policy.bundles.reads import Guard, ReadSet, guards, read_set
-from agenttool_otel.policy.cache import values
 from agenttool_otel.policy.engines.kept import keep, recall
 from agenttool_otel.policy.engines.rewriting import rewritten
 from agenttool_otel.policy.engines.rvm import CompiledProgram, Machine, compile_program
 from agenttool_otel.policy.jsonio import encode_document
+from agenttool_otel.policy.projection import Take, projection
 from agenttool_otel.policy.rego.builtins import EMBEDDED_BUILTINS, verify_builtins
 from agenttool_otel.policy.rego.native import UNDEFINED, loaded_engine, native_error
 from agenttool_otel.policy.rego.syntax import Path, Program
@@ -40,6 +46,7 @@ _SELF_CHECKS: Final = 24
 _MOSTLY_INTERPRETED: Final = 0.9  # of the inputs
 _QUESTIONS_BEFORE_OWN: Final = 8
 _KEPT_BUNDLES: Final = 4
+_KEPT_GUARDS: Final = 4096
 _WORTH_KEEPING: Final = 0.05  # seconds
 _COMPILE_ERRORS: Final = (
     "unsafe",
@@ -62,6 +69,7 @@ class Checked(NamedTuple):
     compiled: CompiledProgram  # the machine's program, or why there is none
     interpreted: float  # the share of made-up inputs that the machine leaves to the interpreter
     guards: dict[str, list[Guard]]  # by entry point
+    entry_points: tuple[str, ...]  # what it can be asked for in compiled form
 
 
 class CompiledBundle:
@@ -92,6 +100,8 @@ class CompiledBundle:
         self.generation = next(_generations)
         self.entry_points = tuple(dict.fromkeys(str(item) for item in entry_points))
         self._known_reads: dict[tuple[str, frozenset[Path]], ReadSet | None] = {}
+        self._takes: dict[Path, Take] = {}
+        self._held: dict[tuple[Path, bytes], bool] = {}
         if checked is None:
             self._check(fast=fast, warm=warm)
         else:
@@ -100,6 +110,7 @@ class CompiledBundle:
             self.compiled = checked.compiled
             self.interpreted = checked.interpreted
             self.guards = checked.guards
+            self.entry_points = checked.entry_points
 
     @property
     def checked(self) -> Checked:
@@ -110,6 +121,7 @@ class CompiledBundle:
             compiled=self.compiled,
             interpreted=self.interpreted,
             guards=self.guards,
+            entry_points=self.entry_points,
         )
 
     def _check(self, *, fast: bool, warm: bool) -> None:
@@ -120,6 +132,8 @@ class CompiledBundle:
             entry_points=self.entry_points,
             engine="the embedded engine",
         )
+        if EntryPoint.DECISION in self.entry_points and begins_with_permitted(self.program):
+            self.entry_points = (*self.entry_points, EntryPoint.PERMITTED)
         verify_builtins({call.name for rule in self.program.rules for call in rule.calls})
         self.modules = rewritten(self.program)
         self.compiled = CompiledProgram(b"", "switched off")
@@ -133,6 +147,8 @@ class CompiledBundle:
             self.compiled = self._checked_program(instance)
             instance.use(self.compiled)
         _own_instances()[id(self)] = (weakref.ref(self), instance)
+        self.program.words = words_of(self.program, self.bundle.data)
+        note_members(self.program)
         self.guards = {
             entry: guards(self.program, entry_path(entry)) for entry in self.entry_points
         }
@@ -144,17 +160,36 @@ class CompiledBundle:
         """
         if entry_point not in self.entry_points:
             return None
-        failing = [guard for guard in self.guards[entry_point] if not self._holds(guard, document)]
+        failing = [guard for guard in self.guards[entry_point] if not self.holds(guard, document)]
         key = entry_point, frozenset(guard.path for guard in failing)
         if key not in self._known_reads:
             self._known_reads[key] = read_set(self.program, entry_path(entry_point), failing)
         return self._known_reads[key]
 
-    def _holds(self, guard: Guard, document: Any) -> bool:
+    def holds(self, guard: Guard, document: Any) -> bool:
         """Return whether a guard is defined and not false; an error counts as holding, and so does
         what is not stated.
+
+        Args:
+            guard: the guard.
+            document: the input, or a part of it.
         """
-        if not all(values(document, guard.reads)):
+        take = self._takes.get(guard.path)
+        if take is None:
+            take = self._takes[guard.path] = projection(guard.reads, self.program.words)
+        try:
+            key = guard.path, orjson.dumps(take(document))
+        except TypeError:
+            return True
+        known = self._held.get(key)
+        if known is None:
+            if len(self._held) >= _KEPT_GUARDS:
+                self._held.clear()
+            known = self._held[key] = self._evaluated(guard, document)
+        return known
+
+    def _evaluated(self, guard: Guard, document: Any) -> bool:
+        if not all(_is_stated(document, path) for path in guard.reads):
             return True
         try:
             parts = {name: document[name] for name in {path[0] for path in guard.reads}}
@@ -195,6 +230,17 @@ class CompiledBundle:
                 b"", "nearly all inputs need the interpreter: a rule may have two values, or errs"
             )
         return compiled
+
+
+def _is_stated(document: Any, path: Path) -> bool:
+    """Return whether a document has what lies at a path, as far as the path is one of names."""
+    for part in path:
+        if part.startswith(MARK):
+            return True
+        if type(document) is not dict or part not in document:
+            return False
+        document = document[part]
+    return True
 
 
 _Shared = tuple[str, tuple[str, ...], bool]

@@ -66,6 +66,9 @@ class Rule:
     has_with: bool = False  # it uses the ``with`` keyword
     # names of local variables that are also rules of its package
     shadows: set[str] = field(default_factory=set)
+    # what it reads of the input, down to members of elements; ``None`` where that is not known (``flows.py``)
+    members: frozenset[Path] | None = None
+    gives: frozenset[Path] = frozenset()  # what of the input its value may be, or hold
 
     _nodes: list[Node] = field(default_factory=list)
 
@@ -120,6 +123,7 @@ class Program:
     """All modules of a bundle."""
 
     modules: list[Module]  # the modules, in the order of their paths
+    words: frozenset[str] = frozenset()  # every text that stands in the bundle (``flows.py``)
     # rules by their path, and by each path above it
     _at: dict[Path, list[Rule]] = field(default_factory=dict)
     _below: dict[Path, list[Rule]] = field(default_factory=dict)
@@ -143,6 +147,12 @@ class Program:
             found += self._at.get(path[:size], ())
         found += self._below.get(path, ())
         return found
+
+    def defined(self, path: Path) -> list[Rule]:
+        """Return the rules at a path, and below it."""
+        if not self._at:
+            self._make_index()
+        return [*self._at.get(path, ()), *self._below.get(path, ())]
 
     def _make_index(self) -> None:
         for rule in self.rules:
