@@ -25,6 +25,7 @@ PARTS = (
     "redaction",
     "results",
     "policy",
+    "decision_cache",
     "batches",
     "rehearsals",
 )

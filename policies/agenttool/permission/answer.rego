@@ -28,7 +28,7 @@ answer(behavior, findings) := object.union(reasoned(behavior, findings), object.
 	"updated_input": null,
 	"suggested_updates": suggestions(behavior),
 	"blocked_path": blocked_path(findings),
-	"alternatives": alternatives(behavior),
+	"alternatives": alternatives,
 	"approver_roles": approver_roles(behavior),
 	"expires_at": null,
 }))
@@ -292,9 +292,7 @@ paths_of(findings) := {finding.blocked_path |
 # METADATA
 # title: Safer calls
 # description: Those of the findings, in the order of their rules, then those that the configuration has for the tool.
-alternatives(behavior) := array.concat(found_alternatives, configured_alternatives) if {
-	behavior in {"deny", "ask"}
-} else := []
+alternatives := array.concat(found_alternatives, configured_alternatives)
 
 found_alternatives := [alternative |
 	some rule in sort({finding.rule | some finding in contributors})

@@ -1,7 +1,8 @@
 """The decision cache: an answer is used again only where it is proven to be the same.
 
 The key is the compiled bundle's generation and exactly those parts of the input that the entry
-point can read for a call of this tool (``reads.py``). An engine that can't prove its reads is never
+point can read for a call of this tool (``reads.py``). One that allows is found by what the rule
+``permitted`` reads, which a decision is wherever that allows. An engine that can't prove its reads is never
 cached. Errors, timeouts and decisions that expire are not kept.
 """
 
@@ -19,7 +20,7 @@ from cachetools import LRUCache
 
 from agenttool_otel.facts.types import Facts
 from agenttool_otel.names import EntryPoint
-from agenttool_otel.policy.bundles.reads import VIEW, Guard, ReadSet
+from agenttool_otel.policy.bundles.reads import VIEW, ReadSet
 from agenttool_otel.policy.jsonio import ENCODE_STRICT
 from agenttool_otel.policy.projection import projection
 from agenttool_otel.policy.rego.syntax import Path
@@ -40,16 +41,8 @@ _Take = tuple[str, Callable[[Any], Any]]
 """A member of the document, and what takes out of it what guards read."""
 
 
-
-class _Guarding(NamedTuple):
-    """What decides which read set is that of a document."""
-
-    takes: list[_Take]  # out of what is the same in all calls of a tool in a mode
-    sorting: list[Guard]  # guards that are looked at each time
-
-
-_Case = tuple[int, str, bytes]
-"""A bundle's generation, an entry point, and what its guards read."""
+_Case = tuple[int, str, bytes, bytes]
+"""A bundle's generation, an entry point, what most of its guards read, and which of the others hold."""
 
 _fields: Final = operator.attrgetter(*(item.name for item in dataclasses.fields(Verdict)))
 
@@ -81,7 +74,8 @@ class PreparedKey(NamedTuple):
     document: dict[str, Any]
     case: _Case
     projector: _Projector
-    fixed: bytes  # what is read of all but the arguments' values, with the facts of this document
+    rests: dict[_Projector, bytes]  # what is read of all but the arguments' values and the facts
+    facts: bytes  # what is read of the facts of this document
 
     def of(self, arguments: dict[str, Any], facts: Facts, *, small: bool = False) -> CacheKey:
         """Return the key of a decision on arguments of the names that it was prepared for.
@@ -95,11 +89,15 @@ class PreparedKey(NamedTuple):
             LookupError: another bundle is in use, or it depends on more with these facts.
             ValueError, TypeError, RecursionError: they have no exact JSON form.
         """
-        case, projector, fixed = self.case, self.projector, self.fixed
+        case, projector, read = self.case, self.projector, self.facts
         if facts is not self.document["facts"]:
             document = {**self.document, "facts": facts}
-            case, projector = self.cache._prepared(self.engine, self.entry_point, document)
-            fixed = projector.fixed(case[2], document)
+            case, projector = self.cache._resorted(self.engine, self.case, document)
+            read = projector.facts(document)
+        rest = self.rests.get(projector)
+        if rest is None:
+            rest = self.rests[projector] = projector.rest(self.document)
+        fixed = case[2] + case[3] + rest + read
         if small and projector.ignores_small(arguments):
             return CacheKey(case[0], self.entry_point, _short(fixed))
         resources = self.document["resources"]
@@ -124,7 +122,7 @@ class DecisionCache:
             raise ValueError("a decision cache holds at least one entry")
         # an LRUCache is not thread-safe: what uses it holds the lock
         self._entries: LRUCache[CacheKey, Verdict] = LRUCache(max_entries)
-        self._guarding: dict[tuple[int, str], _Guarding] = {}
+        self._takes: dict[tuple[int, str], list[_Take]] = {}
         self._projectors: dict[_Case, _Projector | None] = {}
         self._lock = new_lock()
         self._hits = 0
@@ -150,9 +148,10 @@ class DecisionCache:
     def key(self, engine: PolicyEngine, entry_point: str, document: Any) -> CacheKey | None:
         """Return the key of a decision, or ``None`` when it must not be cached."""
         try:
-            case, projector = self._case(engine, entry_point, document)
+            case = self._case(engine, entry_point, document)
+            projector = self._projector(engine, case, document)
             if projector is not None:
-                projection = projector.projection(case[2], document)
+                projection = projector.projection(case[2] + case[3], document)
                 return CacheKey(case[0], entry_point, projection)
         except (AttributeError, LookupError, ValueError, TypeError, RecursionError):
             pass  # no engine of ours, or not what the contract states; the engine reports why
@@ -167,62 +166,65 @@ class DecisionCache:
         has_permitted = getattr(engine, "has_permitted", False)
         entry_point = EntryPoint.PERMITTED if has_permitted else EntryPoint.DECISION
         try:
-            case, projector = self._prepared(engine, entry_point, document)
-            fixed = projector.fixed(case[2], document)
+            case = self._case(engine, entry_point, document)
+            projector = self._prepared(engine, case, document)
+            facts = projector.facts(document)
         except (AttributeError, LookupError, ValueError, TypeError, RecursionError):
             return None
-        return PreparedKey(self, engine, entry_point, document, case, projector, fixed)
+        return PreparedKey(self, engine, entry_point, document, case, projector, {}, facts)
 
-    def _prepared(self, engine: Any, entry_point: str, document: Any) -> tuple[_Case, _Projector]:
-        case, projector = self._case(engine, entry_point, document)
+    def _prepared(self, engine: Any, case: _Case, document: Any) -> _Projector:
+        projector = self._projector(engine, case, document)
         if projector is None or projector.reads_more:
-            raise LookupError(entry_point)
-        return case, projector
+            raise LookupError(case[1])
+        return projector
 
-    def _case(
-        self, engine: Any, entry_point: str, document: Any
-    ) -> tuple[_Case, _Projector | None]:
+    def _resorted(self, engine: Any, case: _Case, document: Any) -> tuple[_Case, _Projector]:
+        """Return the case of a document with other facts."""
+        generation, entry_point, guarded, _ = case
+        sorting = engine.sorting(generation, entry_point, document)
+        other = (generation, entry_point, guarded, sorting)
+        return other, self._prepared(engine, other, document)
+
+    def _case(self, engine: Any, entry_point: str, document: Any) -> _Case:
         generation: int = engine.generation
-        guarding = self._guarding.get((generation, entry_point))
-        if guarding is None:
-            guarding = self._guards(engine, generation, entry_point)
+        takes = self._takes.get((generation, entry_point))
+        if takes is None:
+            takes = self._guards(engine, generation, entry_point)
         if type(document["input"]) is not dict:
             raise TypeError
         guarded: list[Any] = sorted(document["input"])
-        for name, take in guarding.takes:
+        for name, take in takes:
             guarded.append(take(document[name]))
-        for guard in guarding.sorting:
-            guarded.append(engine.holds(generation, guard, document))
-        case = (generation, entry_point, orjson.dumps(guarded))
-        if case in self._projectors:
-            return case, self._projectors[case]
-        return case, self._project(engine, case, document)
+        sorting = engine.sorting(generation, entry_point, document)
+        return generation, entry_point, orjson.dumps(guarded), sorting
 
-    def _guards(self, engine: Any, generation: int, entry_point: str) -> _Guarding:
-        """Return what the guards read, by member of the document, and those that are looked at
-        themselves: where two documents agree in it, the same guards hold.
+    def _projector(self, engine: Any, case: _Case, document: Any) -> _Projector | None:
+        if case in self._projectors:
+            return self._projectors[case]
+        return self._project(engine, case, document)
+
+    def _guards(self, engine: Any, generation: int, entry_point: str) -> list[_Take]:
+        """Return what most of the guards read, by member of the document: where two documents agree in
+        it, the same ones hold.
 
         The names of the arguments are no part of it; they are in the key anyway.
         """
         members: dict[str, set[str]] = {"session": {"mode"}}
-        sorting: list[Guard] = []
         for guard in engine.guards(entry_point):
-            if guard.sorts:
-                sorting.append(guard)
-                continue
             for path in guard.reads:
-                if not path[1].startswith(VIEW):
+                if not guard.sorts and not path[1].startswith(VIEW):
                     members.setdefault(path[0], set()).add(path[1])
         takes: list[_Take] = []
         for name, read in sorted(members.items()):
             takes.append((name, operator.itemgetter(*sorted(read))))
-        if len(self._guarding) >= _MAX_GUARDING:
-            self._guarding.clear()
-        found = self._guarding[generation, entry_point] = _Guarding(takes, sorting)
-        return found
+        if len(self._takes) >= _MAX_GUARDING:
+            self._takes.clear()
+        self._takes[generation, entry_point] = takes
+        return takes
 
     def _project(self, engine: Any, case: _Case, document: Any) -> _Projector | None:
-        generation, entry_point, _ = case
+        generation, entry_point, _, _ = case
         proven = engine.reads(entry_point, document)
         if proven is not None and proven[0] != generation:
             return None  # another bundle by now
@@ -296,12 +298,13 @@ class DecisionCache:
 
 
 class _Projector:
-    """Collects what an entry point reads, without its keys: the order is fixed, so the place shows
-    which it is.
-    """
+    """Takes out of documents what an entry point reads."""
 
     def __init__(self, read_set: ReadSet) -> None:
-        self._typed = projection(read_set.typed, read_set.words)
+        facts = [path for path in read_set.typed if path[0] == "facts"]
+        rest = [path for path in read_set.typed if path[0] != "facts"]
+        self._facts = projection(facts, read_set.words)
+        self._rest = projection(rest, read_set.words)
         # whether it reads what differs from call to call, beside the arguments
         self.reads_more = any(
             path[: len(other)] == other[: len(path)]
@@ -314,14 +317,19 @@ class _Projector:
 
     def projection(self, read_by_guards: bytes, document: Any) -> bytes:
         """Return what is read of a document, or a digest of it."""
-        fixed = self.fixed(read_by_guards, document)
+        fixed = read_by_guards + self.rest(document) + self.facts(document)
         return self.with_arguments(fixed, document["input"], document.get("resources"))
 
-    def fixed(self, read_by_guards: bytes, document: Any) -> bytes:
-        """Return what is read of a document beside its arguments' values."""
-        # the parts that are not tool arguments are typed by the schema, so orjson can't write them
-        # ambiguously
-        return read_by_guards + orjson.dumps(self._typed(document))
+    # the parts that are not tool arguments are typed by the schema, so orjson can't write them
+    # ambiguously
+
+    def facts(self, document: Any) -> bytes:
+        """Return what is read of a document's facts."""
+        return orjson.dumps(self._facts(document))
+
+    def rest(self, document: Any) -> bytes:
+        """Return what is read of a document beside its facts and its arguments' values."""
+        return orjson.dumps(self._rest(document))
 
     def with_arguments(self, projection: bytes, given: dict[str, Any], resources: Any) -> bytes:
         """Return what is read of a document, or a digest of it, from its fixed part."""

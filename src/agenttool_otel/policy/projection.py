@@ -60,20 +60,30 @@ def _take(node: _Node, words: frozenset[str]) -> Take:
     if node.whole:
         return _all
     views = [_view(view, words) for view in node.views]
-    members = [(name, _take(inner, words)) for name, inner in node.members.items()]
+    members = [(name, *_leaf(inner, words)) for name, inner in node.members.items()]
     each = None if node.each is None else _take(node.each, words)
     places = [(place, _take(inner, words)) for place, inner in node.at.items()]
     if len(views) == 1 and not members and each is None and not places:
         return views[0]
 
     def take(value: Any) -> Any:
+        if value == []:
+            return of_empty  # most facts are empty lists
+        return read(value)
+
+    def read(value: Any) -> list[Any]:
         found = [view(value) for view in views]
         if members:
             # what is no object has no members, in Rego too
             get = value.get if type(value) is dict else {}.get
-            for name, inner in members:
+            for name, is_word, inner in members:
                 part = get(name, _MISSING)
-                found.append({} if part is _MISSING else inner(part))
+                if part is _MISSING:
+                    found.append({})
+                elif is_word and (part is True or part is False or part is None):
+                    found.append(part)  # most are, and a call costs as much as all the rest
+                else:
+                    found.append(inner(part))
         if each is not None:
             is_list = type(value) is list
             found.append([each(item) for item in value] if is_list else {"": value})
@@ -84,7 +94,14 @@ def _take(node: _Node, words: frozenset[str]) -> Take:
                 found.append(inner(value[place]) if 0 <= place < len(value) else {})
         return found
 
+    of_empty = read([])
     return take
+
+
+def _leaf(node: _Node, words: frozenset[str]) -> tuple[bool, Take]:
+    """Return whether only a member's word is read, and what takes out what is read of it."""
+    is_word = node.views == [WORD] and not (node.whole or node.members or node.each or node.at)
+    return is_word, _take(node, words)
 
 
 def _view(view: str, words: frozenset[str]) -> Take:

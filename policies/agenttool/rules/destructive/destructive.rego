@@ -32,8 +32,9 @@ keeps(c) if {
 }
 
 # METADATA
-# title: The call is not known to destroy nothing
-may_destroy if not keeps(data.agenttool.config.effective)
+# title: The tool does not state that it destroys nothing
+# description: The first statement of what looks at the names of places, so that other decisions do not depend on them.
+may_destroy if not input.tool.destructive == false
 
 # METADATA
 # title: The call's effects need no question
@@ -79,6 +80,7 @@ deny contains {
 	"blocked_path": path,
 } if {
 	may_destroy
+	not keeps(data.agenttool.config.effective)
 	is_array(input.session.roots)
 	is_array(input.facts.paths)
 	some fact in input.facts.paths

@@ -45,9 +45,12 @@ nothing_undeclared if {
 }
 
 # METADATA
-# title: The tool's kind does not rule out that it works on files
-# description: The first statement of whatever reads the texts, so that other tools' decisions do not depend on them.
-may_be_file_tool if not no_file_tool
+# title: The tool's kind does not rule out that it works on files, and none is known
+# description: The first statement of whatever reads the texts, so that all other decisions do not depend on them.
+may_be_file_tool if {
+	not no_file_tool
+	facts == []
+}
 
 no_file_tool if {
 	is_string(input.tool.kind)

@@ -158,7 +158,7 @@ def note_members(program: Program) -> None:
             rule.gives = frozenset(flow.results.get(rule.path, NOTHING).all_nodes())
 
 
-def words_of(program: Program, data: Any) -> frozenset[str]:
+def texts_of(program: Program, data: Any) -> frozenset[str]:
     """Return every text that stands in a bundle: those are what an input's text can equal.
 
     Args:
@@ -190,9 +190,7 @@ def _texts(data: Any) -> Iterator[str]:
 class _RuleReader:
     """Follows the values of one rule, with what is known of the others by now."""
 
-    def __init__(
-        self, flow: _Flow, rules: dict[int, Rule], rule: Rule, reads: set[Path]
-    ) -> None:
+    def __init__(self, flow: _Flow, rules: dict[int, Rule], rule: Rule, reads: set[Path]) -> None:
         self.flow = flow
         self.rules = rules
         self.rule = rule
@@ -367,8 +365,9 @@ class _RuleReader:
 
     def _of_binexpr(self, content: Node) -> Value:
         values = [self._value(content["lhs"]), self._value(content["rhs"])]
-        if content["op"] != "Union":
-            for value in values:
+        for value in values:
+            self._look(value, TYPE)
+            if content["op"] != "Union":
                 self._read_all(value)
         return any_of(values)
 
@@ -490,8 +489,10 @@ class _RuleReader:
         return joined(any_of(value.inner), Value(nodes=nodes, computed=value.computed))
 
     def _key(self, value: Value) -> Value:
-        """Return the keys of what is iterated over: names of an input's object are texts of it."""
-        nodes = frozenset(self._below(path, EACH) for path in value.nodes)
+        """Return the keys of what is iterated over: names of an input's object are texts of it, and
+        ``COUNT`` reads them.
+        """
+        nodes = frozenset(self._below(path, COUNT) for path in value.nodes)
         return Value(nodes=nodes, computed=value.computed)
 
     def _below(self, path: Path, part: str) -> Path:
@@ -564,12 +565,12 @@ class _RuleReader:
         self.reads |= value.all_nodes()
 
     def _compare(self, first: Value, second: Value) -> None:
-        for one, other in ((first, second), (second, first)):
+        for read, other in ((first, second), (second, first)):
             plain = not (other.computed or other.all_nodes())
-            if plain and not one.inner:
-                self._look(one, WORD)
+            if plain and not read.inner:
+                self._look(read, WORD)
             else:
-                self._read_all(one)
+                self._read_all(read)
 
     def _box(self, values: Iterable[Value]) -> Value:
         items = any_of(values)

@@ -1,20 +1,21 @@
 """Which parts of the input can a decision depend on? Proven from the policy's syntax tree, or not
 claimed.
 
-Every access to the input starts at the word ``input`` (or an import of a part of it), so the set of
-constant prefixes after that word, over all rules that the entry point can reach, covers whatever is
-read: a value that is passed on, iterated or indexed with a computed key lies below its prefix.
-Nothing is claimed for ``with``, for builtins whose answer depends on more than their arguments, and
-where the input is used as a whole.
+What each rule reads is found by following the values (``flows.py``), down to members of elements. Of
+the arguments, which have no schema, and where some rule is not understood, it is the set of constant
+prefixes after the word ``input``: a value that is passed on, iterated or indexed with a computed key
+lies below its prefix. Nothing is claimed for ``with``, for builtins whose answer depends on more than
+their arguments, and where the input is used as a whole.
 
 One kind of rule is left out although it reads: a rule whose first statement is a guard, which is a
-rule that depends on nothing but the bundle's data, the session's mode, what is declared of the tool
-and the names of the arguments, and which does not hold. Such a rule can't succeed, so nothing
-depends on what comes after. That is how a policy that supports budgets, but has none configured, stays
-independent of the session's counters, and one that looks for URLs in the texts of tools that
-connect, of the texts of all others. A read set is therefore one of the guards that do not hold.
+rule that depends on nothing but the bundle's data, the session's mode, what is declared of the tool,
+the names of the arguments, and views of the facts and the session, and which does not hold. Such a
+rule can't succeed, so nothing depends on what comes after. That is how a policy that supports budgets,
+but has none configured, stays independent of the session's counters, and one that looks for URLs in
+the texts of tools that connect, of the texts of all others. A read set is therefore one of the guards
+that do not hold.
 
-Where all that looks at a part of the input is one of a few builtins (``rego.VIEWS``), only what
+Where all that looks at a part of the arguments is one of a few builtins (``rego.VIEWS``), only what
 that returns is read.
 """
 

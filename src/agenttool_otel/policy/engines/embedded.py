@@ -95,12 +95,12 @@ class EmbeddedEngine:
         """Return what decides which parts of a document an entry point can read."""
         return self._compiled.guards[entry_point]
 
-    def holds(self, generation: int, guard: Guard, document: Any) -> bool:
-        """Return whether a guard holds for a document.
+    def sorting(self, generation: int, entry_point: str, document: Any) -> bytes:
+        """Return which of the guards hold for a document that are looked at for each.
 
         Args:
-            generation: that of the bundle which has the guard.
-            guard: the guard.
+            generation: that of the bundle which has the guards.
+            entry_point: the rule that they belong to.
             document: the input.
 
         Raises:
@@ -109,7 +109,7 @@ class EmbeddedEngine:
         compiled = self._compiled
         if compiled.generation != generation:
             raise LookupError(generation)
-        return compiled.holds(guard, document)
+        return compiled.sorting(entry_point, document)
 
     @property
     def has_permitted(self) -> bool:

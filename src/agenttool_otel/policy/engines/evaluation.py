@@ -28,7 +28,7 @@ from agenttool_otel.policy.bundles.check import (
     entry_path,
     load_program,
 )
-from agenttool_otel.policy.bundles.flows import MARK, note_members, words_of
+from agenttool_otel.policy.bundles.flows import MARK, note_members, texts_of
 from agenttool_otel.policy.bundles.reads import Guard, ReadSet, guards, read_set
 from agenttool_otel.policy.engines.kept import keep, recall
 from agenttool_otel.policy.engines.rewriting import rewritten
@@ -102,6 +102,8 @@ class CompiledBundle:
         self._known_reads: dict[tuple[str, frozenset[Path]], ReadSet | None] = {}
         self._takes: dict[Path, Take] = {}
         self._held: dict[tuple[Path, bytes], bool] = {}
+        self._sorters: dict[str, tuple[list[Guard], Take]] = {}
+        self._sorted: dict[tuple[str, bytes], bytes] = {}
         if checked is None:
             self._check(fast=fast, warm=warm)
         else:
@@ -147,7 +149,7 @@ class CompiledBundle:
             self.compiled = self._checked_program(instance)
             instance.use(self.compiled)
         _own_instances()[id(self)] = (weakref.ref(self), instance)
-        self.program.words = words_of(self.program, self.bundle.data)
+        self.program.words = texts_of(self.program, self.bundle.data)
         note_members(self.program)
         self.guards = {
             entry: guards(self.program, entry_path(entry)) for entry in self.entry_points
@@ -165,6 +167,31 @@ class CompiledBundle:
         if key not in self._known_reads:
             self._known_reads[key] = read_set(self.program, entry_path(entry_point), failing)
         return self._known_reads[key]
+
+    def sorting(self, entry_point: str, document: Any) -> bytes:
+        """Return which of an entry point's guards hold that are looked at for each document.
+
+        Args:
+            entry_point: the rule.
+            document: the input.
+        """
+        sorter = self._sorters.get(entry_point)
+        if sorter is None:
+            sorter = self._sorters[entry_point] = self._sorter(entry_point)
+        guards, take = sorter
+        key = entry_point, orjson.dumps(take(document))
+        known = self._sorted.get(key)
+        if known is None:
+            if len(self._sorted) >= _KEPT_GUARDS:
+                self._sorted.clear()
+            known = bytes(self.holds(guard, document) for guard in guards)
+            self._sorted[key] = known
+        return known
+
+    def _sorter(self, entry_point: str) -> tuple[list[Guard], Take]:
+        guards = [guard for guard in self.guards[entry_point] if guard.sorts]
+        reads = {path for guard in guards for path in guard.reads}
+        return guards, projection(reads, self.program.words)
 
     def holds(self, guard: Guard, document: Any) -> bool:
         """Return whether a guard is defined and not false; an error counts as holding, and so does
