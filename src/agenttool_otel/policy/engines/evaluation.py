@@ -25,9 +25,11 @@ from agenttool_otel.policy.bundles.bundle import Bundle
 from agenttool_otel.policy.bundles.check import check_program, entry_path, load_program
 from agenttool_otel.policy.bundles.reads import Guard, ReadSet, guards, read_set
 from agenttool_otel.policy.cache import values
-from agenttool_otel.policy.engines.kept import keep, recall
+from agenttool_otel.policy.engines.kept import keep
+from agenttool_otel.policy.engines.kept import recall as recall_kept
 from agenttool_otel.policy.engines.rewriting import rewritten
 from agenttool_otel.policy.engines.rvm import CompiledProgram, Machine, compile_program
+from agenttool_otel.policy.engines.shipped import recall_shipped
 from agenttool_otel.policy.jsonio import encode_document
 from agenttool_otel.policy.rego.builtins import EMBEDDED_BUILTINS, verify_builtins
 from agenttool_otel.policy.rego.native import UNDEFINED, loaded_engine, native_error
@@ -211,13 +213,29 @@ def compile_bundle(bundle: Bundle, entry_points: Iterable[str], *, fast: bool) -
     if known is not None and known.bundle == bundle:
         return known
     started = time.thread_time()
-    checked = recall(bundle, names) if fast else None
-    compiled = CompiledBundle(bundle, names, fast=fast, checked=checked)
-    if fast and time.thread_time() - started > _WORTH_KEEPING:
+    recalled = _recalled(bundle, names) if fast else None
+    compiled = recalled or CompiledBundle(bundle, names, fast=fast)
+    if fast and not recalled and time.thread_time() - started > _WORTH_KEEPING:
         keep(bundle, names, compiled.checked)
     with _shared_lock:
         _shared[key] = compiled
     return compiled
+
+
+def _recalled(bundle: Bundle, entry_points: tuple[str, ...]) -> CompiledBundle | None:
+    """Return what the wheel brought or an earlier process kept of a bundle, if this engine takes it."""
+    for recall in (recall_shipped, recall_kept):
+        checked = recall(bundle, entry_points)
+        if checked is None:
+            continue
+        compiled = CompiledBundle(bundle, entry_points, checked=checked)
+        try:
+            _own_instance(compiled)
+        except BaseException as error:
+            native_error(error, PolicyLoadError)  # a program of another engine
+            continue
+        return compiled
+    return None
 
 
 class Instance:
