@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -23,10 +25,71 @@ def release() -> ModuleType:
     return module
 
 
-def test_wheel_and_sdist_hold_what_they_should(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Wheel and sdist."""
     pytest.importorskip("hatchling")
+    wheel, sdist = release().build(tmp_path_factory.mktemp("dist"))
+    return wheel, sdist
+
+
+_FIRST_CALL = """
+import sys
+import agenttool_otel
+from agenttool_otel import Governor, ToolDenied, agent_context, govern
+from agenttool_otel.policy.bundles.bundle import default_bundle_path
+from agenttool_otel.policy.bundles.load import load_bundle
+from agenttool_otel.policy.bundles.settings_check import presets_of
+from agenttool_otel.policy.engines import evaluation
+from agenttool_otel.policy.rego import syntax
+
+def refuse(*_):
+    raise SystemExit("the stock bundle is parsed")
+
+evaluation.load_program = syntax._trees = refuse
+
+@govern(tool_kind="file_operation", access_kinds=["file_read"], read_only=True)
+def read(path: str) -> str:
+    "Read."
+    return "read"
+
+with agent_context(actor="agent:a", roots=["."]):
+    assert read("a.txt") == "read"
+    try:
+        read("/etc/shadow")
+    except ToolDenied:
+        print(agenttool_otel.__file__)
+stock = load_bundle(default_bundle_path())
+for preset in presets_of(stock):
+    Governor(policy_data={"agenttool": {"settings": {"preset": preset}}})
+"""
+
+
+def test_a_read_only_installation_starts_warm(built: tuple[Path, Path], tmp_path: Path) -> None:
+    with zipfile.ZipFile(built[0]) as archive:
+        archive.extractall(tmp_path / "site")
+    for path in [*(tmp_path / "site").rglob("*"), tmp_path / "site"]:
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    environment = {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": str(tmp_path / "site"),
+        "PYTHONPYCACHEPREFIX": "/dev/null/nowhere",  # root may write where nobody may
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "HOME": "/dev/null/nowhere",
+    }
+    words = [sys.executable, "-c", _FIRST_CALL]
+    done = subprocess.run(
+        words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert (done.stderr, done.returncode) == ("", 0)
+    assert Path(done.stdout.strip()).is_relative_to(tmp_path / "site")
+    assert not list((tmp_path / "site").rglob("__pycache__"))
+
+
+def test_wheel_and_sdist_hold_what_they_should(built: tuple[Path, Path], tmp_path: Path) -> None:
     tool = release()
-    wheel, sdist = tool.build(tmp_path)
+    _, sdist = built
+    wheel = Path(shutil.copy(built[0], tmp_path))
     assert tool.problems(wheel, sdist) == []
     with zipfile.ZipFile(wheel, "a") as archive:
         archive.writestr("agenttool_otel/secrets.db", "x")

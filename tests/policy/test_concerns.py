@@ -55,6 +55,13 @@ def test_a_new_rule_package_is_asked(body: str, expected: str, tmp_path: Path) -
     )
 
 
+def test_findings_behind_a_proof_are_not_evaluated(tmp_path: Path) -> None:
+    # one over no hooks is an error, and an error denies
+    body = 'clear := true\n\ndeny contains {"rule": "acme.x"} if 1 / count(input.hooks) > 2'
+    text = f"package agenttool.rules.fresh\n\n{body}\n"
+    assert decided(tmp_path, "agenttool/rules/fresh/fresh.rego", text) == "allow"
+
+
 @pytest.mark.parametrize(
     ("package", "body"),
     [

@@ -34,16 +34,17 @@ with_proof contains name if {
 
 # METADATA
 # title: Concerns without such a proof that have findings
+# description: What has a proof is not looked at, so that its findings are made only where it can't prove that there are none.
 objecting contains name if {
 	some name
-	count(data.agenttool.rules[name].deny) > 0
 	not name in with_proof
+	count(data.agenttool.rules[name].deny) > 0
 }
 
 objecting contains name if {
 	some name
-	count(data.agenttool.rules[name].ask) > 0
 	not name in with_proof
+	count(data.agenttool.rules[name].ask) > 0
 }
 
 # METADATA

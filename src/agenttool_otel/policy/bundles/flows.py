@@ -13,7 +13,7 @@ not understood reads the whole of every node that it was given.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -154,37 +154,45 @@ def note_members(program: Program) -> None:
             number, rule = flow.pending.popitem()
             _RuleReader(flow, rules, rule, reads[number]).run()
         for number, rule in rules.items():
-            rule.members = frozenset(reads[number])
-            rule.gives = frozenset(flow.results.get(rule.path, NOTHING).all_nodes())
+            rule.members = tuple(sorted(reads[number]))
+            rule.gives = tuple(sorted(flow.results.get(rule.path, NOTHING).all_nodes()))
 
 
-def texts_of(program: Program, data: Any) -> frozenset[str]:
-    """Return every text that stands in a bundle: those are what an input's text can equal.
+def literals_of(program: Program) -> tuple[str, ...]:
+    """Return every text that stands in a program: with those of the data, they are what a text of the
+    input can equal.
 
     Args:
-        program: its rules, with their trees.
-        data: its data.
+        program: the rules, with their trees.
     """
-    words = set(_texts(data))
+    words: set[str] = set()
     for rule in program.rules:
         words.update(rule.path)
         for node in rule.nodes:
             for text in (node.get("String"), node.get("RawString")):
                 if text is not None:
                     words.add(text["value"])
-    return frozenset(words)
+    return tuple(sorted(words))
 
 
-def _texts(data: Any) -> Iterator[str]:
+def texts_in(data: Any) -> frozenset[str]:
+    """Return every text in a bundle's data, and every name of a member.
+
+    Args:
+        data: the data.
+    """
+    found: set[str] = set()
     pending = [data]
     while pending:
         item = pending.pop()
         if isinstance(item, str):
-            yield item
+            found.add(item)
         elif isinstance(item, list):
             pending += item
         elif isinstance(item, dict):
-            pending += [*item, *item.values()]
+            found.update(item)
+            pending += item.values()
+    return frozenset(found)
 
 
 class _RuleReader:

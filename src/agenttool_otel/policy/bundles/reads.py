@@ -108,7 +108,7 @@ def read_set(program: Program, entry: Path, failing: Iterable[Guard] = ()) -> Re
             arguments.append(path)
         else:
             typed.append(path)
-    return ReadSet(typed=tuple(typed), arguments=tuple(arguments), words=program.words)
+    return ReadSet(typed=tuple(typed), arguments=tuple(arguments))
 
 
 def _is_below_another(path: Path, paths: Collection[Path]) -> bool:

@@ -28,11 +28,13 @@ from agenttool_otel.policy.bundles.check import (
     entry_path,
     load_program,
 )
-from agenttool_otel.policy.bundles.flows import MARK, note_members, texts_of
+from agenttool_otel.policy.bundles.flows import MARK, literals_of, note_members, texts_in
 from agenttool_otel.policy.bundles.reads import Guard, ReadSet, guards, read_set
-from agenttool_otel.policy.engines.kept import keep, recall
+from agenttool_otel.policy.engines.kept import keep
+from agenttool_otel.policy.engines.kept import recall as recall_kept
 from agenttool_otel.policy.engines.rewriting import rewritten
 from agenttool_otel.policy.engines.rvm import CompiledProgram, Machine, compile_program
+from agenttool_otel.policy.engines.shipped import recall_shipped
 from agenttool_otel.policy.jsonio import encode_document
 from agenttool_otel.policy.projection import Take, projection
 from agenttool_otel.policy.rego.builtins import EMBEDDED_BUILTINS, verify_builtins
@@ -113,6 +115,7 @@ class CompiledBundle:
             self.interpreted = checked.interpreted
             self.guards = checked.guards
             self.entry_points = checked.entry_points
+        self.words = texts_in(self.bundle.data) | frozenset(self.program.words)
 
     @property
     def checked(self) -> Checked:
@@ -149,7 +152,7 @@ class CompiledBundle:
             self.compiled = self._checked_program(instance)
             instance.use(self.compiled)
         _own_instances()[id(self)] = (weakref.ref(self), instance)
-        self.program.words = texts_of(self.program, self.bundle.data)
+        self.program.words = literals_of(self.program)
         note_members(self.program)
         self.guards = {
             entry: guards(self.program, entry_path(entry)) for entry in self.entry_points
@@ -165,8 +168,12 @@ class CompiledBundle:
         failing = [guard for guard in self.guards[entry_point] if not self.holds(guard, document)]
         key = entry_point, frozenset(guard.path for guard in failing)
         if key not in self._known_reads:
-            self._known_reads[key] = read_set(self.program, entry_path(entry_point), failing)
+            self._known_reads[key] = self._read_set(entry_point, failing)
         return self._known_reads[key]
+
+    def _read_set(self, entry_point: str, failing: list[Guard]) -> ReadSet | None:
+        found = read_set(self.program, entry_path(entry_point), failing)
+        return None if found is None else found._replace(words=self.words)
 
     def sorting(self, entry_point: str, document: Any) -> bytes:
         """Return which of an entry point's guards hold that are looked at for each document.
@@ -191,7 +198,7 @@ class CompiledBundle:
     def _sorter(self, entry_point: str) -> tuple[list[Guard], Take]:
         guards = [guard for guard in self.guards[entry_point] if guard.sorts]
         reads = {path for guard in guards for path in guard.reads}
-        return guards, projection(reads, self.program.words)
+        return guards, projection(reads, self.words)
 
     def holds(self, guard: Guard, document: Any) -> bool:
         """Return whether a guard is defined and not false; an error counts as holding, and so does
@@ -203,7 +210,7 @@ class CompiledBundle:
         """
         take = self._takes.get(guard.path)
         if take is None:
-            take = self._takes[guard.path] = projection(guard.reads, self.program.words)
+            take = self._takes[guard.path] = projection(guard.reads, self.words)
         try:
             key = guard.path, orjson.dumps(take(document))
         except TypeError:
@@ -284,13 +291,29 @@ def compile_bundle(bundle: Bundle, entry_points: Iterable[str], *, fast: bool) -
     if known is not None and known.bundle == bundle:
         return known
     started = time.thread_time()
-    checked = recall(bundle, names) if fast else None
-    compiled = CompiledBundle(bundle, names, fast=fast, checked=checked)
-    if fast and time.thread_time() - started > _WORTH_KEEPING:
+    recalled = _recalled(bundle, names) if fast else None
+    compiled = recalled or CompiledBundle(bundle, names, fast=fast)
+    if fast and not recalled and time.thread_time() - started > _WORTH_KEEPING:
         keep(bundle, names, compiled.checked)
     with _shared_lock:
         _shared[key] = compiled
     return compiled
+
+
+def _recalled(bundle: Bundle, entry_points: tuple[str, ...]) -> CompiledBundle | None:
+    """Return what the wheel brought or an earlier process kept of a bundle, if this engine takes it."""
+    for recall in (recall_shipped, recall_kept):
+        checked = recall(bundle, entry_points)
+        if checked is None:
+            continue
+        compiled = CompiledBundle(bundle, entry_points, checked=checked)
+        try:
+            _own_instance(compiled)
+        except BaseException as error:
+            native_error(error, PolicyLoadError)  # a program of another engine
+            continue
+        return compiled
+    return None
 
 
 class Instance:

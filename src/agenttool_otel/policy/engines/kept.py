@@ -22,6 +22,7 @@ from typing import Any, Final
 
 from agenttool_otel.policy.bundles.bundle import Bundle, default_bundle_path, digest_of
 from agenttool_otel.policy.bundles.load import load_bundle
+from agenttool_otel.policy.engines.shipped import bundle_content, policy_files
 from agenttool_otel.policy.rego.native import regorus_module
 from agenttool_otel.values.files import replace_file
 
@@ -76,17 +77,9 @@ def keep(bundle: Bundle, entry_points: Sequence[str], kept: Any) -> None:
 
 
 def _place(bundle: Bundle, entry_points: Sequence[str]) -> Path:
-    own = (
-        path
-        for path in Path(__file__).parents[1].rglob("*.*")
-        if path.suffix in (".py", ".toml", ".json")
-    )
-    sources = [Path(regorus_module().regorus.__file__), *sorted(own)]
+    sources = [Path(regorus_module().regorus.__file__), *policy_files()]
     stated = [
         f"{path} {found.st_size} {found.st_mtime_ns}" for path in sources if (found := path.stat())
     ]
-    modules = [text for item in sorted(bundle.modules.items()) for text in item]
-    digest = digest_of(
-        (sys.version, *stated, *entry_points, "", *bundle.roots, bundle.data_json, *modules)
-    )
+    digest = digest_of((sys.version, *stated, *entry_points, "", bundle_content(bundle)))
     return Path(cache_from_source(__file__)).with_name(f"bundle-{digest}.bin")

@@ -67,8 +67,8 @@ class Rule:
     # names of local variables that are also rules of its package
     shadows: set[str] = field(default_factory=set)
     # what it reads of the input, down to members of elements; ``None`` where that is not known (``flows.py``)
-    members: frozenset[Path] | None = None
-    gives: frozenset[Path] = frozenset()  # what of the input its value may be, or hold
+    members: tuple[Path, ...] | None = None
+    gives: tuple[Path, ...] = ()  # what of the input its value may be, or hold
 
     _nodes: list[Node] = field(default_factory=list)
 
@@ -123,7 +123,7 @@ class Program:
     """All modules of a bundle."""
 
     modules: list[Module]  # the modules, in the order of their paths
-    words: frozenset[str] = frozenset()  # every text that stands in the bundle (``flows.py``)
+    words: tuple[str, ...] = ()  # every text that stands in the modules (``flows.py``)
     # rules by their path, and by each path above it
     _at: dict[Path, list[Rule]] = field(default_factory=dict)
     _below: dict[Path, list[Rule]] = field(default_factory=dict)
