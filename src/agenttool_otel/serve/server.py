@@ -23,8 +23,8 @@ try:
     import uvicorn
 
     from agenttool_otel.approvals.web.connections import BoundedConnection
-    from agenttool_otel.approvals.web.hosts import is_loopback
     from agenttool_otel.serve.app import DecisionPoint
+    from agenttool_otel.values.addresses import is_loopback
 except ModuleNotFoundError as error:
     raise ConfigurationError(
         f"the decision point needs the package {error.name}: pip install 'agenttool-otel[web]'"

@@ -17,9 +17,9 @@ try:
 
     from agenttool_otel.approvals.web.app import ApprovalsPage
     from agenttool_otel.approvals.web.connections import BoundedConnection
-    from agenttool_otel.approvals.web.hosts import is_loopback
     from agenttool_otel.approvals.web.proxied import Person
     from agenttool_otel.approvals.web.proxied import ProxyIdentity as ProxyIdentity
+    from agenttool_otel.values.addresses import is_loopback
 except ModuleNotFoundError as error:
     raise ConfigurationError(
         f"the approvals page needs the package {error.name}: pip install 'agenttool-otel[web]'"
