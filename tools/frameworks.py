@@ -63,6 +63,11 @@ FRAMEWORKS: Final[dict[str, Framework]] = {
         "tests/frameworks/test_crewai.py",
         "it needs pydantic below 2.13 and mcp below 2, and brings 900 MB",
     ),
+    "mcp-1": Framework(
+        "mcp>=1.23,<2",
+        "tests/frameworks/test_mcp_1.py",
+        "the extra mcp and requirements.lock have the SDK's releases 2.x",
+    ),
     "openai-agents": Framework(
         "openai-agents>=0.24,<0.25",
         "tests/frameworks/test_openai_agents.py",

@@ -1,4 +1,6 @@
-"""Write the versions in the support table of docs/doors.md from the extras of pyproject.toml."""
+"""Write the versions in the support table of docs/doors.md from the extras of pyproject.toml, and those
+that are tested in an environment of their own from tools/frameworks.py.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +12,8 @@ from typing import Final
 
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
+
+from frameworks import FRAMEWORKS
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 PAGE: Final = ROOT / "docs" / "doors.md"
@@ -33,9 +37,18 @@ def doors() -> dict[str, Requirement]:
 
 def versions(module: str, needed: Requirement) -> str:
     """Return a cell: the extra, and which versions of its package it takes."""
-    lowest, highest = _bounds(needed.specifier)
     extra = module.replace("_", "-")
-    return f"extra `{extra}`: {needed.name} {lowest} and newer, below {highest}"
+    cell = f"extra `{extra}`: {needed.name} {_range(needed)}"
+    for framework in FRAMEWORKS.values():
+        tested = Requirement(framework.requirement.split()[0])
+        if tested.name == needed.name and tested.specifier != needed.specifier:
+            cell += f", or without the extra {_range(tested)}"
+    return cell
+
+
+def _range(needed: Requirement) -> str:
+    lowest, highest = _bounds(needed.specifier)
+    return f"{lowest} and newer, below {highest}"
 
 
 def _bounds(specifier: SpecifierSet) -> tuple[str, str]:

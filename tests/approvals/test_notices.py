@@ -6,7 +6,6 @@ import json
 import socket
 import threading
 import time
-import urllib.request
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -18,7 +17,6 @@ from standardwebhooks import Webhook
 from typer.testing import CliRunner
 from webhook_receiver import Receiver, running_receiver
 
-from agenttool_otel.approvals.notify import notifier
 from agenttool_otel.approvals.notify.notifier import MAX_CARDS, Notifier, only_one
 from agenttool_otel.approvals.notify.signatures import Signer, new_secret
 from agenttool_otel.approvals.notify.targets import Format, Plan, Target, read_plan
@@ -296,8 +294,6 @@ def test_what_goes_to_this_machine_goes_through_no_proxy(
     desk: Desk, store: ApprovalStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with running_receiver() as proxy:
-        through = urllib.request.build_opener(urllib.request.ProxyHandler({"http": proxy.url}))
-        monkeypatch.setattr(notifier, "_OPENER", through)
         monkeypatch.setenv("http_proxy", proxy.url)
         ask(store)
         assert desk.look() == ["/desk asked"]

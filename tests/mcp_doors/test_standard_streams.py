@@ -8,15 +8,19 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
+import anyio
 import pytest
 
-from agenttool_otel.integrations.mcp.standard_streams import _Lines, _Output
+from agenttool_otel.integrations.mcp.standard_streams import _Output, _read
+from agenttool_otel.integrations.mcp.streams import Incoming, Outgoing
 
 Ends = tuple[int, int]
-BIG = "x" * 300_000
+BIG = b"x" * 300_000
 ECHO = """
 import sys
 import anyio
@@ -43,34 +47,90 @@ def a_socket() -> Ends:
     return one.detach(), other.detach()
 
 
+@asynccontextmanager
+async def writing(write: int) -> AsyncIterator[Outgoing]:
+    output = _Output(write)
+    outgoing = Outgoing(output.write, partial(anyio.wait_writable, write))
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(outgoing.drain)
+        yield outgoing
+        tasks.cancel_scope.cancel()
+    output.close()
+
+
+async def lines_of(read: int) -> list[bytes]:
+    incoming = Incoming(partial(_read, read))
+    found = []
+    while True:
+        try:
+            found.append(await incoming.line())
+        except anyio.EndOfStream:
+            return found
+
+
 @pytest.mark.parametrize("ends", [a_pipe, a_socket])
 def test_what_is_written_is_read(ends: Callable[[], Ends]) -> None:
-    async def through(read: int, write: int) -> list[str]:
-        output = _Output(write)
-
-        async def send() -> None:
+    async def through(read: int, write: int) -> list[bytes]:
+        reading = asyncio.ensure_future(lines_of(read))
+        async with writing(write) as outgoing:
             # more than a pipe or a socket takes at once
-            await output.write(f"{BIG}\n")
-            await output.write("short\nlast")
-            os.close(write)
-            output.close()
-
-        sending = asyncio.ensure_future(send())
-        found = [line async for line in _Lines(read)]
-        await sending
-        return found
+            await outgoing.send_line(BIG + b"\n")
+            await outgoing.send_line(b"short\nlast")
+        os.close(write)
+        return await reading
 
     read, write = ends()
     try:
-        assert asyncio.run(through(read, write)) == [BIG, "short", "last"]
+        assert asyncio.run(through(read, write)) == [BIG, b"short", b"last"]
     finally:
         os.close(read)
 
 
-def test_the_descriptors_stay_blocking() -> None:
+@pytest.mark.parametrize("ends", [a_pipe, a_socket])
+def test_a_cancelled_sender_tears_no_line(ends: Callable[[], Ends]) -> None:
+    async def through(read: int, write: int) -> list[bytes]:
+        async with writing(write) as outgoing:
+            sender = asyncio.ensure_future(outgoing.send_line(BIG + b"\n"))
+            other = asyncio.ensure_future(outgoing.send_line(b"other\n"))
+            await asyncio.sleep(0.01)
+            sender.cancel()
+            reading = asyncio.ensure_future(lines_of(read))
+            await other
+        os.close(write)
+        return await reading
+
+    read, write = ends()
+    try:
+        assert asyncio.run(through(read, write)) == [BIG, b"other"]
+    finally:
+        os.close(read)
+
+
+def test_a_cancelled_receive_loses_nothing() -> None:
+    async def run(read: int, write: int) -> bytes:
+        incoming = Incoming(partial(_read, read))
+        os.write(write, b"be")
+        with anyio.move_on_after(0.01):
+            await incoming.line()
+        os.write(write, b"gun\n")
+        return await incoming.line()
+
     read, write = os.pipe()
     try:
-        asyncio.run(_Output(write).write("short\n"))
+        assert asyncio.run(run(read, write)) == b"begun"
+    finally:
+        os.close(read)
+        os.close(write)
+
+
+def test_the_descriptors_stay_blocking() -> None:
+    async def run(write: int) -> None:
+        async with writing(write) as outgoing:
+            await outgoing.send_line(b"short\n")
+
+    read, write = os.pipe()
+    try:
+        asyncio.run(run(write))
         assert os.get_blocking(read)
         assert os.get_blocking(write)
     finally:

@@ -490,11 +490,11 @@ def test_cloud_events_arrive_over_http(receiver: Any) -> None:
     assert {headers["X-Key"] for headers, _ in got} == {"k"}
 
 
-@pytest.mark.parametrize("how", ["refused", "nobody"])
+@pytest.mark.parametrize("how", ["refused", "redirects", "nobody"])
 def test_an_endpoint_that_fails_costs_records_alone(receiver: Any, how: str) -> None:
     url, _, status = receiver
-    status[0] = 500
-    sink = CloudEventsSink(url if how == "refused" else "http://127.0.0.1:9/", timeout_s=2)
+    status[0] = 307 if how == "redirects" else 500
+    sink = CloudEventsSink("http://127.0.0.1:9/" if how == "nobody" else url, timeout_s=2)
     governor = governed(sink)
     assert governor.govern(act)("x") == "xxx"
     assert sink.flush(30)

@@ -16,9 +16,9 @@ from agenttool_otel.approvals.notify.notifier import only_one as only_one
 from agenttool_otel.approvals.notify.signatures import Signer
 from agenttool_otel.approvals.notify.targets import Format, Plan, Target, read_plan, read_span
 from agenttool_otel.approvals.store.store import ApprovalStore
-from agenttool_otel.approvals.web.hosts import is_loopback
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.names import Env
+from agenttool_otel.values.addresses import is_loopback
 
 
 def plan_of(to: str, format: str, remind: str, config: Path | None, page: str) -> Plan:

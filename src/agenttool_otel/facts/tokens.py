@@ -14,8 +14,9 @@ import pathlib
 import re
 import unicodedata
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import filterfalse
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
@@ -26,6 +27,9 @@ MAX_TEXT_CHARS: Final = 2_000_000
 _MAX_CHUNK: Final = 2048
 _MAX_LINE: Final = 256
 _MAX_NODES: Final = 20_000
+_SHORT: Final = 256
+_FEW: Final = 32
+"""Short texts whose tokens are kept: those of one call, not of a session."""
 
 _LEFT: Final = ":!?=&#…。，、；：！？"
 _RIGHT: Final = _LEFT + ".-_~"
@@ -176,8 +180,12 @@ def _host_form(host: str) -> str:
     return f"{encoded.decode('ascii')}{colon}{port}"
 
 
-def exact_tokens_of(text: str) -> dict[str, list[str]]:
-    """Return the exact forms of a text's tokens, by the folded token of each."""
+def exact_tokens_of(text: str) -> Mapping[str, list[str]]:
+    """Return the exact forms of a text's tokens, by the folded token of each; not to be changed."""
+    return _exact_of_short(text) if len(text) <= _SHORT else _exact_tokens_of(text)
+
+
+def _exact_tokens_of(text: str) -> dict[str, list[str]]:
     tokens = tokens_of(text, fold=_unfolded)
     found: dict[str, list[str]] = {}
     for token, strong in tokens.strong.items():
@@ -214,7 +222,14 @@ def _unfolded(text: str) -> str:
 
 
 def tokens_of(text: str, *, fold: Callable[[str], str] = normalize_text) -> Tokens:
-    """Return the tokens of a text, folded unless ``fold`` is another; never raises."""
+    """Return the tokens of a text, folded unless ``fold`` is another; never raises.
+
+    They are not to be changed: those of a short text are shared.
+    """
+    return _tokens_of_short(text, fold) if len(text) <= _SHORT else _tokens_of(text, fold)
+
+
+def _tokens_of(text: str, fold: Callable[[str], str]) -> Tokens:
     given = text[:MAX_TEXT_CHARS]
     folded = fold(given)
     words = set(_chunks_of(folded))
@@ -237,6 +252,11 @@ def tokens_of(text: str, *, fold: Callable[[str], str] = normalize_text) -> Toke
         folded = folded.translate(_ASCII_LOWER)  # of an account number
     _add_numbers(folded, found)
     return found
+
+
+# one call asks four times for those of an argument: a fact, its result's trust, its own words, its marks
+_tokens_of_short = lru_cache(maxsize=_FEW)(_tokens_of)
+_exact_of_short = lru_cache(maxsize=_FEW)(_exact_tokens_of)
 
 
 def _lines_of(text: str) -> set[str]:

@@ -22,9 +22,9 @@ from agenttool_otel.serve.sockets import SocketFile, peer_uid, read_token
 try:
     import uvicorn
 
-    from agenttool_otel.approvals.web.connections import BoundedConnection
-    from agenttool_otel.approvals.web.hosts import is_loopback
+    from agenttool_otel.approvals.web.connections import BoundedConnection, server_config
     from agenttool_otel.serve.app import DecisionPoint
+    from agenttool_otel.values.addresses import is_loopback
 except ModuleNotFoundError as error:
     raise ConfigurationError(
         f"the decision point needs the package {error.name}: pip install 'agenttool-otel[web]'"
@@ -126,17 +126,10 @@ class DecisionServer:
         place = None if self._file is None else self._file.path.absolute()
         self.point = DecisionPoint(governor, limits, public_url or self.url, agents, place)
         self._uvicorn = _Server(
-            uvicorn.Config(
+            server_config(
                 self.point.application(token=token, port=self.port),
                 http=type("_Connection", (_Connection,), {"limits": limits}),
-                ws="none",
-                loop="asyncio",
-                lifespan="on",
-                log_config=None,
-                proxy_headers=False,
-                server_header=False,
-                headers=[("Server", "agenttool")],
-                timeout_graceful_shutdown=limits.stop_seconds,
+                stop_seconds=limits.stop_seconds,
             )
         )
         self._uvicorn.point = self.point

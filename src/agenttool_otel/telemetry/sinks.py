@@ -56,6 +56,7 @@ TAKEN, WRITTEN = 0, 1
 _LINE_BYTES: Final = 160  # what a line has beside its record
 _logger = logging.getLogger("agenttool_otel.telemetry")
 EXIT_LIMIT_S: Final = 2.0
+_NOT_TAKEN: Final = 300  # statuses from here on: a redirect is not followed
 _LOOK_S: Final = 0.05
 _LOOKS: Final = 20
 
@@ -421,10 +422,11 @@ class CloudEventsSink(Sink):
     the record; ``sequence`` and ``producer`` are extension attributes.
 
     Args:
-        target: ``http://`` or ``https://`` URL that takes POST requests, or a file.
+        target: ``http://`` or ``https://`` URL that takes POST requests, or a file. No redirect is
+          followed, and a URL of this machine is reached without a proxy.
         queue: most entries that wait.
         headers: further HTTP headers.
-        timeout_s: seconds for one request.
+        timeout_s: seconds for one request, until its answer's last header.
         max_bytes: as in JsonlSink.
         backups: as in JsonlSink.
 
@@ -444,7 +446,7 @@ class CloudEventsSink(Sink):
         backups: int = DEFAULT_BACKUPS,
     ) -> None:
         # not in the thread: a forked child would wait for an import that was under way there
-        import urllib.request
+        from agenttool_otel.values.posting import post
 
         try:
             from cloudevents.core.bindings.http import to_structured_event
@@ -453,7 +455,7 @@ class CloudEventsSink(Sink):
             raise ConfigurationError(
                 "CloudEvents need the extra agenttool-otel[cloudevents]"
             ) from error
-        self._event, self._structured, self._http = CloudEvent, to_structured_event, urllib.request
+        self._event, self._structured, self._send = CloudEvent, to_structured_event, post
         is_url = isinstance(target, str) and urlsplit(target).scheme in ("http", "https")
         self._url = str(target) if is_url else None
         self._file = None if is_url else _AppendedFile(target, max_bytes, backups)
@@ -483,11 +485,10 @@ class CloudEventsSink(Sink):
                 self._note(error, 1)
 
     def _post(self, headers: Mapping[str, str], body: bytes) -> None:
-        request = self._http.Request(
-            str(self._url), data=body, headers={**self._headers, **headers}, method="POST"
-        )
-        with self._http.urlopen(request, timeout=self._timeout_s) as response:
-            response.read(1 << 16)
+        whole = {**self._headers, **headers}
+        status = self._send(str(self._url), body, whole, seconds=self._timeout_s)
+        if status >= _NOT_TAKEN:
+            raise ConnectionError(f"the endpoint answered {status}")
 
     def release(self) -> None:
         """Close the file, if it is one."""

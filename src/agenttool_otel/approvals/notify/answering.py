@@ -35,7 +35,7 @@ try:
     from starlette.responses import JSONResponse, Response
     from starlette.routing import Route
 
-    from agenttool_otel.approvals.web.connections import BoundedConnection
+    from agenttool_otel.approvals.web.connections import server_config
 except ModuleNotFoundError as error:
     raise ConfigurationError(
         f"taking answers needs the package {error.name}: pip install 'agenttool-otel[notify,web]'"
@@ -184,20 +184,9 @@ def answers_server(endpoint: AnswersEndpoint) -> uvicorn.Server:
     Args:
         endpoint: the endpoint.
     """
-    return uvicorn.Server(
-        uvicorn.Config(
-            endpoint.application(),
-            http=BoundedConnection,
-            ws="none",
-            loop="asyncio",
-            lifespan="off",
-            log_config=None,
-            proxy_headers=False,
-            server_header=False,
-            headers=[("Connection", "close"), ("Cache-Control", "no-store")],
-            timeout_graceful_shutdown=2,
-        )
-    )
+    headers = [("Connection", "close"), ("Cache-Control", "no-store")]
+    config = server_config(endpoint.application(), headers=headers, lifespan="off")
+    return uvicorn.Server(config)
 
 
 async def _read(request: Request) -> bytes:

@@ -9,15 +9,13 @@ import logging
 import os
 import threading
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from agenttool_otel.approvals.notify.bodies import body_of, summary_body
 from agenttool_otel.approvals.notify.notices import Notice, NoticeKind, concerns, due, end_of
@@ -28,6 +26,7 @@ from agenttool_otel.approvals.store.store import ApprovalStore
 from agenttool_otel.approvals.types import ApprovalRequest
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.values.files import replace_file
+from agenttool_otel.values.posting import post
 
 _logger = logging.getLogger("agenttool_otel.approvals.notify")
 
@@ -35,7 +34,7 @@ MAX_CARDS: Final = 10
 """How many cards of one look a chat gets; one card more counts the others."""
 
 TIMEOUT_SECONDS: Final = 5.0
-"""How long one look waits for its targets, all together, and a connection for each read or write.
+"""How long one look waits for its targets, all together, and how long one message may take.
 
 A target that takes longer, for example since it sends a byte at a time, holds up itself alone: it
 gets no other message until that one is over.
@@ -46,20 +45,9 @@ BATCH_SECONDS: Final = 60.0
 
 _FIRST_PAUSE_SECONDS: Final = 5.0
 _MAX_PAUSE_SECONDS: Final = 300.0
+_NOT_TAKEN: Final = 300  # a redirect is not followed
 # the message itself is refused, now and later; anything else may be put right
 _NEVER: Final = frozenset({400, 413, 422})
-
-
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """A message goes where it was sent to, and nowhere else."""
-
-    def redirect_request(self, *_: Any) -> None:
-        return None
-
-
-_OPENER: Final = urllib.request.build_opener(_NoRedirects)
-# what goes to this machine goes through no proxy of http_proxy
-_LOCAL_OPENER: Final = urllib.request.build_opener(_NoRedirects, urllib.request.ProxyHandler({}))
 
 
 class _Message(NamedTuple):
@@ -325,22 +313,17 @@ def _log_failure(target: Target, error: Exception) -> None:
 
 def _post(target: Target, headers: dict[str, str], body: bytes) -> bool:
     """Send one message; return whether it arrived, or never will."""
-    opener = _LOCAL_OPENER if target.is_local else _OPENER
     try:
-        request = urllib.request.Request(target.url, body, headers, method="POST")  # noqa: S310
-        # what it answers beside the status is not read: it may never end
-        opener.open(request, timeout=TIMEOUT_SECONDS).close()
-        return True
-    except urllib.error.HTTPError as error:
-        status = error.code
-        error.close()
-        # never the address: in a chat it is a credential
-        _logger.warning("target %s answered %d", target.name, status)
-        return status in _NEVER
+        status = post(target.url, body, headers, seconds=TIMEOUT_SECONDS)
     # ValueError: a host that IDNA refuses
     except (OSError, ValueError, http.client.HTTPException) as error:
         _logger.warning("target %s was not reached: %s", target.name, type(error).__name__)
         return False
+    if status < _NOT_TAKEN:
+        return True
+    # never the address: in a chat it is a credential
+    _logger.warning("target %s answered %d", target.name, status)
+    return status in _NEVER
 
 
 def _read_state(path: Path) -> dict[str, dict[str, list[str]]]:

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from agenttool_otel.approvals.web.hosts import is_loopback
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.names import RiskLevel
+from agenttool_otel.values.addresses import is_loopback
 
 
 class Format(StrEnum):

@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, Final, cast
+from typing import Any, Final, Literal, cast
 
+from uvicorn import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 MAX_CONNECTIONS: Final = 100
@@ -137,3 +138,35 @@ class BoundedConnection(H11Protocol):
     def address(self) -> str:
         """The client's address; all programs of this machine share one."""
         return self.client[0] if self.client else ""
+
+
+def server_config(
+    application: Any,
+    *,
+    http: type[H11Protocol] = BoundedConnection,
+    headers: Sequence[tuple[str, str]] = (("Server", "agenttool"),),
+    lifespan: Literal["on", "off"] = "on",
+    stop_seconds: int = 2,
+) -> Config:
+    """Return how an application of this package is served: alone, without web sockets and a log of
+    requests, believing no header of a proxy.
+
+    Args:
+        application: what answers.
+        http: what one connection may cost.
+        headers: headers of each answer.
+        lifespan: whether it has a beginning and an end of its own.
+        stop_seconds: how long open connections have once it is stopped.
+    """
+    return Config(
+        application,
+        http=http,
+        ws="none",
+        loop="asyncio",
+        lifespan=lifespan,
+        log_config=None,
+        proxy_headers=False,
+        server_header=False,
+        headers=list(headers),
+        timeout_graceful_shutdown=stop_seconds,
+    )

@@ -15,8 +15,8 @@ from typing import Final, NamedTuple
 from starlette.requests import Request
 
 from agenttool_otel.approvals.identity import has_unseen
-from agenttool_otel.approvals.web.hosts import plain_address
 from agenttool_otel.errors import ConfigurationError
+from agenttool_otel.values.addresses import plain_address
 
 SECRET_HEADER: Final = "X-Agenttool-Proxy-Secret"  # noqa: S105 - is a name
 """The header in which the proxy sends its secret."""

@@ -16,10 +16,10 @@ try:
     import uvicorn
 
     from agenttool_otel.approvals.web.app import ApprovalsPage
-    from agenttool_otel.approvals.web.connections import BoundedConnection
-    from agenttool_otel.approvals.web.hosts import is_loopback
+    from agenttool_otel.approvals.web.connections import server_config
     from agenttool_otel.approvals.web.proxied import Person
     from agenttool_otel.approvals.web.proxied import ProxyIdentity as ProxyIdentity
+    from agenttool_otel.values.addresses import is_loopback
 except ModuleNotFoundError as error:
     raise ConfigurationError(
         f"the approvals page needs the package {error.name}: pip install 'agenttool-otel[web]'"
@@ -87,20 +87,7 @@ class ApprovalsServer:
             interval=interval,
             on_rejected=on_rejected,
         )
-        self._uvicorn = uvicorn.Server(
-            uvicorn.Config(
-                self.page.application(),
-                http=BoundedConnection,
-                ws="none",
-                loop="asyncio",
-                lifespan="on",
-                log_config=None,
-                proxy_headers=False,
-                server_header=False,
-                headers=[("Server", "agenttool")],
-                timeout_graceful_shutdown=2,
-            )
-        )
+        self._uvicorn = uvicorn.Server(server_config(self.page.application()))
         self._thread: threading.Thread | None = None
 
     @property

@@ -8,16 +8,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from mcp.server.context import ServerRequestContext
-from mcp_types import ElicitRequest, ElicitRequestFormParams, ElicitResult
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from agenttool_otel.approvals.display import request_facts, visible
 from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest
+from agenttool_otel.integrations.mcp.sdk import (
+    MODERN_PROTOCOL_VERSIONS,
+    ElicitResult,
+    client_capabilities,
+    client_info,
+)
 from agenttool_otel.names import AnswerWay
+
+if TYPE_CHECKING:
+    from mcp.server.context import ServerRequestContext
+    from mcp_types import ElicitRequest
 
 ANSWER_KEY: Final = "approval"
 """The name under which the client's answer comes back."""
@@ -41,7 +48,7 @@ def can_ask(ctx: ServerRequestContext[Any, Any]) -> bool:
     Args:
         ctx: The request's context.
     """
-    capabilities = ctx.session.client_capabilities
+    capabilities = client_capabilities(ctx.session)
     return capabilities is not None and capabilities.elicitation is not None
 
 
@@ -55,16 +62,23 @@ def answers_later(ctx: ServerRequestContext[Any, Any]) -> bool:
 
 
 def question(request: ApprovalRequest) -> ElicitRequest:
+    """Return the question as the answer to a call, as protocol 2026-07-28 has it.
+
+    Args:
+        request: What is asked.
+    """
+    from mcp_types import ElicitRequest, ElicitRequestFormParams
+
+    params = ElicitRequestFormParams(message=question_text(request), requested_schema=FORM)
+    return ElicitRequest(params=params)
+
+
+def question_text(request: ApprovalRequest) -> str:
     """Return what the client shows.
 
     Args:
         request: What is asked.
     """
-    params = ElicitRequestFormParams(message=_message(request), requested_schema=FORM)
-    return ElicitRequest(params=params)
-
-
-def _message(request: ApprovalRequest) -> str:
     facts = [f"{label}: {visible(text)}" for label, text in request_facts(request)]
     arguments = json.dumps(request.arguments_preview, indent=2, ensure_ascii=False)
     # nothing hides: the argument of one line that is shown as two is spelt out
@@ -97,5 +111,5 @@ def client_name(ctx: ServerRequestContext[Any, Any]) -> str:
     Args:
         ctx: The request's context.
     """
-    params = ctx.session.client_params
-    return "client" if params is None else params.client_info.name
+    info = client_info(ctx.session)
+    return "client" if info is None else str(info.name)

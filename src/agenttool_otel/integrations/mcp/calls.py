@@ -10,12 +10,12 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from mcp_types import CallToolResult
 from pydantic import BaseModel, ValidationError
 
 from agenttool_otel.call.tool import GovernedTool
 from agenttool_otel.errors import AgentToolError
 from agenttool_otel.integrations.foreign import ForeignCall
+from agenttool_otel.integrations.mcp.sdk import CallToolResult
 from agenttool_otel.names import Outcome, ResultStatus
 from agenttool_otel.names.mcp import McpMeta
 from agenttool_otel.records import McpMapping, ToolResult

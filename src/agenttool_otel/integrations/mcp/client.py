@@ -6,8 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, Final
 
-from mcp import Client, ClientSession
-from mcp_types import CallToolResult, ListToolsResult, PaginatedRequestParams, Tool
+from opentelemetry import propagate
 
 from agenttool_otel.call.runtime import Runtime
 from agenttool_otel.call.tool import GovernedTool
@@ -18,10 +17,24 @@ from agenttool_otel.integrations.foreign import ForeignTool
 from agenttool_otel.integrations.mcp.calls import ModelCall
 from agenttool_otel.integrations.mcp.listing import MAX_PAGES, ServerTools
 from agenttool_otel.integrations.mcp.pins import Pins
+from agenttool_otel.integrations.mcp.sdk import (
+    IS_FIRST,
+    CallToolResult,
+    Client,
+    ClientSession,
+    ListToolsResult,
+    PaginatedRequestParams,
+    Tool,
+    method_of,
+    next_cursor,
+    protocol_version,
+)
 from agenttool_otel.names import Mcp
 from agenttool_otel.records import McpMapping
 
 _CALL: Final = "tools/call"
+_AROUND: Final = frozenset({"experimental"})
+"""Members of a session that call tools by a way of their own."""
 
 
 def govern_session(
@@ -156,26 +169,31 @@ class GovernedSession:
         Raises:
             ConfigurationError: It is a tool call, which ``call_tool`` decides.
         """
-        if getattr(request, "method", None) == _CALL:
+        if method_of(request) == _CALL:
             raise ConfigurationError("a tool call is decided: use call_tool")
         inner: Any = self._inner
         return await inner.send_request(request, *args, **options)
 
     def __getattr__(self, name: str) -> Any:
-        # _send and the like would go round the decision
-        if name.startswith("_"):
+        # _send, and the tasks of 1.x's "experimental", would go round the decision
+        if name.startswith("_") or name in _AROUND:
             raise AttributeError(name)
         return getattr(self._inner, name)
 
     async def _run(self, call: ModelCall, name: str, *args: Any, **options: Any) -> CallToolResult:
         async def send(arguments: dict[str, Any]) -> Any:
+            if IS_FIRST:  # 2.x writes the trace into _meta itself
+                options["meta"] = {**_trace(), **(options.get("meta") or {})}
             return await self._inner.call_tool(name, arguments, *args, **options)
 
         result: CallToolResult = await call.arun(send)
         return result
 
     def _call(self, tool: GovernedTool, arguments: Mapping[str, Any] | None) -> ModelCall:
-        version = self._inner.protocol_version or ""
+        version = protocol_version(self._inner)
+        attributes = {Mcp.METHOD_NAME: _CALL}
+        if version:
+            attributes[Mcp.PROTOCOL_VERSION] = version
         mapping = McpMapping(
             server_id=self._tools.server,
             mcp_protocol_version=version or None,
@@ -186,7 +204,7 @@ class GovernedSession:
             tool,
             arguments,
             current_native_call(),
-            attributes={Mcp.METHOD_NAME: _CALL, Mcp.PROTOCOL_VERSION: version},
+            attributes=attributes,
             mapping=mapping,
         )
 
@@ -197,6 +215,12 @@ class GovernedSession:
             self._tools.take(await list_all(self._inner))
             found = self._tools.find(name)
         return self._tools.unknown(name) if found is None else found
+
+
+def _trace() -> dict[str, str]:
+    carrier: dict[str, str] = {}
+    propagate.inject(carrier)
+    return carrier
 
 
 async def list_all(session: Client | ClientSession) -> list[Tool]:
@@ -213,7 +237,7 @@ async def list_all(session: Client | ClientSession) -> list[Tool]:
         else:
             page = await session.list_tools(params=PaginatedRequestParams(cursor=cursor))
         tools += page.tools
-        cursor = page.next_cursor
+        cursor = next_cursor(page)
         if not cursor:
             break
     return tools

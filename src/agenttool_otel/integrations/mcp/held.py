@@ -91,7 +91,7 @@ class HeldProcess(Process):
     def __init__(self, program: HeldProgram, process: subprocess.Popen[bytes]) -> None:
         self._program = program
         self._process = process
-        self._stdin = _Writer(_pipe(process.stdin))
+        self._stdin = Input(_pipe(process.stdin))
         self._stdout = _Reader(_pipe(process.stdout))
 
     @property
@@ -105,7 +105,7 @@ class HeldProcess(Process):
         return self._process.poll()
 
     @property
-    def stdin(self) -> ByteSendStream:
+    def stdin(self) -> Input:
         """Its standard input."""
         return self._stdin
 
@@ -177,16 +177,35 @@ class _Reader(_Pipe, ByteReceiveStream):
             return data
 
 
-class _Writer(_Pipe, ByteSendStream):
+class Input(_Pipe, ByteSendStream):
+    """The standard input of a process under a profile."""
+
+    def write_now(self, data: memoryview) -> int:
+        """Write what there is room for; return how many bytes that were.
+
+        Args:
+            data: What is to be written.
+        """
+        try:
+            return os.write(self._descriptor(), data)
+        except BlockingIOError:
+            return 0
+
+    async def wait(self) -> None:
+        """Wait until there is room."""
+        await anyio.wait_writable(self._descriptor())
+
     async def send(self, item: bytes) -> None:
+        """Write all of it.
+
+        Args:
+            item: What is written.
+        """
         remaining = memoryview(item)
         while remaining:
-            descriptor = self._descriptor()
-            try:
-                written = os.write(descriptor, remaining)
-            except BlockingIOError:
-                await anyio.wait_writable(descriptor)
-                continue
+            written = self.write_now(remaining)
+            if not written:
+                await self.wait()
             remaining = remaining[written:]
 
 

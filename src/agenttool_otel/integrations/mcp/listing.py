@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple, cast
 
-from mcp_types import Tool
-
 from agenttool_otel.call.runtime import Runtime, default_runtime
 from agenttool_otel.call.tool import GovernedTool, refused_tool, unknown_tool
 from agenttool_otel.catalog import GovernOptions
@@ -19,7 +17,8 @@ from agenttool_otel.catalog.identity import spelt
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.integrations.facts import options_for
 from agenttool_otel.integrations.foreign import ForeignTool, foreign_tool
-from agenttool_otel.integrations.mcp.pins import Pins, definition
+from agenttool_otel.integrations.mcp.pins import Definition, Pins, definition
+from agenttool_otel.integrations.mcp.sdk import Tool
 
 SOURCE: Final = "mcp"
 MAX_PAGES: Final = 100
@@ -30,7 +29,7 @@ Send = Callable[[str, dict[str, Any]], Awaitable[Any]]
 
 
 class _Listed(NamedTuple):
-    definition: Mapping[str, Any]
+    definition: Definition
     handle: ForeignTool
 
 
@@ -70,7 +69,7 @@ class ServerTools:
         Args:
             tools: A page of what the server lists.
         """
-        seen: dict[str, Mapping[str, Any]] = {}
+        seen: dict[str, Definition] = {}
         for tool in tools:
             found = definition(tool)
             # a server that lists "read" twice could have the first read, and the second run
@@ -79,7 +78,7 @@ class ServerTools:
                 continue
             known = self._listed.get(tool.name)
             if known is None or known.definition != found:
-                self._listed[tool.name] = _Listed(found, self._govern(tool))
+                self._listed[tool.name] = _Listed(found, self._govern(tool, found))
 
     def shown(self, tools: Iterable[Tool]) -> list[Tool]:
         """Return the tools that a model may be shown, in the order in which they are listed.
@@ -149,18 +148,18 @@ class ServerTools:
             return False
         return handle.visible()
 
-    def _govern(self, tool: Tool) -> ForeignTool:
+    def _govern(self, tool: Tool, found: Definition) -> ForeignTool:
         why = None if self._pins is None else self._pins.refusal(self.server, tool)
         if why is not None:
             return self.refused(tool.name, why)
         try:
             stated = options_for(self._facts, tool.name)
-            facts = {**self._common, **stated_facts(tool, stated), **stated}
+            facts = {**self._common, **stated_facts(tool.name, found, stated), **stated}
         except ConfigurationError as error:
             return self.refused(tool.name, str(error))
         handle = foreign_tool(
             tool.name,
-            tool.input_schema,
+            found["inputSchema"],
             source=SOURCE,
             server=self.server,
             description=tool.description or "",
@@ -180,30 +179,27 @@ def _body(send: Send, name: str) -> Callable[[dict[str, Any]], Awaitable[Any]]:
     return body
 
 
-def stated_facts(tool: Tool, stated: Mapping[str, Any]) -> dict[str, Any]:
+def stated_facts(name: str, found: Definition, stated: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a server's own statement of a tool adds to the facts of its host.
 
     Args:
-        tool: The tool, as listed.
+        name: The tool's name.
+        found: The tool, as listed.
         stated: What the host states of it.
     """
-    hints = tool.annotations
+    hints = found.get("annotations")
     facts: dict[str, Any] = {
         "tool_kind": "mcp_tool",
-        "external_mappings": [_mapping(tool)],
+        "external_mappings": [{"source": SOURCE, "method": "tools/call", "tool_name": name}],
         # the work is done by a process that no sandbox of a call holds
         "runs_elsewhere": True,
     }
     if hints is None:
         return facts
-    facts["annotations"] = hints.model_dump(by_alias=True, exclude_none=True)
+    facts["annotations"] = dict(hints)
     # a host that has looked at the tool knows better in either direction
-    if hints.destructive_hint is True and stated.get("read_only") is not True:
+    if hints.get("destructiveHint") is True and stated.get("read_only") is not True:
         facts["destructive"] = True
-    if hints.open_world_hint is True:
+    if hints.get("openWorldHint") is True:
         facts["open_world"] = True
     return facts
-
-
-def _mapping(tool: Tool) -> dict[str, Any]:
-    return {"source": SOURCE, "method": "tools/call", "tool_name": tool.name}

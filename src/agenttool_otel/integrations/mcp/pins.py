@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from mcp_types import Tool
-
 from agenttool_otel.errors import ConfigurationError
+from agenttool_otel.integrations.mcp.sdk import Tool
 from agenttool_otel.names.mcp import PinState
 from agenttool_otel.values.conversion import loads_unique
 

@@ -7,19 +7,8 @@ import logging
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from mcp import MCPError
-from mcp.server import Server
-from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
-from mcp.server.mcpserver import MCPServer
-from mcp_types import (
-    INTERNAL_ERROR,
-    INVALID_PARAMS,
-    InputRequiredResult,
-    ListToolsResult,
-    Tool,
-)
 from pydantic import ValidationError
 
 from agenttool_otel.approvals.identity import args_digest
@@ -36,12 +25,29 @@ from agenttool_otel.integrations.mcp.asking import (
     can_ask,
     client_name,
     question,
+    question_text,
 )
 from agenttool_otel.integrations.mcp.calls import McpCall, McpServerFailed, text_result
 from agenttool_otel.integrations.mcp.listing import MAX_PAGES, ServerTools
 from agenttool_otel.integrations.mcp.pins import Pins
+from agenttool_otel.integrations.mcp.sdk import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    IS_FIRST,
+    ListToolsResult,
+    MCPError,
+    Tool,
+    protocol_error,
+)
 from agenttool_otel.names import Mcp
 from agenttool_otel.records import McpMapping
+
+if TYPE_CHECKING:
+    from mcp.server import Server
+    from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+    from mcp.server.mcpserver import MCPServer
+
+    _Context = ServerRequestContext[Any, Any]
 
 _logger = logging.getLogger("agenttool_otel.mcp")
 
@@ -53,7 +59,6 @@ _MAX_OPEN: Final = 1_000
 """Questions whose answers may come back; the oldest are forgotten, and wait in the store."""
 
 AnyServer = TypeVar("AnyServer", bound="MCPServer | Server[Any]")
-_Context = ServerRequestContext[Any, Any]
 _Send = Callable[[dict[str, Any]], Awaitable[Any]]
 
 
@@ -78,7 +83,13 @@ def govern_server(
             made again, then goes on with the one that waits for a person.
     """
     tools = ServerTools(governor, name or server.name, facts=facts, pins=pins)
-    server.middleware.append(GovernedCalls(tools, one_client=one_client))
+    calls = GovernedCalls(tools, one_client=one_client)
+    if IS_FIRST:
+        from agenttool_otel.integrations.mcp.first_sdk import put_before
+
+        put_before(server, calls)
+    else:
+        server.middleware.append(calls)
     return server
 
 
@@ -106,7 +117,7 @@ class GovernedCalls:
             try:
                 return await self._list(ctx, call_next)
             except McpServerFailed as error:
-                raise MCPError(code=INTERNAL_ERROR, message=str(error)) from None
+                raise protocol_error(INTERNAL_ERROR, str(error)) from None
         if ctx.method == _CALL:
             return _complete(ctx, await self._call(ctx, call_next))
         return await call_next(ctx)
@@ -154,7 +165,7 @@ class GovernedCalls:
         params = dict(ctx.params or {})
         name = params.get("name")
         if not isinstance(name, str):
-            raise MCPError(code=INVALID_PARAMS, message="Invalid request parameters")
+            raise protocol_error(INVALID_PARAMS, "Invalid request parameters")
         try:
             tool = await self._find(name, ctx, call_next)
         except McpServerFailed as error:
@@ -214,11 +225,11 @@ class GovernedCalls:
         except McpServerFailed as error:
             return text_result(str(error), is_error=True)
         except MCPError as error:
-            raise MCPError(code=error.error.code, message=clean(error.error.message)) from None
+            raise protocol_error(error.error.code, clean(error.error.message)) from None
         except ValidationError:
             raise  # the SDK answers it without its text
         except Exception as error:
-            raise MCPError(code=INTERNAL_ERROR, message=clean(str(error))) from error
+            raise protocol_error(INTERNAL_ERROR, clean(str(error))) from error
 
     # --- questions --------------------------------------------------------------------------------
 
@@ -248,14 +259,17 @@ class GovernedCalls:
         request = call.call.decision.request
         if request is None or not can_ask(ctx):
             return self._wait(call, arguments, pending)
-        asked = question(request)
         if answers_later(ctx):
+            from mcp_types import InputRequiredResult
+
             state = _STATE + secrets.token_urlsafe(24)
             self._remember(state, call.call.id)
-            later = InputRequiredResult(input_requests={ANSWER_KEY: asked}, request_state=state)
+            later = InputRequiredResult(
+                input_requests={ANSWER_KEY: question(request)}, request_state=state
+            )
             return later.model_dump(by_alias=True, mode="json", exclude_none=True)
         try:
-            given = await ctx.session.elicit_form(asked.params.message, FORM, ctx.request_id)
+            given = await ctx.session.elicit_form(question_text(request), FORM, ctx.request_id)
         except (MCPError, ValidationError) as error:
             # {"action": "yes"} is no answer
             _logger.warning("the client could not ask: %s", type(error).__name__)
@@ -277,7 +291,7 @@ class GovernedCalls:
         state, given = response
         ref = self._asked.pop(state, None)
         if ref is None:
-            raise MCPError(code=INVALID_PARAMS, message="unknown requestState")
+            raise protocol_error(INVALID_PARAMS, "unknown requestState")
         answer = answer_of(given, client_name(ctx))
         if answer is not None:
             await self._store(ref, answer)

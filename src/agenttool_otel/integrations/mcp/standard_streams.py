@@ -1,4 +1,4 @@
-"""The proxy's own standard input and output, for the SDK's transport, without threads.
+"""The proxy's own standard input and output, for the SDK's server, without threads.
 
 The SDK reads and writes them in threads: three hops a call, which cost as much as a decision. Pipes and
 sockets can be waited for by the event loop.
@@ -13,12 +13,14 @@ import stat
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from typing import Any, Final
 
 import anyio
 from mcp.server.stdio import stdio_server
 
-_CHUNK: Final = 65_536
+from agenttool_otel.integrations.mcp.streams import CHUNK, Incoming, Outgoing
+
 _PIPE_BYTES: Final = 4_096
 """Bytes that a pipe takes without blocking once it can be written (PIPE_BUF of Linux)."""
 
@@ -34,7 +36,7 @@ async def own_stdio() -> AsyncIterator[tuple[Any, Any]]:
     try:
         async with _transport() as streams:
             yield streams
-    except* ConnectionError:
+    except* (ConnectionError, anyio.BrokenResourceError):
         # BrokenPipeError: the client has closed its end, so there is nothing to serve any more
         pass
 
@@ -46,13 +48,22 @@ async def _transport() -> AsyncIterator[tuple[Any, Any]]:
             yield streams
         return
     with _claimed() as (read, write):
-        lines: Any = _Lines(read)
-        output: Any = _Output(write)
+        output = _Output(write)
+        incoming = Incoming(partial(_read, read))
+        outgoing = Outgoing(output.write, partial(anyio.wait_writable, write))
         try:
-            async with stdio_server(lines, output) as streams:
-                yield streams
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(outgoing.drain)
+                yield incoming, outgoing
+                tasks.cancel_scope.cancel()
         finally:
             output.close()
+
+
+async def _read(descriptor: int) -> bytes:
+    await anyio.wait_readable(descriptor)
+    # it can be read, and nothing else reads it: this does not block
+    return os.read(descriptor, CHUNK)
 
 
 def _is_waitable(descriptor: int) -> bool:
@@ -83,39 +94,8 @@ def _claimed() -> Iterator[tuple[int, int]]:
             os.close(descriptor)
 
 
-class _Lines:
-    """The lines of an input, as the SDK's transport reads them."""
-
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-        self._left = b""
-
-    def __aiter__(self) -> AsyncIterator[str]:
-        return self._lines()
-
-    async def _lines(self) -> AsyncIterator[str]:
-        parts: list[bytes] = []
-        while True:
-            await anyio.wait_readable(self._descriptor)
-            # it can be read, and nothing else reads it: this does not block
-            data = os.read(self._descriptor, _CHUNK)
-            if not data:
-                break
-            first, *others = data.split(b"\n")
-            parts.append(first)
-            for other in others:
-                yield _text(b"".join(parts))
-                parts = [other]
-        if any(parts):
-            yield _text(b"".join(parts))
-
-
-def _text(line: bytes) -> str:
-    return line.decode("utf-8", "replace")
-
-
 class _Output:
-    """An output, as the SDK's transport writes to it.
+    """An output that is written to without waiting.
 
     The descriptor stays a blocking one: its other holders share that.
     """
@@ -126,24 +106,17 @@ class _Output:
         if stat.S_ISSOCK(os.fstat(descriptor).st_mode):
             self._socket = socket.socket(fileno=os.dup(descriptor))
 
-    async def write(self, text: str) -> None:
-        remaining = memoryview(text.encode())
-        while remaining:
-            written = self._write(remaining)
-            if not written:
-                await anyio.wait_writable(self._descriptor)
-            remaining = remaining[written:]
-
-    async def flush(self) -> None:
-        """Nothing is kept back."""
-
     def close(self) -> None:
         """Give back what was opened for it; the descriptor is its owner's."""
         if self._socket is not None:
             self._socket.close()
 
-    def _write(self, data: memoryview) -> int:
-        """Write what can be written at once; return how many bytes that were."""
+    def write(self, data: memoryview) -> int:
+        """Write what can be written at once; return how many bytes that were.
+
+        Args:
+            data: What is to be written.
+        """
         if self._socket is not None:
             try:
                 return self._socket.send(data, socket.MSG_DONTWAIT)

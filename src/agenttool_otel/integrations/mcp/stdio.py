@@ -10,22 +10,29 @@ import logging
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import Any, Final
 
 import anyio
-from anyio.abc import ByteReceiveStream, ByteSendStream, Process
-from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from anyio.abc import ByteReceiveStream, ByteSendStream, Process, TaskGroup
 from mcp import StdioServerParameters
 from mcp.client.stdio import get_default_environment, stdio_client
 from mcp.os.posix.utilities import terminate_posix_process_tree
 from mcp.shared.message import SessionMessage
-from mcp_types import jsonrpc_message_adapter
 
 from agenttool_otel.integrations.mcp.held import HeldProcess, HeldServer, start_held
+from agenttool_otel.integrations.mcp.streams import (
+    CHUNK,
+    Incoming,
+    Item,
+    Outgoing,
+    Stream,
+    line_of,
+    parse_message,
+)
 
 MAX_LINE_BYTES: Final = 64 * 1024 * 1024
 """Bytes of one message of a server; a result of 48 MiB in base64 fits."""
-_CHUNK: Final = 65_536
 _GRACE: Final = (
     2.0  # seconds for a server to end by itself, as the protocol asks, and after SIGTERM
 )
@@ -33,8 +40,6 @@ _GONE: Final = (anyio.ClosedResourceError, anyio.BrokenResourceError)
 _ENDS: Final = (*_GONE, anyio.EndOfStream, OSError)
 
 _logger = logging.getLogger("agenttool_otel.mcp")
-_Incoming = MemoryObjectSendStream[SessionMessage | Exception]
-_Outgoing = MemoryObjectReceiveStream[SessionMessage]
 
 
 @asynccontextmanager
@@ -58,17 +63,18 @@ async def bounded_stdio(
             yield streams
         return
     process = await _start(server)
-    received, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-    outgoing, sent = anyio.create_memory_object_stream[SessionMessage](0)
+    stdout = _pipe(process.stdout)
+    incoming = Incoming(partial(_received, stdout), _message, max_line_bytes)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_read, _pipe(process.stdout), received, max_line_bytes)
-        tasks.start_soon(_write, _pipe(process.stdin), sent, received)
+        outgoing = _outgoing(process, tasks)
         try:
             yield incoming, outgoing
         finally:
             with anyio.CancelScope(shield=True):
-                incoming.close()
-                outgoing.close()
+                await incoming.aclose()
+                await outgoing.aclose()
+                # a server that is stuck in writing would not see that its input is closed
+                tasks.start_soon(_discard, stdout)
                 await _end(process)
             tasks.cancel_scope.cancel()
 
@@ -91,46 +97,62 @@ def _pipe(stream: Any) -> Any:
     return stream
 
 
-async def _read(stdout: ByteReceiveStream, received: _Incoming, most: int) -> None:
-    async with received:
-        with suppress(*_ENDS):
-            await _read_lines(stdout, received, most)
-    with suppress(*_ENDS):
-        while True:  # a server that is stuck in writing would not see that its input is closed
-            await stdout.receive(_CHUNK)
-
-
-async def _read_lines(stdout: ByteReceiveStream, received: _Incoming, most: int) -> None:
-    line = bytearray()
-    while len(line) <= most:
-        first, *others = (await stdout.receive(_CHUNK)).split(b"\n")
-        line += first
-        for other in others:
-            await received.send(_message(bytes(line)))
-            line = bytearray(other)
-    _logger.warning("the server wrote a line of more than %d bytes", most)
-
-
-def _message(line: bytes) -> SessionMessage | Exception:
+async def _received(stdout: ByteReceiveStream) -> bytes:
     try:
-        # b"\xff" in a text is one letter that is wrong, and no end of the connection
-        text = line.decode("utf-8", "replace")
-        return SessionMessage(jsonrpc_message_adapter.validate_json(text, by_name=False))
-    except ValueError as error:
+        return await stdout.receive(CHUNK)
+    except _ENDS:
+        return b""
+
+
+async def _discard(stdout: ByteReceiveStream) -> None:
+    while await _received(stdout):
+        pass
+
+
+def _message(line: bytes) -> Item:
+    item = parse_message(line)
+    if isinstance(item, Exception):
         # its text holds the line, which nobody has redacted
-        _logger.warning("the server wrote a line that is no message: %s", type(error).__name__)
-        return error
+        _logger.warning("the server wrote a line that is no message: %s", type(item).__name__)
+    return item
 
 
-async def _write(stdin: ByteSendStream, sent: _Outgoing, received: _Incoming) -> None:
-    try:
-        async with sent:
-            async for each in sent:
-                text = each.message.model_dump_json(by_alias=True, exclude_unset=True)
-                await stdin.send(text.encode() + b"\n")
-    except (*_GONE, OSError):
-        # a server that closed its input may live on: no request waits for it
-        await received.aclose()
+def _outgoing(process: Process, tasks: TaskGroup) -> _ToProcess | Outgoing:
+    if not isinstance(process, HeldProcess):
+        return _ToProcess(_pipe(process.stdin))
+    outgoing = Outgoing(process.stdin.write_now, process.stdin.wait)
+    tasks.start_soon(_drain, outgoing)
+    return outgoing
+
+
+async def _drain(outgoing: Outgoing) -> None:
+    with suppress(*_ENDS):  # its senders get an error of their own
+        await outgoing.drain()
+
+
+class _ToProcess(Stream):
+    """The messages to a process of anyio's, whose input keeps what there is no room for."""
+
+    def __init__(self, stdin: ByteSendStream) -> None:
+        super().__init__()
+        self._stdin = stdin
+
+    async def send(self, item: SessionMessage) -> None:
+        """Write a message, and wait until its process has taken most of what is written.
+
+        Args:
+            item: The message.
+
+        Raises:
+            ClosedResourceError: It is closed.
+            BrokenResourceError: The process has closed its input.
+        """
+        self._check_open()
+        try:
+            await self._stdin.send(line_of(item))
+        except OSError as error:
+            # a server that closed its input may live on: no request waits for it
+            raise anyio.BrokenResourceError from error
 
 
 async def _end(process: Process) -> None:

@@ -7,6 +7,7 @@ in ``libraries.py``.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from subprocess import CompletedProcess
 from typing import Any, Final, NamedTuple
@@ -15,6 +16,7 @@ from weakref import WeakKeyDictionary
 from agenttool_otel.names import ContentType
 from agenttool_otel.records.base import JsonObject
 from agenttool_otel.results.content.blocks import Block, MappedContent, foreign_block
+from agenttool_otel.results.content.json_stream import plain_json
 from agenttool_otel.results.content.shown import shown_json
 from agenttool_otel.results.errors.native_errors import peek
 from agenttool_otel.values.conversion import to_json_value
@@ -83,7 +85,9 @@ def native_meta(value: Any) -> JsonObject | None:
     given = fields.get("_meta", fields.get("meta"))
     if not given:
         return None
-    meta = shown_json(given)
+    # mostly {"io.modelcontextprotocol/serverInfo": {...}}, the same of each call
+    text = plain_json(given)
+    meta = shown_json(given) if text is None else json.loads(text)
     return meta if isinstance(meta, dict) and meta else None
 
 
