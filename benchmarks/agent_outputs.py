@@ -30,8 +30,10 @@ from benchmarks.agent_runs import (
     shell_tool,
 )
 
-_CHANGING = re.compile(r"0x[0-9a-f]+|\d+(?:\.\d+)? ?m?s\b|\d\d:\d\d(?::\d\d)?|\b[0-9a-f]{7,40}\b")
-"""Times, addresses and commits."""
+_CHANGING = re.compile(
+    r"0x[0-9a-f]+|\d+(?:\.\d+)? ?m?s\b|\d\d:\d\d(?::\d\d)?|\b[0-9a-f]{7,40}\b|={3,}"
+)
+"""Times, addresses, commits, and the bars that pytest draws as wide as a time leaves room for."""
 
 
 class Places:

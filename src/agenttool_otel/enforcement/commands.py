@@ -177,12 +177,16 @@ class _Command:
     def _alone(self, profile: str) -> CommandResult:
         """Run it in a thread that was confined for it; the thread's directory is its own."""
         here = confined()
-        return self._run(profile, here.scratch if here is not None else None)
+        if here is None:
+            return self._run(profile, None)
+        return self._run(profile, here.scratch, here.since)
 
-    def _run(self, profile: str | None, place: str | None) -> CommandResult:
+    def _run(
+        self, profile: str | None, place: str | None, began: processes.Moment | None = None
+    ) -> CommandResult:
+        began = began or processes.now()
         with nullcontext(place) if place is not None else _private_directory() as place:
             environment = {"TMPDIR": place, "TMP": place, "TEMP": place, **self._environment}
-            began = processes.now()
             process = subprocess.Popen(  # noqa: S603 # what it is for
                 _arguments(self._command, self._limits),
                 cwd=self._cwd,

@@ -7,6 +7,7 @@ import signal
 import time
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
+from functools import cache
 from typing import NamedTuple
 
 _ROUNDS = 100
@@ -34,14 +35,44 @@ class Moment(NamedTuple):
 def now() -> Moment:
     """Return the present moment."""
     try:
-        descriptor = os.open("/proc/loadavg", os.O_RDONLY | os.O_CLOEXEC)
+        last = _loadavg().split()[-1]  # "0.20 0.18 0.12 1/80 11206"
     except OSError:
         return Moment(0, time.monotonic())
-    try:
-        last = os.read(descriptor, 100).split()[-1]  # "0.20 0.18 0.12 1/80 11206"
-    finally:
-        os.close(descriptor)
     return Moment(int(last), time.monotonic())
+
+
+class _Kept(NamedTuple):
+    """A file that stays open: to open one below ``/proc`` costs five times as much as to read it."""
+
+    descriptor: int
+    identity: tuple[int, int]
+
+
+@cache
+def _kept() -> _Kept:
+    descriptor = os.open("/proc/loadavg", os.O_RDONLY | os.O_CLOEXEC)
+    return _Kept(descriptor, _identity(descriptor))
+
+
+def _identity(descriptor: int) -> tuple[int, int]:
+    state = os.fstat(descriptor)
+    return state.st_dev, state.st_ino
+
+
+def _loadavg() -> bytes:
+    kept = _kept()
+    if not _is_open(kept):
+        # a daemon closes what it has not opened itself; the number may be another file's
+        _kept.cache_clear()
+        kept = _kept()
+    return os.pread(kept.descriptor, 100, 0)
+
+
+def _is_open(kept: _Kept) -> bool:
+    try:
+        return _identity(kept.descriptor) == kept.identity
+    except OSError:
+        return False
 
 
 def pids_since(moment: Moment) -> Collection[int]:
@@ -78,12 +109,13 @@ def in_session(session: int, ids: Iterable[int]) -> Iterator[int]:
 def in_domain(ids: Iterable[int]) -> Iterator[int]:
     """Yield the living processes that this confined thread may signal, of some ids."""
     for pid in ids:
-        # a thread's id can be signalled like a process's
-        if pid == os.getpid() or os.path.exists(f"/proc/self/task/{pid}"):
+        if pid == os.getpid():
             continue
         with suppress(OSError):
+            # first what most ids fail: they are gone, or another's
             os.kill(pid, 0)
-            if not is_dead(pid):
+            # a thread's id can be signalled like a process's
+            if not os.path.exists(f"/proc/self/task/{pid}") and not is_dead(pid):
                 yield pid
 
 

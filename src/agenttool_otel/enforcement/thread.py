@@ -76,6 +76,7 @@ class Held:
         scratch: the directory that it may write.
         mechanism: what confined it.
         prepared: what the mechanism prepared.
+        since: when it was confined, and had started nothing yet; ``None`` before that.
     """
 
     profile: str
@@ -83,6 +84,7 @@ class Held:
     scratch: str
     mechanism: Mechanism
     prepared: Any
+    since: processes.Moment | None = None
 
 
 class _Here(threading.local):
@@ -115,7 +117,7 @@ class _Run:
         held = self.held
         try:
             held.mechanism.confine(held.prepared, held.scratch)
-            since = processes.now()
+            held.since = since = processes.now()
         except BaseException as error:
             # half confined is not confined: nothing runs in this thread
             self.failure = error
