@@ -131,6 +131,16 @@ def reads(rules: str, document: Any = None, **data: str) -> set[str]:
             {"~at 0.raw", "~at 0.~type"},
         ),
         ("decision := [p | some p in input.facts.paths]", {"~count", "~each"}),
+        (
+            "decision := 1 if { some n; found[n].inner.raw }\n"
+            "found[n].inner := p if some n, p in input.facts.paths",
+            {"~count", "~each.raw.~truth"},
+        ),
+        (
+            "decision := 1 if { some n; some x in found[n]; x.raw }\n"
+            "found[n] contains p if some n, p in input.facts.paths",
+            {"~count", "~each.raw.~truth"},
+        ),
     ],
 )
 def test_reads_of_lists(rules: str, expected: set[str]) -> None:

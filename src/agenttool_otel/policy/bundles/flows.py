@@ -234,21 +234,32 @@ class _RuleReader:
         bodies = definition["bodies"]
         for body in bodies:
             self._statements(body["query"])
-        computed = [part for part in name_of(head["refr"]).segments if not isinstance(part, str)]
-        self._give(self._made(head_kind, head, bodies, computed))
+        self._give(self._placed(head["refr"], self._made(head_kind, head, bodies)))
 
-    def _made(self, kind: str, head: Node, bodies: list[Node], computed: list[Any]) -> Value:
+    def _made(self, kind: str, head: Node, bodies: list[Node]) -> Value:
         """Return what a rule gives."""
         if kind == "Set":
             return self._box([self._value(head["key"])])
         values = [self._assigned(head)]
         values += [self._assigned(body) for body in bodies if body["is_else"]]
-        value = any_of(values)
-        if not computed:
-            return value
-        for part in computed:
+        return any_of(values)
+
+    def _placed(self, reference: Any, value: Value) -> Value:
+        """Return the value of a rule's path, which is constant, of what lies at its whole name:
+        ``p[x].q := value`` has objects with a member ``q``.
+        """
+        segments = name_of(reference).segments
+        first = next(
+            (place for place, part in enumerate(segments) if not isinstance(part, str)),
+            len(segments),
+        )
+        for part in reversed(segments[first:]):
+            if isinstance(part, str):
+                value = self._kept(Value(fields=((part, value),)))
+                continue
             self._read_all(self._value(part))
-        return replace(self._box([value]), computed=True)
+            value = replace(self._box([value]), computed=True)
+        return value
 
     def _assigned(self, node: Node) -> Value:
         assignment = node.get("assign") or {}
@@ -423,6 +434,9 @@ class _RuleReader:
             value, rest = self._value(name.segments[0]), name.segments[1:]
         elif name.first == "input" or name.first in self.module.imports or name.first == "data":
             value, rest = self._global(name.first, name.segments)
+            hidden = self.variables.get(name.first)  # an import of the same name as a variable
+            if hidden is not None:
+                return joined(self._steps(value, rest), self._steps(hidden, name.segments))
         else:
             value, rest = self._local(name.first), name.segments
         return self._steps(value, rest)
