@@ -84,7 +84,8 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_files_inside_are_found_whatever_their_names(root: Path) -> None:
+def checked(root: Path, roots: list[Path], names: list[str]) -> tuple[list[str], int]:
+    """What a tool that reads files may do with some names, and the hits of the cache."""
     governor = Governor()
 
     def read(path: str) -> str:
@@ -93,11 +94,17 @@ def test_files_inside_are_found_whatever_their_names(root: Path) -> None:
 
     facts = {"tool_kind": "file_operation", "access_kinds": ["file_read"], "path_args": ["path"]}
     tool = governor.govern(read, read_only=True, **facts)
-    with agent_context(actor="agent:a", roots=[root], interactive=False):
-        behaviors = [
-            tool.tool.check(path=str(root / name)).behavior
-            for name in ("one.txt", "other.txt", ".env", "../x")
-        ]
-    assert behaviors == ["allow", "allow", "deny", "ask"]
+    with agent_context(actor="agent:a", roots=roots, interactive=False):
+        behaviors = [tool.tool.check(path=str(root / name)).behavior.value for name in names]
     assert governor.decider._cache is not None
-    assert governor.decider._cache.stats().hits == 1
+    return behaviors, governor.decider._cache.stats().hits
+
+
+def test_files_inside_are_found_whatever_their_names(root: Path) -> None:
+    names = ["one.txt", "other.txt", ".env", "../x"]
+    assert checked(root, [root], names) == (["allow", "allow", "deny", "ask"], 1)
+
+
+def test_files_of_no_root_are_found_whatever_their_names(root: Path) -> None:
+    names = ["one.txt", "other.txt", ".env"]
+    assert checked(root, [], names) == (["allow", "allow", "deny"], 1)

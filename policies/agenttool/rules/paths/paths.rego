@@ -94,12 +94,18 @@ inside(fact) if {
 }
 
 # METADATA
-# title: Some place is not known to lie where the session works
+# title: Some place lies outside of the roots, or is written outside of any
 # description: |
-#   The first statement of whatever looks at the names of places, so that decisions about places inside do not
+#   Each is the first statement of what looks at the names of such places, so that decisions about all others do not
 #   depend on them.
 some_outside if {
 	some fact in facts
+	not inside_roots(fact)
+}
+
+some_unrooted_write if {
+	some fact in facts
+	not reads(fact)
 	not inside(fact)
 }
 
@@ -286,7 +292,7 @@ ask contains finding if {
 # custom:
 #   severity: high
 ask contains finding if {
-	some_outside
+	some_unrooted_write
 	some fact in facts
 	not reads(fact)
 	not inside(fact)
