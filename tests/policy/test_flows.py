@@ -257,7 +257,7 @@ def test_documents_of_one_key_have_the_same_findings(stock: EmbeddedEngine, conc
 @pytest.mark.parametrize(
     ("concern", "missing"),
     [
-        ("paths", "facts.paths.~each.escapes.~word"),
+        ("paths", "facts.paths.~each.sensitive.~word"),
         ("paths", "facts.paths.~each.rejected.~type"),
         ("shell", "facts.shell.~each.runs_download.~word"),
         ("network", "facts.urls.~each.valid.~word"),
