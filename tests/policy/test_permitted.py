@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from policy_inputs import make_document
 
 from agenttool_otel import Governor, agent_context
+from agenttool_otel.errors import (
+    PolicyError,
+    PolicyEvaluationError,
+    PolicyTimeout,
+    PolicyUnavailable,
+)
+from agenttool_otel.names import Behavior, EntryPoint
 from agenttool_otel.policy.bundles.bundle import bundle_from_files, default_bundle_path
 from agenttool_otel.policy.cache import DecisionCache
 from agenttool_otel.policy.decider import Decider
@@ -75,6 +83,23 @@ def test_an_answer_that_is_not_of_it_is_found_by_all() -> None:
     for name in ("a", "b"):
         allowed = decider.decide(make_document({"tool.id": name, "tool.read_only": False}))
         assert (allowed.message, allowed.cached) == (name, False)
+
+
+@pytest.mark.parametrize("error", [PolicyTimeout, PolicyUnavailable, PolicyEvaluationError])
+def test_an_answer_stands_where_its_rule_is_not_answered(
+    monkeypatch: pytest.MonkeyPatch, error: type[PolicyError]
+) -> None:
+    subject = engine(PERMITTED + FIRST)
+    evaluate = subject.evaluate
+
+    def fails(entry_point: str, document: Any, *, timeout: float) -> Any:
+        if entry_point == EntryPoint.PERMITTED:
+            raise error("not in time")
+        return evaluate(entry_point, document, timeout=timeout)
+
+    monkeypatch.setattr(subject, "evaluate", fails)
+    decider = Decider([subject], cache=DecisionCache())
+    assert decider.decide(make_document()).behavior is Behavior.ALLOW
 
 
 @pytest.fixture

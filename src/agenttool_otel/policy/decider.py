@@ -14,7 +14,12 @@ from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import Any, Final, TypeVar, cast
 
-from agenttool_otel.errors import ConfigurationError, PolicyEvaluationError, PolicyTimeout
+from agenttool_otel.errors import (
+    ConfigurationError,
+    PolicyError,
+    PolicyEvaluationError,
+    PolicyTimeout,
+)
 from agenttool_otel.names import (
     SURFACE_REASON,
     Behavior,
@@ -312,7 +317,7 @@ def _permits(engine: PolicyEngine, verdict: Verdict, document: PolicyInput) -> b
         return False
     try:
         answer = engine.evaluate(EntryPoint.PERMITTED, document, timeout=DEFAULT_TIMEOUT)
-    except PolicyEvaluationError:
+    except PolicyError:  # an engine that was closed or took too long here has decided before
         return False
     return isinstance(answer.value, dict) and answer.value.get("behavior") == Behavior.ALLOW
 
