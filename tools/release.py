@@ -34,7 +34,7 @@ found = [{"type": "library", "name": d.metadata["Name"], "version": d.version,
          for d in metadata.distributions()]
 json.dump(sorted(found, key=lambda part: part["name"].lower()), sys.stdout)
 """
-_TRY: Final = """
+TRY: Final = """
 from agenttool_otel import ToolDenied, agent_context, govern
 @govern(tool_kind="file_operation", access_kinds=["file_read"], read_only=True)
 def read(path: str) -> str:
@@ -142,7 +142,7 @@ def installs(wheel: Path) -> list[dict[str, Any]]:
                 [python, "-m", "pip", "install", "-q", "--only-binary", ":all:", target], check=True
             )
             subprocess.run([python, "-m", "pip", "check"], check=True, stdout=subprocess.DEVNULL)
-            subprocess.run([python, "-c", _TRY], check=True, cwd=folder)
+            subprocess.run([python, "-c", TRY], check=True, cwd=folder)
             subprocess.run([python, "-c", _TRY_SQL], check=True, cwd=folder)
             command = [str(Path(folder) / "bin" / "agenttool"), "--help"]
             status = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -10,6 +10,7 @@ import sys
 import zipfile
 from pathlib import Path
 from types import ModuleType
+from typing import Final
 
 import pytest
 
@@ -33,10 +34,10 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return wheel, sdist
 
 
-_FIRST_CALL = """
+_REFUSE_TO_PARSE = """
 import sys
 import agenttool_otel
-from agenttool_otel import Governor, ToolDenied, agent_context, govern
+from agenttool_otel import Governor
 from agenttool_otel.policy.bundles.bundle import default_bundle_path
 from agenttool_otel.policy.bundles.load import load_bundle
 from agenttool_otel.policy.bundles.settings_check import presets_of
@@ -47,18 +48,9 @@ def refuse(*_):
     raise SystemExit("the stock bundle is parsed")
 
 evaluation.load_program = syntax._trees = refuse
-
-@govern(tool_kind="file_operation", access_kinds=["file_read"], read_only=True)
-def read(path: str) -> str:
-    "Read."
-    return "read"
-
-with agent_context(actor="agent:a", roots=["."]):
-    assert read("a.txt") == "read"
-    try:
-        read("/etc/shadow")
-    except ToolDenied:
-        print(agenttool_otel.__file__)
+"""
+_THEN: Final = """
+print(agenttool_otel.__file__)
 stock = load_bundle(default_bundle_path())
 for preset in presets_of(stock):
     Governor(policy_data={"agenttool": {"settings": {"preset": preset}}})
@@ -73,16 +65,18 @@ def test_a_read_only_installation_starts_warm(built: tuple[Path, Path], tmp_path
     environment = {
         "PATH": os.environ["PATH"],
         "PYTHONPATH": str(tmp_path / "site"),
-        "PYTHONPYCACHEPREFIX": "/dev/null/nowhere",  # root may write where nobody may
+        "PYTHONPYCACHEPREFIX": "/dev/null/nowhere",  # root may write anywhere else
         "PYTHONDONTWRITEBYTECODE": "1",
         "HOME": "/dev/null/nowhere",
     }
-    words = [sys.executable, "-c", _FIRST_CALL]
+    words = [sys.executable, "-c", _REFUSE_TO_PARSE + release().TRY + _THEN]
     done = subprocess.run(
         words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
     )
     assert (done.stderr, done.returncode) == ("", 0)
-    assert Path(done.stdout.strip()).is_relative_to(tmp_path / "site")
+    decided, place = done.stdout.splitlines()
+    assert decided == "decided"
+    assert Path(place).is_relative_to(tmp_path / "site")
     assert not list((tmp_path / "site").rglob("__pycache__"))
 
 

@@ -231,6 +231,11 @@ class TestBehaviour:
         keys = [cache.key(subject, DECISION, make_document({"input": item})) for item in (one, two)]
         assert keys[0] != keys[1]
 
+    def test_the_names_of_an_object_are_no_text(self) -> None:
+        subject, cache = engine("decision := object.keys(input.input.x)"), DecisionCache()
+        one, other = make_document({"input": {"x": {"k": 1}}}), make_document({"input": {"x": "k"}})
+        assert cache.key(subject, DECISION, one) != cache.key(subject, DECISION, other)
+
     NAMES = 'decision := {"behavior": "allow"} if "x" in object.keys(input.input)'
 
     @pytest.mark.parametrize("value", ["other", 7, None, {"y": [1]}, ""])

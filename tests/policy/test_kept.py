@@ -6,18 +6,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
+from parsed_bundles import parsings, word_of
 
 from agenttool_otel.names import EntryPoint
 from agenttool_otel.policy.bundles.bundle import Bundle, bundle_from_files, default_bundle_path
 from agenttool_otel.policy.bundles.load import load_bundle
 from agenttool_otel.policy.engines import evaluation
 from agenttool_otel.policy.engines.embedded import EmbeddedEngine
-from agenttool_otel.policy.rego.syntax import Program
 from agenttool_otel.policy.samples import sample_documents
 
 STOCK = load_bundle(default_bundle_path())
@@ -44,24 +42,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def files(folder: Path) -> list[Path]:
     return sorted(folder.rglob("bundle-*.bin"))
-
-
-def parsings(monkeypatch: pytest.MonkeyPatch) -> list[Bundle]:
-    """Note from now on which bundles are parsed."""
-    parsed: list[Bundle] = []
-    load: Callable[[Bundle], Any] = evaluation.load_program
-
-    def noting(given: Bundle) -> Any:
-        parsed.append(given)
-        return load(given)
-
-    monkeypatch.setattr(evaluation, "load_program", noting)
-    return parsed
-
-
-def word_of(engine: EmbeddedEngine) -> str:
-    (document,) = sample_documents(Program([]), 1)
-    return str(engine.evaluate(EntryPoint.DECISION, document, timeout=5.0).value["behavior"])
 
 
 def test_a_kept_bundle_decides_and_reads_as_the_parsed_one(

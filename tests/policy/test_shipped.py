@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import orjson
 import pytest
+from parsed_bundles import parsings, word_of
 
 from agenttool_otel.names import EntryPoint
 from agenttool_otel.policy.bundles.bundle import Bundle, bundle_from_files
@@ -16,8 +15,6 @@ from agenttool_otel.policy.engines.embedded import EmbeddedEngine
 from agenttool_otel.policy.engines.evaluation import Checked, CompiledBundle
 from agenttool_otel.policy.engines.rvm import CompiledProgram
 from agenttool_otel.policy.engines.shipped import shipped_form
-from agenttool_otel.policy.rego.syntax import Program
-from agenttool_otel.policy.samples import sample_documents
 
 TABLE = b"""package agenttool.permission
 decision := {"behavior": data.word}
@@ -53,20 +50,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def parsed(monkeypatch: pytest.MonkeyPatch) -> list[Bundle]:
     """Each bundle that is parsed."""
-    found: list[Bundle] = []
-    load: Callable[[Bundle], Any] = evaluation.load_program
-
-    def noting(given: Bundle) -> Any:
-        found.append(given)
-        return load(given)
-
-    monkeypatch.setattr(evaluation, "load_program", noting)
-    return found
-
-
-def word_of(engine: EmbeddedEngine) -> str:
-    (document,) = sample_documents(Program([]), 1)
-    return str(engine.evaluate(EntryPoint.DECISION, document, timeout=5.0).value["behavior"])
+    return parsings(monkeypatch)
 
 
 def test_what_the_wheel_brings_is_not_compiled(place: Path, parsed: list[Bundle]) -> None:

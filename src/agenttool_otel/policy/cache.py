@@ -12,7 +12,7 @@ import copy
 import dataclasses
 import hashlib
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -23,7 +23,6 @@ from agenttool_otel.names import EntryPoint
 from agenttool_otel.policy.bundles.reads import VIEW, ReadSet
 from agenttool_otel.policy.jsonio import ENCODE_STRICT
 from agenttool_otel.policy.projection import projection
-from agenttool_otel.policy.rego.syntax import Path
 from agenttool_otel.policy.types import PolicyEngine, Verdict
 from agenttool_otel.values.forks import new_lock
 
@@ -32,7 +31,6 @@ _MAX_PROJECTORS: Final = 4096
 _MAX_GUARDING: Final = 16
 _LARGE: Final = 16_384
 _DEEP: Final = 64
-_TYPES: Final = {VIEW + "is_object": dict, VIEW + "is_string": str}
 _IN_KEY: Final = {("input",), ("input", VIEW + "object.keys"), ("input", VIEW + "is_object")}
 _OF_EACH_CALL: Final = (("session", "counters"), ("session", "history"))
 """Members of the document that differ from call to call, beside the arguments."""
@@ -313,7 +311,8 @@ class _Projector:
         )
         self._whole = ("input",) in read_set.arguments
         # the names of the arguments are in the key before, and what is no object has no key
-        self._free = [path for path in read_set.arguments if path not in _IN_KEY]
+        free = [path for path in read_set.arguments if path not in _IN_KEY]
+        self._free = projection(free, read_set.words) if free else None
 
     def projection(self, read_by_guards: bytes, document: Any) -> bytes:
         """Return what is read of a document, or a digest of it."""
@@ -338,16 +337,16 @@ class _Projector:
         brackets = arguments.count(b"[") + arguments.count(b"{")
         if self._whole or len(arguments) > _LARGE or brackets > _DEEP:
             projection += arguments
-        if self._free:
+        if self._free is not None:
             document = {"input": given, "resources": resources}
-            projection += ENCODE_STRICT(values(document, self._free)).encode("utf-8")
+            projection += ENCODE_STRICT(self._free(document)).encode("utf-8")
         return _short(projection)
 
     def ignores_small(self, given: dict[str, Any]) -> bool:
         """Return whether nothing of few plain values is in the key: nothing reads them, and they are
         neither large nor have many brackets.
         """
-        if self._whole or self._free:
+        if self._whole or self._free is not None:
             return False
         # as long as the strict encoder's, but for how a fraction is written, and a third as dear
         arguments = orjson.dumps(given)
@@ -360,36 +359,6 @@ def _short(projection: bytes) -> bytes:
     if len(projection) <= _SHORT:
         return projection
     return hashlib.sha256(projection).digest()
-
-
-def values(document: Any, paths: Iterable[Path]) -> list[list[Any]]:
-    """Return for each path a list of what is read there, empty where nothing is: so ``null`` and
-    absent differ.
-    """
-    found: list[list[Any]] = []
-    for path in paths:
-        value = document
-        for part in path:
-            if part.startswith(VIEW):
-                value = _view(value, part)
-            elif type(value) is dict and part in value:
-                value = value[part]
-            else:
-                # a list that is indexed by a string has nothing there, in Rego too
-                found.append([])
-                break
-        else:
-            found.append([value])
-    return found
-
-
-def _view(value: Any, view: str) -> Any:
-    """Return what a builtin can see of a value: of ``is_string(x)``, whether x is a string."""
-    if view in _TYPES:
-        return isinstance(value, _TYPES[view])
-    if view == VIEW + "empty":
-        return value == ""
-    return sorted(value.keys())
 
 
 def cached_copy(verdict: Verdict) -> Verdict:

@@ -138,7 +138,19 @@ def _truth(value: Any) -> bool:
 
 
 def _keys(value: Any) -> Any:
-    return sorted(value) if type(value) is dict else [value]
+    return sorted(value) if type(value) is dict else {"": value}
+
+
+def _is_no_text(value: Any) -> bool:
+    return bool(value == "")
+
+
+def _is_string(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_object(value: Any) -> bool:
+    return isinstance(value, dict)
 
 
 _VIEWS: Final[dict[str, Take]] = {
@@ -146,9 +158,9 @@ _VIEWS: Final[dict[str, Take]] = {
     TYPE: _type,
     EMPTY: _empty,
     TRUTH: _truth,
-    # of a program whose flows are not known
-    MARK + "empty": _empty,
-    MARK + "is_object": _type,
-    MARK + "is_string": _type,
+    # of arguments, and of a program whose flows are not known (``rego.VIEWS``)
+    MARK + "empty": _is_no_text,
+    MARK + "is_object": _is_object,
+    MARK + "is_string": _is_string,
     MARK + "object.keys": _keys,
 }

@@ -12,7 +12,7 @@ import random
 import types
 from typing import Any, Final, Union, get_args, get_origin, get_type_hints, is_typeddict
 
-from agenttool_otel.policy.rego.syntax import Program
+from agenttool_otel.policy.rego.syntax import Program, literals_of
 from agenttool_otel.policy.types import PolicyInput
 
 _hints: Final = functools.cache(get_type_hints)
@@ -22,13 +22,7 @@ _TEXTS: Final = ("", "a", "x.y", "/etc/passwd", "é", "read_file", "1")
 
 def words_of(program: Program) -> list[str]:
     """Return the string literals of a program, as far as they are short."""
-    words: set[str] = set()
-    for rule in program.rules:
-        for node in rule.nodes:
-            literal = node.get("String") or node.get("RawString")
-            if literal is not None and len(literal["value"]) <= _MAX_WORD_CHARS:
-                words.add(literal["value"])
-    return sorted(words)
+    return sorted(word for word in literals_of(program) if len(word) <= _MAX_WORD_CHARS)
 
 
 def sample_documents(program: Program, count: int) -> list[PolicyInput]:

@@ -118,7 +118,7 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
         return None
 
 
-class _Http(urllib.request.HTTPHandler):
+class _Watched(urllib.request.AbstractHTTPHandler):
     def __init__(self, deadline: _Deadline) -> None:
         super().__init__()
         self._deadline = deadline
@@ -127,10 +127,9 @@ class _Http(urllib.request.HTTPHandler):
         return super().do_open(self._deadline.watched(http_class), req, **options)
 
 
-class _Https(urllib.request.HTTPSHandler):
-    def __init__(self, deadline: _Deadline) -> None:
-        super().__init__()
-        self._deadline = deadline
+class _Http(_Watched, urllib.request.HTTPHandler):
+    """What opens ``http://``."""
 
-    def do_open(self, http_class: Any, req: Any, **options: Any) -> Any:
-        return super().do_open(self._deadline.watched(http_class), req, **options)
+
+class _Https(_Watched, urllib.request.HTTPSHandler):
+    """What opens ``https://``."""

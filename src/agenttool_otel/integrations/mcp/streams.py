@@ -9,10 +9,10 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
-from types import TracebackType
 from typing import Final, Self
 
 import anyio
+from anyio.abc import AsyncResource
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
@@ -48,7 +48,7 @@ def line_of(item: SessionMessage) -> bytes:
     return item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
 
 
-class Stream:
+class Stream(AsyncResource):
     """What both directions have in common: they are closed by leaving the block."""
 
     def __init__(self) -> None:
@@ -61,17 +61,6 @@ class Stream:
     async def aclose(self) -> None:
         """Close it; the pipe is its owner's."""
         self._closed = True
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.aclose()
 
 
 class Incoming(Stream):

@@ -4,7 +4,7 @@ function's argument or another rule?
 ``some fact in input.facts.paths; fact.inside == true`` looks at ``inside`` of each element, and at
 nothing else of it. So what may flow where is found for all rules together: a value is one or more
 nodes of the input, something that rules have made, or both. A rule reads a node where it compares it,
-gives it to a builtin or iterates over it. What is only passed on is read by whoever looks at it.
+gives it to a builtin or iterates over it. What is only passed on is read where it is looked at.
 
 It is a flow analysis without order: every statement of a rule counts, whichever came before it, and a
 function's argument is what any caller gives it. Both read too much rather than too little. What is
@@ -121,13 +121,14 @@ class _Flow:
 
     program: Program
     modules: dict[str, Module]
+    rules: dict[int, Rule]
     results: dict[Path, Value] = field(default_factory=dict)  # by rule
     arguments: dict[tuple[Path, int], Value] = field(default_factory=dict)  # by function and place
     # rules that looked at a result or an argument, and are looked at again where it grows
     users: dict[Any, set[int]] = field(default_factory=dict)
     pending: dict[int, Rule] = field(default_factory=dict)
 
-    def grow(self, known: dict[Any, Value], key: Any, value: Value, rules: dict[int, Rule]) -> None:
+    def grow(self, known: dict[Any, Value], key: Any, value: Value) -> None:
         """Add to what is known."""
         before = known.get(key, NOTHING)
         after = joined(before, value)
@@ -135,7 +136,7 @@ class _Flow:
             return
         known[key] = after
         for user in self.users.get(key, ()):
-            self.pending[user] = rules[user]
+            self.pending[user] = self.rules[user]
 
 
 def note_members(program: Program) -> None:
@@ -146,33 +147,16 @@ def note_members(program: Program) -> None:
         program: all rules, with their trees.
     """
     rules = {id(rule): rule for rule in program.rules}
-    flow = _Flow(program, {module.file: module for module in program.modules})
+    flow = _Flow(program, {module.file: module for module in program.modules}, rules)
     flow.pending = dict(rules)
     reads: dict[int, set[Path]] = {number: set() for number in rules}
     with suppress(NotImplementedError):
         while flow.pending:
             number, rule = flow.pending.popitem()
-            _RuleReader(flow, rules, rule, reads[number]).run()
+            _RuleReader(flow, rule, reads[number]).run()
         for number, rule in rules.items():
             rule.members = tuple(sorted(reads[number]))
             rule.gives = tuple(sorted(flow.results.get(rule.path, NOTHING).all_nodes()))
-
-
-def literals_of(program: Program) -> tuple[str, ...]:
-    """Return every text that stands in a program: with those of the data, they are what a text of the
-    input can equal.
-
-    Args:
-        program: the rules, with their trees.
-    """
-    words: set[str] = set()
-    for rule in program.rules:
-        words.update(rule.path)
-        for node in rule.nodes:
-            for text in (node.get("String"), node.get("RawString")):
-                if text is not None:
-                    words.add(text["value"])
-    return tuple(sorted(words))
 
 
 def texts_in(data: Any) -> frozenset[str]:
@@ -198,9 +182,8 @@ def texts_in(data: Any) -> frozenset[str]:
 class _RuleReader:
     """Follows the values of one rule, with what is known of the others by now."""
 
-    def __init__(self, flow: _Flow, rules: dict[int, Rule], rule: Rule, reads: set[Path]) -> None:
+    def __init__(self, flow: _Flow, rule: Rule, reads: set[Path]) -> None:
         self.flow = flow
-        self.rules = rules
         self.rule = rule
         self.reads = reads
         self.module = flow.modules[rule.file]
@@ -267,7 +250,7 @@ class _RuleReader:
         return NOTHING if value is None else self._value(value)
 
     def _give(self, value: Value) -> None:
-        self.flow.grow(self.flow.results, self.rule.path, value, self.rules)
+        self.flow.grow(self.flow.results, self.rule.path, value)
 
     # --- statements
 
@@ -531,7 +514,7 @@ class _RuleReader:
         path = self._function(called.first or "", called.segments)
         if path is not None:
             for place, value in enumerate(arguments):
-                self.flow.grow(self.flow.arguments, (path, place), value, self.rules)
+                self.flow.grow(self.flow.arguments, (path, place), value)
             self.flow.users.setdefault(path, set()).add(id(self.rule))
             result = self.flow.results.get(path, NOTHING)
             if len(arguments) > self._arity(path):  # one more takes the result

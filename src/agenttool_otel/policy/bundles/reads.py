@@ -24,12 +24,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import Final, NamedTuple
 
-from agenttool_otel.policy.bundles.flows import AT, EACH
+from agenttool_otel.policy.bundles.flows import AT, EACH, MARK
 from agenttool_otel.policy.rego.builtins import NONDETERMINISTIC
 from agenttool_otel.policy.rego.syntax import Path, Program, Rule
 from agenttool_otel.policy.rego.tree import only
 
-VIEW: Final = "\0"
+VIEW: Final = MARK
 """Begins the last part of a path of which only a view is read."""
 
 _GUARDS: Final = frozenset(

@@ -28,7 +28,7 @@ from agenttool_otel.policy.bundles.check import (
     entry_path,
     load_program,
 )
-from agenttool_otel.policy.bundles.flows import MARK, literals_of, note_members, texts_in
+from agenttool_otel.policy.bundles.flows import MARK, note_members, texts_in
 from agenttool_otel.policy.bundles.reads import Guard, ReadSet, guards, read_set
 from agenttool_otel.policy.engines.kept import keep
 from agenttool_otel.policy.engines.kept import recall as recall_kept
@@ -39,7 +39,7 @@ from agenttool_otel.policy.jsonio import encode_document
 from agenttool_otel.policy.projection import Take, projection
 from agenttool_otel.policy.rego.builtins import EMBEDDED_BUILTINS, verify_builtins
 from agenttool_otel.policy.rego.native import UNDEFINED, loaded_engine, native_error
-from agenttool_otel.policy.rego.syntax import Path, Program
+from agenttool_otel.policy.rego.syntax import Path, Program, literals_of
 from agenttool_otel.policy.samples import sample_documents
 from agenttool_otel.values.forks import in_child, new_lock
 
@@ -152,7 +152,8 @@ class CompiledBundle:
             self.compiled = self._checked_program(instance)
             instance.use(self.compiled)
         _own_instances()[id(self)] = (weakref.ref(self), instance)
-        self.program.words = literals_of(self.program)
+        names = {part for rule in self.program.rules for part in rule.path}
+        self.program.words = tuple(sorted(literals_of(self.program) | names))
         note_members(self.program)
         self.guards = {
             entry: guards(self.program, entry_path(entry)) for entry in self.entry_points

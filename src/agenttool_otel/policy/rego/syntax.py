@@ -123,7 +123,7 @@ class Program:
     """All modules of a bundle."""
 
     modules: list[Module]  # the modules, in the order of their paths
-    words: tuple[str, ...] = ()  # every text that stands in the modules (``flows.py``)
+    words: tuple[str, ...] = ()  # every text in its rules, and the names of these (``flows.py``)
     # rules by their path, and by each path above it
     _at: dict[Path, list[Rule]] = field(default_factory=dict)
     _below: dict[Path, list[Rule]] = field(default_factory=dict)
@@ -268,6 +268,21 @@ def _trees(modules: Mapping[str, str]) -> list[Node]:
     except BaseException as error:
         raise native_error(error, PolicyLoadError, "the syntax tree can't be read: ") from None
     return trees
+
+
+def literals_of(program: Program) -> set[str]:
+    """Return every text that stands in a program's rules.
+
+    Args:
+        program: the rules, with their trees.
+    """
+    texts: set[str] = set()
+    for rule in program.rules:
+        for node in rule.nodes:
+            literal = node.get("String") or node.get("RawString")
+            if literal is not None:
+                texts.add(literal["value"])
+    return texts
 
 
 class Name(NamedTuple):
