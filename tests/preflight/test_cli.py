@@ -39,6 +39,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     name = "preflight_program"
     (tmp_path / f"{name}.py").write_text(PROGRAM, encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.chdir(tmp_path)  # a checkout below /root lies in a sensitive place
     yield f"{name}:own"
     sys.modules.pop(name, None)
 
