@@ -120,6 +120,17 @@ def test_each_command_says_what_it_touches(
 
 @pytest.mark.parametrize(
     "line",
+    ["ls -d **", "ls -LR", "find -L .", "rg x", "rg -L x", "git grep x", "grep -R x .", "cat l*"],
+)
+def test_a_loop_of_links_is_no_fault_of_a_reader(line: str, root: Path) -> None:
+    (root / "loop").symlink_to("loop")
+    (root / ".git").symlink_to(".git")
+    fact = fact_of(line, root)
+    assert fact["parsed"], fact["unparsed"]
+
+
+@pytest.mark.parametrize(
+    "line",
     [
         "echo x > /etc/os-release",
         "cat /proc/../etc/os-release",

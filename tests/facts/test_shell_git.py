@@ -174,6 +174,13 @@ def test_a_credential_in_an_address_ends_the_proof(repository: Path) -> None:
     assert not fact_of("git remote -v", repository)["read_only"]
 
 
+@pytest.mark.parametrize("setting", ["core.hooksPath", "mailmap.file", "blame.ignoreRevsFile"])
+def test_a_setting_that_names_a_loop_of_links_is_read(setting: str, repository: Path) -> None:
+    (repository / "ignore-mailmap").symlink_to("ignore-mailmap")
+    _git(repository, "config", setting, "ignore-mailmap")
+    assert fact_of("git status", repository)["unparsed"] != "internal"
+
+
 @pytest.mark.parametrize("end", ["\x0c", "\r", "\x0b", "\x1c"])
 def test_lines_of_the_configuration_end_as_git_ends_them(end: str, repository: Path) -> None:
     config = repository / ".git" / "config"

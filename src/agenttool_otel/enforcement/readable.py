@@ -50,7 +50,7 @@ def homes() -> list[str]:
     """Return the directories that people's secrets are in."""
     found = {os.path.realpath(os.path.expanduser("~")), "/root"}
     with suppress(OSError):
-        found |= {entry.path for entry in os.scandir("/home") if entry.is_dir()}
+        found |= {entry.path for entry in os.scandir("/home") if os.path.isdir(entry.path)}
     return sorted(found)
 
 

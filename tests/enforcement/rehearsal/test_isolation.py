@@ -16,6 +16,7 @@ from agenttool_otel.enforcement.rehearsal import (
     RehearsedRun,
     SealedLayer,
 )
+from agenttool_otel.enforcement.rehearsal.masks import secrets_of_home
 
 
 def rehearsed(
@@ -49,6 +50,13 @@ def test_secrets_of_a_home_and_of_the_host_are_masked(
         )
     assert run.stdout == b""
     assert run.exit_code != 0
+
+
+def test_loops_of_links_in_a_home_hide_no_secret(tmp_path: Path) -> None:
+    (tmp_path / "secret_token.txt").write_text("hidden")
+    for number in range(20):
+        (tmp_path / f"loop{number}").symlink_to(f"loop{number}")
+    assert str(tmp_path / "secret_token.txt") in secrets_of_home(tmp_path)
 
 
 def test_what_the_caller_names_is_masked(rehearsals: Rehearsals, root: Path) -> None:

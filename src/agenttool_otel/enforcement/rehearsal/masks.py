@@ -27,7 +27,7 @@ def secrets_of_home(home: Path) -> Iterator[str]:
     try:
         with os.scandir(home) as entries:
             for entry in entries:
-                if entry.is_file() and may_be_secret(entry.name):
+                if may_be_secret(entry.name) and os.path.isfile(entry.path):
                     yield entry.path
     except OSError:  # no such directory, or none that this user may read
         return

@@ -200,7 +200,7 @@ class Places:
         """
         yield prefix, noteworthy
         for entry in self._listed(posixpath.join(directory, prefix)):
-            if entry.name.startswith(".") or not entry.is_dir():
+            if entry.name.startswith(".") or not _is_directory(entry):
                 continue
             below = posixpath.join(prefix, entry.name)
             if entry.is_symlink():
@@ -266,7 +266,7 @@ class Places:
         return False
 
     def _check_repository(self, entry: os.DirEntry[str]) -> None:
-        if not entry.is_dir():
+        if not _is_directory(entry):
             return
         for part in self._listed(entry.path):
             if part.is_symlink() and part.name != "hooks":
@@ -285,16 +285,16 @@ class Places:
         if tree.tracked:
             absent = not self._ignored.may_be_tracked(entry.path, top)
             # git listed what lay behind it when it was a directory
-            if entry.is_dir() and self._ignored.may_be_tracked(f"{entry.path}/", top):
+            if _is_directory(entry) and self._ignored.may_be_tracked(f"{entry.path}/", top):
                 self._complete = False
-        deep = tree.follow is Follow.ALL and entry.is_dir()
+        deep = tree.follow is Follow.ALL and _is_directory(entry)
         opened = tree.follow is not Follow.NONE and _is_named(entry, tree) and not absent
         if deep or opened:
             self._add(entry.path, access.operation, directory)
         return deep
 
     def _file(self, entry: os.DirEntry[str], top: str, access: FileAccess, tree: Tree) -> None:
-        if tree.follow is Follow.NAMED and not entry.is_file():
+        if tree.follow is Follow.NAMED and not os.path.isfile(entry.path):
             self._complete = False  # a pipe, for which a reader would wait
             return
         if access.operation != "read" or not names_a_secret(entry.name):
@@ -324,6 +324,14 @@ def _is_no_place(access: FileAccess) -> bool:
     if access.path in SYSTEM_FACTS and access.operation in ("read", "list"):
         return True
     return is_harmless_device(access.path) and access.operation not in _DELETES
+
+
+def _is_directory(entry: os.DirEntry[str]) -> bool:
+    """Whether it is a directory or leads to one; ``DirEntry.is_dir`` raises at a loop of links."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
 
 
 def _is_plain(entry: os.DirEntry[str]) -> bool:

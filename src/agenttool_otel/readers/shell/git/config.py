@@ -103,11 +103,11 @@ def _is_harmless_path(setting: str, value: str, top: Path) -> bool:
     if re.fullmatch(_PATHS[setting], value, re.ASCII) is None:
         return False
     place = top / os.path.expanduser(value)
-    real = place.resolve()
     # the one hook that a reading command runs, when it writes down what it saw
     if setting == "core.hookspath":
         hook = place / "post-index-change"
         return not hook.exists()
-    if not real.is_relative_to(top.resolve()):
+    real = Path(os.path.realpath(place))
+    if not real.is_relative_to(os.path.realpath(top)):
         return False
     return place.is_file() or not place.exists()
