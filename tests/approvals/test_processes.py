@@ -356,6 +356,7 @@ def test_a_read_only_store_still_shows_what_is_due_as_expired(tmp_path: Path, cl
     holder.close()
 
 
+@pytest.mark.slow
 def test_many_processes_make_one_schema_and_one_key(tmp_path: Path) -> None:
     code = (
         "import sys; from agenttool_otel.approvals.store.store import ApprovalStore;"

@@ -621,6 +621,7 @@ def test_kill_minus_9_between_pause_and_result_loses_nothing(
     assert store.verify_chain().ok
 
 
+@pytest.mark.slow
 def test_of_four_processes_that_complete_one_call_one_wins(processes: Processes) -> None:
     first, approver = approving(processes)
     invocation_id = waiting(first)

@@ -44,6 +44,7 @@ def test_the_command_finds_each_case_of_each_rego_test() -> None:
     assert len(report.results) > 300
 
 
+@pytest.mark.slow
 @pytest.mark.opa
 def test_rego_tests_pass_on_opa_and_cover_the_rules() -> None:
     done = run_opa("test", "--coverage", "--format=json", "--timeout=60s", str(POLICIES))

@@ -8,6 +8,8 @@ import subprocess
 import sys
 import time
 
+import pytest
+
 from agenttool_otel import Governor
 from agenttool_otel.policy.bundles.bundle import default_bundle_path
 from agenttool_otel.policy.bundles.load import load_bundle
@@ -47,6 +49,7 @@ def _packages_of_first_calls(word: str) -> list[str]:
     return done.stdout.split()
 
 
+@pytest.mark.slow
 def test_warm_leaves_no_package_for_the_first_calls() -> None:
     assert "sqlalchemy" in _packages_of_first_calls("cold")
     assert _packages_of_first_calls("warm") == []

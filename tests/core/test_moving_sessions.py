@@ -122,6 +122,7 @@ def test_what_one_process_saw_another_asks_about(peers: Callable[[], Peer]) -> N
     assert other.call("send", to="nobody@nowhere.test")["facts"][0]["certain"]
 
 
+@pytest.mark.slow
 def test_an_approval_in_one_process_counts_in_another(peers: Callable[[], Peer]) -> None:
     one, other = peers(), peers()
     one.call("fetch", query="x")
@@ -130,6 +131,7 @@ def test_an_approval_in_one_process_counts_in_another(peers: Callable[[], Peer])
     assert other.outcome("send", to="eve@evil.test") == "sent"
 
 
+@pytest.mark.slow
 def test_once_and_only_after_hold_across_processes(peers: Callable[[], Peer]) -> None:
     one, other = peers(), peers()
     assert "look at it first" in other.outcome("cancel_order", order_id="7")

@@ -45,6 +45,7 @@ def ran(url: str, calls: int, budget: int) -> int:
     return sum(int(worker.communicate(timeout=1_100)[0]) for worker in workers)
 
 
+@pytest.mark.slow
 def test_two_processes_spend_no_more_than_one_budget(tmp_path: Path) -> None:
     assert ran(f"sqlite:///{tmp_path}/s.db", 100, 90) == 90
 

@@ -150,16 +150,19 @@ def changed(recorded: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[st
     return found
 
 
+@pytest.mark.slow
 def test_a_waive_that_never_mattered_is_named(changed: dict[str, Any]) -> None:
     waives = [part for part in changed["never_mattered"] if part.startswith("waives")]
     assert waives == ["waives of custom.notes.nothing (notes.rego:15)"]
 
 
+@pytest.mark.slow
 def test_a_setting_that_never_mattered_is_named(changed: dict[str, Any]) -> None:
     settings = [part for part in changed["never_mattered"] if part.startswith("settings")]
     assert settings == ["settings.network.allowed_hosts[1]"]
 
 
+@pytest.mark.slow
 def test_own_rules_that_were_never_reached_are_named(changed: dict[str, Any]) -> None:
     own = [each["rule"] for each in changed["rules"] if each["own"] and not each["found"]]
     assert own == ["custom.notes.never"]

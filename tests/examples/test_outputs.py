@@ -60,13 +60,13 @@ _SHOWN = {
         "changed 150  sql products",
         "books: rejected, the sum of all prices is 1533",
     ],
-    "standard_consumer.py": ["SCHEMAS is the folder with the standard's JSON Schemas"],
     "approvals_across_processes.py": [
         "asked: inv_",
         "approved: pay {'recipient': 'Ada', 'amount': 20}",
         "resumed: pay: succeeded",
         "again: pay: policy_blocked",
     ],
+    "standard_consumer.py": ["SCHEMAS is the folder with the standard's JSON Schemas"],
 }
 
 

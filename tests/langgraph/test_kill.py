@@ -128,6 +128,7 @@ class World:
         return [span for span in map(json.loads, lines) if span["name"].startswith("execute_tool")]
 
 
+@pytest.mark.slow
 def test_a_new_process_goes_on_with_what_a_killed_one_asked(tmp_path: Path) -> None:
     world = World(tmp_path)
     asked = json.loads(world.killed_at("start", "SAID")[4:])["waits"][0]

@@ -221,6 +221,7 @@ def test_a_program_that_is_no_opa_does_not_pass(
     assert done.exit_code == 2
 
 
+@pytest.mark.slow
 @pytest.mark.opa
 @pytest.mark.usefixtures("real_opa")
 def test_the_stock_bundle_itself_passes() -> None:

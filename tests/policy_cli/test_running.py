@@ -36,6 +36,7 @@ def _decides(server: OpaServer, document: Any) -> tuple[str, str]:
     return verdict.behavior.value, verdict.rule_ref
 
 
+@pytest.mark.slow
 def test_a_pushed_project_decides(project: Path, server: OpaServer) -> None:
     status, told = run_json("status", project, "--url", server.url, "--json")
     assert (status, told["healthy"], told["decides"]) == (1, True, False)
@@ -94,6 +95,7 @@ def test_a_refused_push_leaves_the_policies_of_before(project: Path, server: Opa
     assert "others.rego" in told["policies"]
 
 
+@pytest.mark.slow
 def test_a_broken_project_is_not_pushed(project: Path, server: OpaServer) -> None:
     write(
         project,
@@ -149,6 +151,7 @@ def test_without_the_extra_the_error_names_it(project: Path) -> None:
     assert "opa-server" in done.stderr
 
 
+@pytest.mark.slow
 def test_decisions_need_neither_the_extra_nor_a_library(server: OpaServer, project: Path) -> None:
     assert run("push", project, "--url", server.url, "--with-base").exit_code == 0
     code = (

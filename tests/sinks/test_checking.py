@@ -86,6 +86,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("test", "outcome"),
     [
@@ -101,6 +102,7 @@ def test_the_plugin_checks_each_test(report: str, test: str, outcome: str) -> No
     assert re.search(rf"test_{test} {outcome}", report), report
 
 
+@pytest.mark.slow
 def test_the_plugin_names_the_rule_and_the_call(report: str) -> None:
     assert re.search(r"ran\.decided: a call ran without a decision \(inv_\w+\)", report)
 

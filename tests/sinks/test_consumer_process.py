@@ -62,11 +62,13 @@ def consume(*files: Path) -> tuple[int, list[str]]:
     return done.returncode, done.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_every_kind_of_call_is_made(finished: Finished) -> None:
     assert finished.run.made.total() >= CALLS
     assert len(finished.run.made) == KINDS
 
 
+@pytest.mark.slow
 def test_the_consumer_finds_nothing_wrong(finished: Finished) -> None:
     _, [summary, *problems, _] = consume(finished.path)
     unknown = []
@@ -77,6 +79,7 @@ def test_the_consumer_finds_nothing_wrong(finished: Finished) -> None:
     assert f" of {finished.run.made.total()} calls: " in summary
 
 
+@pytest.mark.slow
 def test_the_records_break_no_rule_that_is_not_known(finished: Finished) -> None:
     ran = finished.run.bodies.ran
     check_records(finished.lines, ran=ran, canaries=[CANARY], ignore=KNOWN_FAULTS)
@@ -88,6 +91,7 @@ def test_the_consumer_imports_nothing_of_the_package() -> None:
     assert len(text.splitlines()) <= 220
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "field", "value", "words"),
     one_case_in(
