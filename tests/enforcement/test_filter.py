@@ -97,6 +97,18 @@ def test_a_program_too_long_for_its_jumps_is_none() -> None:
         bpf.program(NATIVE, 450, {number: Refusal(number) for number in range(0, 450, 2)})
 
 
+def test_the_table_fits_on_aarch64() -> None:
+    library = pytest.importorskip("pyseccomp")
+    other = library.Arch.AARCH64
+    refusals = {
+        library.resolve_syscall(other, name): refusal
+        for name, refusal in seccomp._refusals(4711).items()
+    }
+    program = bpf.program(int(other), 450, refusals)
+    answers = [judge(program, number, (4711,), int(other)) for number in (129, 63, 165)]
+    assert answers == [EPERM, 0, 0]  # kill, read, getrusage
+
+
 def of_libseccomp(architecture: int, refusals: dict[int, Refusal]) -> bytes:
     """Return libseccomp's program of the same rules."""
     library = pytest.importorskip("pyseccomp")
