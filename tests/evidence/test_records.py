@@ -20,6 +20,7 @@ from agenttool_otel.evidence.words import Words
 from agenttool_otel.policy.bundles.bundle import Bundle, bundle_from_files
 from agenttool_otel.policy.decider import Decider
 from agenttool_otel.policy.engines.embedded import EmbeddedEngine
+from agenttool_otel.policy.types import EngineAnswer, PolicyInput
 from agenttool_otel.telemetry.sinks import Build, Sink
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -67,6 +68,36 @@ def test_a_decision_has_the_bundle_that_was_in_force(revision: str) -> None:
     engine.swap(bundle_that("deny", revision))
     ((_, record),) = sink.held[0]()
     assert record["decision"]["bundle"] == before.digest
+
+
+class SwappedMeanwhile(EmbeddedEngine):
+    """An engine that another thread gives another bundle as soon as it has evaluated."""
+
+    def evaluate(self, entry_point: str, document: PolicyInput, *, timeout: float) -> EngineAnswer:
+        answer = super().evaluate(entry_point, document, timeout=timeout)
+        self.swap(bundle_that("deny", "2"))
+        return answer
+
+
+def test_a_swap_before_the_record_changes_no_bundle() -> None:
+    before, sink = bundle_that("allow", "1"), Held()
+    decider, document = Decider([SwappedMeanwhile(before)]), make_document()
+    recorder = DecisionRecorder([sink], Words(b"k" * 32))
+    recorder.record(decider, document, decider.decide(document), INVALID_SPAN)
+    ((_, record),) = sink.held[0]()
+    decision = record["decision"]
+    assert (decision["revision"], decision["bundle"]) == ("1", before.digest)
+
+
+def test_a_decision_has_the_bundle_of_its_own_engine() -> None:
+    passing, deciding, sink = bundle_that("passthrough", "1"), bundle_that("deny", "2"), Held()
+    decider = Decider([EmbeddedEngine(passing), EmbeddedEngine(deciding)])
+    document = make_document()
+    recorder = DecisionRecorder([sink], Words(b"k" * 32))
+    recorder.record(decider, document, decider.decide(document), INVALID_SPAN)
+    ((_, record),) = sink.held[0]()
+    decision = record["decision"]
+    assert (decision["revision"], decision["bundle"]) == ("2", deciding.digest)
 
 
 def test_a_decision_names_its_open_questions(tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ class Covering:
 def _differ(first: Verdict, second: Verdict) -> bool:
     """Return whether two verdicts are two decisions; what only names more rules is none."""
     aside: dict[str, Any] = {"revision": "", "duration": 0.0, "rule_refs": (), "message": ""}
-    aside["cached"] = False
+    aside |= {"bundle_digest": "", "cached": False}
     return replace(first, **aside) != replace(second, **aside)
 
 

@@ -177,7 +177,9 @@ def _decision(made: Made, hider: _Hider) -> JsonObject:
     verdict = made.verdict
     if verdict.mode is PolicyMode.SHADOW and verdict.shadow is not None:
         verdict = verdict.shadow
-    own = own_texts(made.bundle)
+    # not the one that decided: its own texts are not known
+    decided = made.bundle if made.bundle and made.bundle.digest == verdict.bundle_digest else None
+    own = own_texts(decided)
 
     def named(rule: str) -> str:
         return rule if rule in own else str(hider.hide(rule))
@@ -198,8 +200,8 @@ def _decision(made: Made, hider: _Hider) -> JsonObject:
         ]
     if made.verdict.mode is PolicyMode.SHADOW:
         found["mode"] = PolicyMode.SHADOW.value
-    if made.bundle is not None:
-        found["bundle"] = made.bundle.digest
+    if verdict.bundle_digest:
+        found["bundle"] = verdict.bundle_digest
     if verdict.fail_closed is not None:
         found["fail_closed"] = verdict.fail_closed.value
     return found

@@ -23,7 +23,6 @@ from agenttool_otel.errors import (
 from agenttool_otel.names import (
     SURFACE_REASON,
     Behavior,
-    EngineName,
     EntryPoint,
     FailClosedCause,
     PolicyMode,
@@ -54,15 +53,17 @@ _OWN: Final = "agenttool_otel.policy."
 
 def _failure(error: BaseException, engine: PolicyEngine | None) -> Verdict:
     """Turn a failure into a deny, or raise it again when it is none."""
-    name = EngineName.NONE if engine is None else engine.name
-    revision = "" if engine is None else engine.revision
     if is_panic(error):
         error = PolicyEvaluationError(
             "the policy engine panicked", cause=FailClosedCause.ENGINE_PANIC
         )
     if not isinstance(error, Exception):
         raise error
-    return deny_for(error, engine=name, revision=revision)
+    if engine is None:
+        return deny_for(error)
+    bundle = getattr(engine, "bundle", None)
+    digest = "" if bundle is None else bundle.digest
+    return deny_for(error, engine=engine.name, revision=engine.revision, bundle_digest=digest)
 
 
 class Decider:
@@ -343,7 +344,9 @@ def _nobody_decided(engine: PolicyEngine | None, verdict: Verdict | None) -> Ver
     """
     if engine is None or verdict is None:
         return no_decision()
-    return no_decision(engine=engine.name, revision=verdict.revision)
+    return no_decision(
+        engine=engine.name, revision=verdict.revision, bundle_digest=verdict.bundle_digest
+    )
 
 
 async def _evaluate_in_time(
@@ -430,6 +433,7 @@ def _observed(verdict: Verdict) -> Verdict:
         redact_result=verdict.redact_result,
         engine=verdict.engine,
         revision=verdict.revision,
+        bundle_digest=verdict.bundle_digest,
         opa_decision_id=verdict.opa_decision_id,
         cached=verdict.cached,
         fail_closed=verdict.fail_closed,

@@ -206,6 +206,7 @@ def normalise(answer: EngineAnswer, *, engine: str) -> Verdict:
         behavior=_behavior(document),
         engine=engine,
         revision=answer.revision,
+        bundle_digest=answer.bundle_digest,
         opa_decision_id=answer.decision_id,
     )
     for name, set_member in _SETTERS.items():
@@ -343,7 +344,13 @@ def normalise_visible(answer: EngineAnswer) -> bool:
     return answer.value
 
 
-def deny_for(error: BaseException, *, engine: str = EngineName.NONE, revision: str = "") -> Verdict:
+def deny_for(
+    error: BaseException,
+    *,
+    engine: str = EngineName.NONE,
+    revision: str = "",
+    bundle_digest: str = "",
+) -> Verdict:
     """Return the deny that stands for a failure to decide."""
     if isinstance(error, PolicyError):
         cause = error.cause
@@ -362,11 +369,14 @@ def deny_for(error: BaseException, *, engine: str = EngineName.NONE, revision: s
         message=message,
         engine=engine,
         revision=revision,
+        bundle_digest=bundle_digest,
         fail_closed=cause,
     )
 
 
-def no_decision(*, engine: str = EngineName.NONE, revision: str = "") -> Verdict:
+def no_decision(
+    *, engine: str = EngineName.NONE, revision: str = "", bundle_digest: str = ""
+) -> Verdict:
     """Return the deny that stands for "every engine passed the question on"."""
     return Verdict(
         behavior=Behavior.DENY,
@@ -375,5 +385,6 @@ def no_decision(*, engine: str = EngineName.NONE, revision: str = "") -> Verdict
         message="no policy decided this call",
         engine=engine,
         revision=revision,
+        bundle_digest=bundle_digest,
         fail_closed=FailClosedCause.NO_DECISION,
     )

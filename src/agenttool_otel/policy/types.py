@@ -262,6 +262,7 @@ class EngineAnswer(NamedTuple):
     value: Any  # the entry point's value as plain JSON data
     revision: str  # revision of the bundle that answered
     decision_id: str | None = None  # OPA's own decision id, if it gave one
+    bundle_digest: str = ""  # digest of that bundle, where the engine has it
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,7 +390,8 @@ class Verdict:
     answered_questions: tuple[tuple[str, str], ...] = ()
     expires_at: str | None = None  # RFC 3339 time until which the decision holds
     engine: str = ""  # engine name
-    revision: str = ""  # bundle revision
+    revision: str = ""  # revision of the bundle that decided
+    bundle_digest: str = ""  # its digest, where the engine has it
     opa_decision_id: str | None = None  # OPA's decision id
     cached: bool = False  # whether it came from the decision cache
     # why no decision could be had, when that is why it denies

@@ -402,6 +402,7 @@ def _checked(verdict: Verdict) -> Verdict:
             fail_closed("the decision on its effects lets the call change nothing", _UNAVAILABLE),
             engine=verdict.engine,
             revision=verdict.revision,
+            bundle_digest=verdict.bundle_digest,
             rule_ref=verdict.rule_ref,
         )
     # a remembered yes would be one to the command, whatever it changes the next time
@@ -425,6 +426,7 @@ def _with_earlier_duties(call: Invocation, verdict: Verdict) -> Verdict:
                 fail_closed(message, _UNAVAILABLE),
                 engine=verdict.engine,
                 revision=verdict.revision,
+                bundle_digest=verdict.bundle_digest,
                 rule_ref=verdict.rule_ref,
             )
     limits = [verdict.max_inline_chars]

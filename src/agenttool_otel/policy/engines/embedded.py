@@ -142,6 +142,7 @@ class EmbeddedEngine:
 
     def _use(self, bundle: Bundle, compiled: CompiledBundle) -> None:
         self._source, self._compiled = bundle, compiled
+        self._in_use = bundle, compiled  # read at once: another thread may swap between two reads
         # set last: who reads it evaluates with this bundle, or a later one
         self.generation = compiled.generation
 
@@ -167,12 +168,12 @@ class EmbeddedEngine:
         """Evaluate; see ``PolicyEngine``."""
         if self._closed:
             raise PolicyUnavailable("the policy engine is closed")
-        compiled = self._compiled
+        bundle, compiled = self._in_use
         text = encode_document(document, limit=self._max_input_bytes).decode("utf-8")
         value, seconds = evaluate(compiled, entry_point, text)
         if seconds > timeout:
             raise PolicyTimeout(f"the evaluation took longer than {timeout:g} s")
-        return EngineAnswer(value, compiled.bundle.revision)
+        return EngineAnswer(value, compiled.bundle.revision, bundle_digest=bundle.digest)
 
     async def aevaluate(
         self, entry_point: str, document: PolicyInput, *, timeout: float

@@ -225,7 +225,7 @@ class IsolatedEngine:
             raise PolicyEvaluationError(
                 str(answer["error"]), cause=FailClosedCause(answer["cause"])
             )
-        return EngineAnswer(answer["value"], bundle.revision)
+        return EngineAnswer(answer["value"], bundle.revision, bundle_digest=bundle.digest)
 
     async def aevaluate(
         self, entry_point: str, document: PolicyInput, *, timeout: float
