@@ -36,11 +36,13 @@ def drop_capabilities() -> None:
     Raises:
         OSError: the kernel refuses.
     """
-    header, held = _Header(_CAPABILITIES_3, 0), (_Data * 2)()
-    checked(libc().capget(ctypes.byref(header), held))
-    kept = held[0].permitted & _DAC_READ_SEARCH
-    left = (_Data * 2)(_Data(effective=kept, permitted=kept))
-    checked(libc().capset(ctypes.byref(header), left))
+    header, data = _Header(_CAPABILITIES_3, 0), (_Data * 2)()
+    checked(libc().capget(ctypes.byref(header), data))
+    kept = data[0].permitted & _DAC_READ_SEARCH
+    for part, allowed in zip(data, (kept, 0), strict=True):
+        part.effective = part.permitted = allowed
+        part.inheritable = 0
+    checked(libc().capset(ctypes.byref(header), data))
 
 
 _hidden = 0
