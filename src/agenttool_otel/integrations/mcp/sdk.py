@@ -15,6 +15,7 @@ if TYPE_CHECKING or not IS_FIRST:
     from mcp_types import (
         INTERNAL_ERROR,
         INVALID_PARAMS,
+        SERVER_INFO_META_KEY,
         CallToolResult,
         ElicitResult,
         ListToolsResult,
@@ -35,6 +36,7 @@ else:
     )
 
     MODERN_PROTOCOL_VERSIONS = ()
+    SERVER_INFO_META_KEY = ""  # of 2.x alone
 
     class Client:
         """Stands for the class that 1.x does not have: its only client is a session."""
@@ -45,6 +47,7 @@ __all__ = [
     "INVALID_PARAMS",
     "IS_FIRST",
     "MODERN_PROTOCOL_VERSIONS",
+    "SERVER_INFO_META_KEY",
     "CallToolResult",
     "Client",
     "ClientSession",
