@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
 
 import mcp
 from mcp import ClientSession
@@ -58,6 +59,7 @@ __all__ = [
     "Tool",
     "client_capabilities",
     "client_info",
+    "keep_version",
     "method_of",
     "next_cursor",
     "protocol_error",
@@ -92,12 +94,29 @@ def next_cursor(page: ListToolsResult) -> str | None:
     return cursor
 
 
+_agreed: Final[WeakKeyDictionary[Any, str]] = WeakKeyDictionary()
+"""By sessions of 1.x, which do not keep it: the version of the protocol that they agreed on."""
+
+
+def keep_version(session: Any, initialized: Any) -> None:
+    """Keep the version of the protocol that a client's session has agreed on with its server.
+
+    Args:
+        session: A session of the SDK.
+        initialized: What its ``initialize`` returned.
+    """
+    if IS_FIRST:
+        _agreed[session] = str(initialized.protocolVersion)
+
+
 def protocol_version(session: Any) -> str:
-    """Return the version of the protocol that a client's session speaks; empty where it keeps none.
+    """Return the version of the protocol that a client's session speaks; empty where it is not known.
 
     Args:
         session: A session of the SDK.
     """
+    if IS_FIRST:
+        return _agreed.get(session, "")
     return getattr(session, "protocol_version", None) or ""
 
 
