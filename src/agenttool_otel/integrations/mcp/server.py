@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from agenttool_otel.approvals.identity import args_digest
 from agenttool_otel.approvals.types import ApprovalAnswer
 from agenttool_otel.call.runtime import Runtime
+from agenttool_otel.call.sandbox import ProcessSandbox
 from agenttool_otel.call.tool import GovernedTool
 from agenttool_otel.catalog import GovernOptions
 from agenttool_otel.errors import AgentToolError, ApprovalError
@@ -84,15 +85,33 @@ def govern_server(
             made again, then goes on with the one that waits for a person.
     """
     tools = ServerTools(governor, name or server.name, facts=facts, pins=pins)
+    decide_calls(server, tools, one_client=one_client)
+    return server
+
+
+def decide_calls(
+    server: MCPServer | Server[Any],
+    tools: ServerTools,
+    *,
+    one_client: bool,
+    process: ProcessSandbox | None = None,
+) -> None:
+    """Let the calls of a server be decided.
+
+    Args:
+        server: The server; it is changed.
+        tools: Its tools.
+        one_client: Whether all requests are one client's.
+        process: What holds the process behind a proxy, which the proxy has started.
+    """
     stamp = getattr(server, "server_info_stamp", None)
-    calls = GovernedCalls(tools, one_client=one_client, stamp=stamp)
+    calls = GovernedCalls(tools, one_client=one_client, stamp=stamp, process=process)
     if IS_FIRST:
         from agenttool_otel.integrations.mcp.first_sdk import put_before
 
         put_before(server, calls)
     else:
         server.middleware.append(calls)
-    return server
 
 
 class GovernedCalls:
@@ -103,14 +122,21 @@ class GovernedCalls:
         one_client: Whether all requests are one client's.
         stamp: What the SDK writes into each result of this server: its name and version. They are the
             host's words, and none of the tool's.
+        process: What holds the process that runs the tools, where the host has started it held.
     """
 
     def __init__(
-        self, tools: ServerTools, *, one_client: bool, stamp: dict[str, Any] | None = None
+        self,
+        tools: ServerTools,
+        *,
+        one_client: bool,
+        stamp: dict[str, Any] | None = None,
+        process: ProcessSandbox | None = None,
     ) -> None:
         self._tools = tools
         self._one_client = one_client
         self._stamp = stamp
+        self._process = process
         self._asked: dict[str, str] = {}  # invocation ids by request state, or by the call's digest
 
     async def __call__(self, ctx: _Context, call_next: CallNext) -> HandlerResult:
@@ -241,6 +267,7 @@ class GovernedCalls:
             jsonrpc_request_id=ctx.request_id,
         )
         call = McpCall(tool, arguments, attributes=attributes, mapping=mapping)
+        call.call.process = self._process
         if isinstance(ctx.request_id, int):
             # a number that counts requests is no secret: it is not looked at as a text
             own = {Mcp.REQUEST_ID: str(ctx.request_id)}
