@@ -33,7 +33,7 @@ class InvokedDriver(DoorDriver):
 
     def schema(self, tool: Any) -> Mapping[str, Any]:
         if isinstance(tool, GovernedTool):
-            return dict(tool.spec.interface.model_input_schema)
+            return tool.spec.interface.model_input_schema or {}
         schema: Mapping[str, Any] = tool.schema
         return schema
 
