@@ -65,6 +65,14 @@ def a_request(
     return ApprovalRequest(**{**base, **values})
 
 
+def stored_request(
+    store: ApprovalStore, arguments: dict[str, Any] | None = None, **values: Any
+) -> ApprovalRequest:
+    """Store a request about some arguments, and return it."""
+    given = ARGS if arguments is None else arguments
+    return store.create(a_request(given, **values), given)
+
+
 def yes(**values: Any) -> ApprovalAnswer:
     return ApprovalAnswer(
         **{"approved": True, "answered_by": "user:ada", "roles": ("operator",), **values}

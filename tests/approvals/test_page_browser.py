@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from approval_helpers import a_request, yes
+from approval_helpers import stored_request, yes
 
 from agenttool_otel.approvals.identity import args_digest
 from agenttool_otel.approvals.store.store import ApprovalStore
@@ -87,8 +87,7 @@ def ask(
     preview: dict[str, Any] | None = None,
     **values: Any,
 ) -> Any:
-    request = a_request(arguments, arguments_preview=preview or arguments, **values)
-    return store.create(request, arguments)
+    return stored_request(store, arguments, arguments_preview=preview or arguments, **values)
 
 
 def ask_to_delete(store: ApprovalStore, **values: Any) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from approval_helpers import ARGS, FakeClock, a_request, bindings, no, yes
+from approval_helpers import FakeClock, bindings, no, stored_request, yes
 from page_client import Client
 
 from agenttool_otel.approvals.selecting import PAGE_ROWS, Selection, View
@@ -24,10 +24,8 @@ def ask(
     store: ApprovalStore, number: int = 0, *, risk: str = "low", **values: object
 ) -> ApprovalRequest:
     arguments = {"path": f"notes-{number}.txt"}
-    asked = a_request(
-        arguments, session_id=f"s-{number}", profile={"risk_level": risk}, **{"ttl": 900, **values}
-    )
-    return store.create(asked, arguments)
+    about = {"session_id": f"s-{number}", "profile": {"risk_level": risk}, "ttl": 900}
+    return stored_request(store, arguments, **{**about, **values})
 
 
 @pytest.fixture(scope="module")
@@ -260,7 +258,7 @@ def test_a_row_that_was_edited_does_not_hide_the_others(
 def test_two_thousand_are_listed_in_half_a_second(tmp_path: Path) -> None:
     store = ApprovalStore(tmp_path / "approvals.db")
     for number in range(2_000):
-        store.create(a_request(session_id=f"s-{number}", tool_name=f"tool_{number % 40}"), ARGS)
+        stored_request(store, session_id=f"s-{number}", tool_name=f"tool_{number % 40}")
     with ApprovalsServer(store, answered_by="user:ada") as server:
         client = Client(server)
         client.sign_in()

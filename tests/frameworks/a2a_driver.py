@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from a2a.server.agent_execution import RequestContext
 from a2a_agent import Agents, Answerer, card_of, client_of
 from google.protobuf.json_format import MessageToDict
+from invoked_driver import InvokedDriver
 
-from agenttool_otel.context.context import native_call
 from agenttool_otel.integrations.a2a import a2a_tool
 from agenttool_otel.records import ToolResult
-from agenttool_otel.testing.doors import Body, DoorDriver
+from agenttool_otel.testing.doors import Body
 
 
 class Agent:
@@ -28,7 +28,7 @@ class Agent:
         self.client = client_of(self.card, Agents(self.card, Answerer(answer)))
 
 
-class A2aDriver(DoorDriver):
+class A2aDriver(InvokedDriver):
     is_async: ClassVar[bool] = True
 
     def make(self, name: str, description: str, schema: Mapping[str, Any], body: Body) -> Any:
@@ -43,24 +43,5 @@ class A2aDriver(DoorDriver):
             facts={"read_only": True, "concurrency_safe": True},
         )
 
-    def call(self, tool: Any, arguments: Mapping[str, Any], call_id: str) -> Awaitable[Any]:
-        async def call() -> ToolResult:
-            with native_call(call_id):
-                result: ToolResult = await tool.ainvoke(arguments)
-                return result
-
-        return call()
-
-    def resume(self, tool: Any, ref: str) -> Any:
-        return tool.governor.aresume(ref)
-
-    def schema(self, tool: Any) -> Mapping[str, Any]:
-        if isinstance(tool, Agent):
-            return tool.schema
-        return dict(tool.spec.interface.model_input_schema)
-
     def text(self, given: ToolResult) -> str:
         return str(given.value["text"] if isinstance(given.value, dict) else given.value)
-
-    def is_refusal(self, given: ToolResult) -> bool:
-        return given.status != "succeeded"

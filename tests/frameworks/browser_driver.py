@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from agenttool_otel.context.context import native_call
+from invoked_driver import InvokedDriver
+
 from agenttool_otel.integrations.browser import PageAction, browser_tools
-from agenttool_otel.records import ToolResult
-from agenttool_otel.testing.doors import Body, DoorDriver
+from agenttool_otel.testing.doors import Body
 
 
 @dataclass
@@ -19,7 +19,7 @@ class Page:
     url: str = "https://words.example/"
 
 
-class BrowserDriver(DoorDriver):
+class BrowserDriver(InvokedDriver):
     is_async: ClassVar[bool] = True
 
     def make(self, name: str, description: str, schema: Mapping[str, Any], body: Body) -> Any:
@@ -31,25 +31,3 @@ class BrowserDriver(DoorDriver):
     def govern(self, governor: Any, tool: PageAction) -> Any:
         facts = {"*": {"read_only": True, "concurrency_safe": True}}
         return browser_tools(Page(), governor=governor, facts=facts, actions=[tool])[tool.name]
-
-    def call(self, tool: Any, arguments: Mapping[str, Any], call_id: str) -> Awaitable[Any]:
-        async def call() -> ToolResult:
-            with native_call(call_id):
-                result: ToolResult = await tool.ainvoke(arguments)
-                return result
-
-        return call()
-
-    def resume(self, tool: Any, ref: str) -> Any:
-        return tool.governor.aresume(ref)
-
-    def schema(self, tool: Any) -> Mapping[str, Any]:
-        if isinstance(tool, PageAction):
-            return tool.schema
-        return dict(tool.spec.interface.model_input_schema)
-
-    def text(self, given: ToolResult) -> str:
-        return str(given.value)
-
-    def is_refusal(self, given: ToolResult) -> bool:
-        return given.status != "succeeded"

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import httpx
+from invoked_driver import InvokedDriver
 
-from agenttool_otel.context.context import native_call
 from agenttool_otel.integrations.openapi import openapi_tools
-from agenttool_otel.records import ToolResult
-from agenttool_otel.testing.doors import Body, DoorDriver
+from agenttool_otel.testing.doors import Body
 
 
 class Operation:
@@ -32,7 +31,7 @@ class Operation:
         return httpx.Client(transport=httpx.MockTransport(answer), base_url="https://words.example")
 
 
-class OpenApiDriver(DoorDriver):
+class OpenApiDriver(InvokedDriver):
     def make(self, name: str, description: str, schema: Mapping[str, Any], body: Body) -> Any:
         return Operation(name, description, schema, body)
 
@@ -40,21 +39,3 @@ class OpenApiDriver(DoorDriver):
         facts = {"*": {"read_only": True, "concurrency_safe": True}}
         tools = openapi_tools(tool.document, tool.client(), governor=governor, facts=facts)
         return tools["look_up"]
-
-    def call(self, tool: Any, arguments: Mapping[str, Any], call_id: str) -> Any:
-        with native_call(call_id):
-            return tool.invoke(arguments)
-
-    def resume(self, tool: Any, ref: str) -> Any:
-        return tool.governor.resume(ref)
-
-    def schema(self, tool: Any) -> Mapping[str, Any]:
-        if isinstance(tool, Operation):
-            return tool.schema
-        return dict(tool.spec.interface.model_input_schema)
-
-    def text(self, given: ToolResult) -> str:
-        return str(given.value)
-
-    def is_refusal(self, given: ToolResult) -> bool:
-        return given.status != "succeeded"

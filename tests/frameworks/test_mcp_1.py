@@ -101,6 +101,21 @@ def test_a_server_gets_the_trace_of_a_session() -> None:
     assert trace_id in seen[0].traceparent
 
 
+def test_a_sessions_span_has_the_protocols_version() -> None:
+    async def call(session: Any) -> None:
+        governed = govern_session(session, captured.governor, server="files", facts=FACTS)
+        await governed.initialize()
+        await governed.call_tool("read", {"path": "a"})
+        # it is the session's, and not that of who governs it
+        again = govern_session(session, captured.governor, server="files", facts=FACTS)
+        await again.call_tool("read", {"path": "b"})
+
+    with capture(policy=StaticEngine("allow")) as captured:
+        talk(files([]), call)
+        versions = [span.attributes.get(Mcp.PROTOCOL_VERSION) for span in captured.spans]
+    assert versions == [types.LATEST_PROTOCOL_VERSION] * 2
+
+
 def test_an_allowed_call_of_a_server_runs() -> None:
     ran: list[str] = []
     with capture(policy=StaticEngine("allow")) as captured:

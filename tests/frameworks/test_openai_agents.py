@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import dataclasses
 import re
 from pathlib import Path
 from typing import Any
@@ -59,6 +61,17 @@ def request(captured: Capture) -> Any:
 @pytest.mark.parametrize("check", DOOR_CHECKS, ids=lambda check: check.__name__)
 def test_the_door_passes(check: Any) -> None:
     check(AgentsDriver())
+
+
+@pytest.mark.parametrize("copied", [copy.copy, dataclasses.replace], ids=["copy", "replace"])
+def test_a_copy_of_a_governed_tool_is_decided(copied: Any) -> None:
+    call = tool_call("look_up", {"word": "tree", "times": 1}, "call_1")
+    with capture(policy=StaticEngine("deny")) as captured:
+        # the SDK binds its own objects anew in each that replace() makes
+        agent = agent_of([copied(governed(captured).tools[0])], call)
+        run(agent)
+        assert captured.span.attributes["agenttool.invocation.status"] == "denied"
+    assert not RAN
 
 
 def test_an_approval_in_the_run_state_runs_the_call() -> None:

@@ -5,13 +5,14 @@ client.
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
 from mcp import Client, MCPError
 from mcp.server import Server
 from mcp.server.mcpserver import MCPServer
-from mcp_types import ElicitResult, ListToolsResult, Tool
+from mcp_types import CallToolResult, ElicitResult, ListToolsResult, TextContent, Tool
 
 from agenttool_otel.approvals.types import ApprovalAnswer
 from agenttool_otel.integrations.mcp import govern_server
@@ -246,3 +247,30 @@ def test_an_approval_is_for_one_run() -> None:
         client = client_of(server, "legacy", answer)
         called(captured, client, times=2)
     assert len(client.asked) == 2  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("decided", ["allow", "deny"])
+def test_the_servers_own_name_is_no_part_of_a_result(decided: str) -> None:
+    async def list_tools(ctx: Any, params: Any) -> ListToolsResult:
+        return ListToolsResult(tools=[Tool(name="read", input_schema={"type": "object"})])
+
+    async def call_tool(ctx: Any, params: Any) -> CallToolResult:
+        return CallToolResult(content=[TextContent(text="a")], _meta={"own": "kept"})
+
+    with capture(policy=StaticEngine(decided)) as captured:
+        server = Server("low", on_list_tools=list_tools, on_call_tool=call_tool)
+        govern_server(server, captured.governor)
+        result = called(captured, client_of(server, "2026-07-28"))
+        attributes = captured.span.attributes
+    # the client gets it, as from any server of the SDK
+    assert result.meta["io.modelcontextprotocol/serverInfo"]["name"] == "low"
+    if decided == "allow":
+        assert result.meta["own"] == "kept"
+        given = {
+            "content": [{"type": "text", "text": "a"}],
+            "isError": False,
+            "_meta": {"own": "kept"},
+        }
+        assert attributes["agenttool.result.size_bytes"] == len(
+            json.dumps(given, separators=(",", ":"))
+        )

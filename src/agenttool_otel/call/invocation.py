@@ -16,7 +16,7 @@ from agenttool_otel.call.argument_mask import ArgumentMask
 from agenttool_otel.call.effects import CallEffects
 from agenttool_otel.call.reported_effects import ReportedEffects
 from agenttool_otel.call.running.handle import CallHandle, CancelState
-from agenttool_otel.call.sandbox import Sandbox
+from agenttool_otel.call.sandbox import ProcessSandbox, Sandbox
 from agenttool_otel.call.scheduling.gate import Place
 from agenttool_otel.call.scheduling.modifiers import ContextModifier
 from agenttool_otel.call.services import Services
@@ -133,6 +133,8 @@ class Decision:
     hook_state: HookState | None = None  # the hook runner's own notes on this call
     # what the host of a custom tool has to hold its body by
     host_duty: SandboxDuty | None = None
+    # what the process that runs its body is held by, as its decision obliges
+    process_duty: SandboxDuty | None = None
 
     @property
     def decision_id(self) -> str:
@@ -296,6 +298,7 @@ class Invocation(CallRecord):
     services: Services | None = None  # who decides and asks; set when the pipeline starts
     handle: CallHandle | None = None  # while it goes on
     executor: Executor | None = None  # where its body runs, where that is not here
+    process: ProcessSandbox | None = None  # what holds the process that runs it, set by its door
     effects: CallEffects | None = None  # what its body would change, where it was rehearsed
     reported_effects: ReportedEffects | None = None  # what its body is about to do, as it reports
     # what a sandbox refused to the same call earlier, as the policy was given it

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -56,6 +56,69 @@ def roots_of(context: AgentContext) -> tuple[Path, ...]:
         context: who calls.
     """
     return tuple(Path(context.cwd or os.getcwd(), root) for root in context.roots)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProcessSandbox:
+    """What holds the process in which a tool's bodies run, and each that takes its place.
+
+    Whoever starts the process makes it: what a tool or a server states of itself makes none.
+    """
+
+    profile: str
+    mechanism: str
+    roots: tuple[Path, ...]  # below which keys and credentials were looked for as it started
+    masked: Callable[[], frozenset[Path] | None]  # what it can't read; ``None`` before it starts
+
+    def failure(self, duty: SandboxDuty, roots: tuple[Path, ...]) -> str:
+        """Return why it does not hold a body as a decision obliges; empty where it does.
+
+        Args:
+            duty: what is obliged.
+            roots: those of the call's session.
+        """
+        return self.weaker(duty) or self.exposed(roots)
+
+    def weaker(self, duty: SandboxDuty) -> str:
+        """Return why its profile is not as strict as what is obliged; empty where it is.
+
+        Args:
+            duty: what is obliged.
+        """
+        from agenttool_otel.enforcement.own import profile_named
+
+        own, obliged = profile_named(self.profile), profile_named(duty.name)
+        if own is None or obliged is None:
+            return "it is not known here"
+        if obliged.base is SandboxProfile.REHEARSE:
+            return "what a process that runs on would change is not seen call by call"
+        if own.covers(obliged) and duty.network in (None, own.network):
+            return ""
+        return f"its process is held by {self.profile}, which allows more"
+
+    def exposed(self, roots: tuple[Path, ...]) -> str:
+        """Return why it could read a key or credential that a body held for one call could not; empty
+        where it can't.
+
+        Args:
+            roots: those of the call's session.
+        """
+        from agenttool_otel.enforcement.secrets import secrets_below
+        from agenttool_otel.errors import SandboxUnavailable
+
+        looked_at = [Path(os.path.realpath(root)) for root in self.roots]
+        for root in map(os.path.realpath, roots):
+            if not any(map(Path(root).is_relative_to, looked_at)):
+                return f"its process was started with other roots than {root}"
+        masked = self.masked()
+        if masked is None:
+            return ""  # it looks for them as it starts
+        try:
+            found = secrets_below(self.roots, self.profile)
+        except SandboxUnavailable as error:
+            return str(error)
+        # a .env that was made since lies in a directory that it may read
+        return "" if masked.issuperset(found) else "its process is older than a key or credential"
 
 
 @dataclass(slots=True, eq=False)

@@ -274,6 +274,8 @@ class SandboxScope(StrEnum):
     """The whole function, with the programs that it starts."""
     COMMAND = "command"
     """The programs that it starts by ``arun_command``; it starts none otherwise, as its author states."""
+    PROCESS = "process"
+    """The process that runs it and others before it, such as a server's; the door has started it held."""
     NONE = "none"
     """Nothing: the body runs elsewhere, or bit by bit in its caller's code."""
 

@@ -34,6 +34,9 @@ _DEEP: Final = 64
 _IN_KEY: Final = {("input",), ("input", VIEW + "object.keys"), ("input", VIEW + "is_object")}
 _OF_EACH_CALL: Final = (("session", "counters"), ("session", "history"))
 """Members of the document that differ from call to call, beside the arguments."""
+_CHANGING: Final = {"invocation", *(path[0] for path in _OF_EACH_CALL)}
+"""The members of the document that those stand in; the others are mostly those of the call before."""
+_MAX_STEADY: Final = 64
 
 _Take = tuple[str, Callable[[Any], Any]]
 """A member of the document, and what takes out of it what guards read."""
@@ -302,7 +305,12 @@ class _Projector:
         facts = [path for path in read_set.typed if path[0] == "facts"]
         rest = [path for path in read_set.typed if path[0] != "facts"]
         self._facts = projection(facts, read_set.words)
-        self._rest = projection(rest, read_set.words)
+        changing = [path for path in rest if path[0] in _CHANGING]
+        steady = [path for path in rest if path[0] not in _CHANGING]
+        self._changing = projection(changing, read_set.words)
+        self._steady = projection(steady, read_set.words)
+        self._steady_names = sorted({path[0] for path in steady})
+        self._steady_known: dict[bytes, bytes] = {}
         # whether it reads what differs from call to call, beside the arguments
         self.reads_more = any(
             path[: len(other)] == other[: len(path)]
@@ -328,7 +336,21 @@ class _Projector:
 
     def rest(self, document: Any) -> bytes:
         """Return what is read of a document beside its facts and its arguments' values."""
-        return orjson.dumps(self._rest(document))
+        return orjson.dumps(self._changing(document)) + self._steady_rest(document)
+
+    def _steady_rest(self, document: Any) -> bytes:
+        # a tool's whole declaration is written in a twentieth of the time in which it is walked
+        members = [(name, document[name]) for name in self._steady_names if name in document]
+        whole = orjson.dumps(members)
+        known = self._steady_known.get(whole)
+        if known is not None:
+            return known
+        read = orjson.dumps(self._steady(document))
+        if len(self._steady_known) >= _MAX_STEADY:
+            self._steady_known.clear()
+        if len(whole) <= _LARGE:
+            self._steady_known[whole] = read
+        return read
 
     def with_arguments(self, projection: bytes, given: dict[str, Any], resources: Any) -> bytes:
         """Return what is read of a document, or a digest of it, from its fixed part."""

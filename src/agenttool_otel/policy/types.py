@@ -224,7 +224,8 @@ class ExecutionInput(SandboxHistory):
     # profiles that may be obliged: read, rehearse, write, and those of one's own; empty where no
     # rule reads it
     sandboxes: list[str]
-    # thread (all of the body), command (the programs it starts by arun_command) or none
+    # thread (all of the body), command (the programs it starts by arun_command), process (that of a
+    # server, with all that it runs) or none
     scope: str
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -18,7 +18,13 @@ from types import AsyncGeneratorType
 from typing import Any, Final, NoReturn
 
 from agenttool_otel.call.invocation import Invocation
-from agenttool_otel.call.sandbox import ON_LAYERS, Sandbox, held_by_host, roots_of
+from agenttool_otel.call.sandbox import (
+    ON_LAYERS,
+    ProcessSandbox,
+    Sandbox,
+    held_by_host,
+    roots_of,
+)
 from agenttool_otel.call.target import Target
 from agenttool_otel.context.sessions import SandboxRefusal, Session
 from agenttool_otel.errors import SandboxUnavailable
@@ -70,10 +76,13 @@ def execution_input(call: Invocation, target: Target, session: Session) -> Execu
     by_host = profiles_of_host(call)
     if by_host:
         return {"sandboxes": sorted(by_host), "scope": SandboxScope.COMMAND.value}
+    known = {*SandboxProfile, *own_profiles()}
+    if call.process is not None:
+        held = _held_by_process(call.process, known, call)
+        return {"sandboxes": held, "scope": SandboxScope.PROCESS.value, "refused": []}
     scope = scope_of(call, target)
     if scope is SandboxScope.NONE:
         return {"sandboxes": [], "scope": scope.value, "refused": []}
-    known = {*SandboxProfile, *own_profiles()}
     proven = {str(name) for name in known if not _without(call, scope, name)}
     refusal = session.refusal_of(call.spec.tool_id, call.inputs.permission_input)
     call.refused_earlier = refusal.kinds if refusal is not None else ()
@@ -82,6 +91,14 @@ def execution_input(call: Invocation, target: Target, session: Session) -> Execu
         "scope": scope.value,
         "refused": list(call.refused_earlier),
     }
+
+
+def _held_by_process(process: ProcessSandbox, names: Iterable[str], call: Invocation) -> list[str]:
+    """Return the profiles that a process is held by, which runs on from call to call."""
+    if process.exposed(roots_of(call.context)):
+        return []
+    duties = filter(None, map(SandboxDuty.named, sorted(names)))
+    return [duty.name for duty in duties if not process.weaker(duty)]
 
 
 def profiles_of_host(call: Invocation) -> frozenset[str]:
@@ -158,7 +175,7 @@ def oblige(call: Invocation, target: Target, verdict: Verdict) -> Verdict:
         verdict: its newest decision, not yet in force.
     """
     duty = duty_of(call, verdict)
-    call.sandbox = call.decision.host_duty = None
+    call.sandbox = call.decision.host_duty = call.decision.process_duty = None
     if duty is None or verdict.mode is PolicyMode.SHADOW or verdict.behavior is Behavior.DENY:
         return verdict
     verdict = replace(verdict, sandbox=duty)
@@ -167,6 +184,11 @@ def oblige(call: Invocation, target: Target, verdict: Verdict) -> Verdict:
         return _denied(verdict, f"none of the sandboxes {names} is the strictest")
     if duty.name in profiles_of_host(call):
         call.decision.host_duty = duty
+        return verdict
+    if call.process is not None:
+        if why := call.process.failure(duty, roots_of(call.context)):
+            return _denied(verdict, f"the sandbox {duty.name} can't be had here: {why}")
+        call.decision.process_duty = duty
         return verdict
     scope = scope_of(call, target)
     if scope is SandboxScope.NONE:

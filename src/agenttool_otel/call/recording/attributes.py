@@ -10,7 +10,7 @@ from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.recording.guardrail import guardrail_attributes
 from agenttool_otel.call.sandbox import Sandbox
 from agenttool_otel.facts.origins import origins_of
-from agenttool_otel.names import Attr, Behavior, GenAI, Outcome, PolicyMode
+from agenttool_otel.names import Attr, Behavior, GenAI, Outcome, PolicyMode, SandboxScope
 from agenttool_otel.policy.types import Verdict
 from agenttool_otel.records import ToolError
 from agenttool_otel.redaction.ids import agent_label
@@ -108,7 +108,7 @@ def final_attributes(call: Invocation, *, guardrail_names: bool = False) -> dict
             dict.fromkeys(origin.named for origin in origins_of(call.decision.facts))
         )
     if Attr.SANDBOX_PROFILE in attributes:
-        attributes |= _enforcement(call.sandbox)
+        attributes |= _enforcement(call)
         attributes |= _effects(call)
     if call.reported_effects is not None:
         attributes[Attr.EFFECTS_REPORTED] = call.reported_effects.fact["counts"]["reported"]
@@ -128,15 +128,27 @@ def _add_parts(call: Invocation, attributes: dict[str, Any]) -> None:
         attributes[Attr.INVOCATION_RESUMED] = True
 
 
-def _enforcement(sandbox: Sandbox | None) -> dict[str, Any]:
+def _enforcement(call: Invocation) -> dict[str, Any]:
     """Return what became of a sandbox that is obliged; none is prepared where none can be had."""
+    sandbox = call.sandbox
     if sandbox is None:
-        return {Attr.SANDBOX_ENFORCED: False}
+        return _enforcement_of_process(call)
     attributes = sandbox_attributes(sandbox)
     attributes[Attr.SANDBOX_ENFORCED] = sandbox.entered
     if sandbox.entered:
         attributes[Attr.SANDBOX_VIOLATIONS] = len(sandbox.violations)
     return attributes
+
+
+def _enforcement_of_process(call: Invocation) -> dict[str, Any]:
+    if call.process is None or call.decision.process_duty is None:
+        return {Attr.SANDBOX_ENFORCED: False}
+    return {
+        Attr.SANDBOX_MECHANISM: call.process.mechanism,
+        Attr.SANDBOX_SCOPE: SandboxScope.PROCESS.value,
+        # what it refuses a server its client does not see
+        Attr.SANDBOX_ENFORCED: call.outcome.execution is Outcome.EXECUTED,
+    }
 
 
 def _effects(call: Invocation) -> dict[str, Any]:

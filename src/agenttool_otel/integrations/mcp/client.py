@@ -25,6 +25,7 @@ from agenttool_otel.integrations.mcp.sdk import (
     ListToolsResult,
     PaginatedRequestParams,
     Tool,
+    keep_version,
     method_of,
     next_cursor,
     protocol_version,
@@ -93,6 +94,17 @@ class GovernedSession:
             pins=pins,
             send=session.call_tool,
         )
+
+    async def initialize(self) -> Any:
+        """Make the session's handshake, and keep the version of the protocol that it agrees on.
+
+        A session of 1.x keeps none, so that the spans of one that was initialized before it was
+        governed have no ``mcp.protocol.version``. A ``Client`` makes its handshake itself.
+        """
+        inner: Any = self._inner
+        initialized = await inner.initialize()
+        keep_version(inner, initialized)
+        return initialized
 
     async def list_tools(self, **options: Any) -> ListToolsResult:
         """Return the tools that a model may be shown.

@@ -15,7 +15,10 @@ from anyio import to_thread
 from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 from mcp import StdioServerParameters
 from mcp.client.stdio import get_default_environment
+from pydantic import PrivateAttr
 
+from agenttool_otel.call.sandbox import ProcessSandbox
+from agenttool_otel.enforcement import available
 from agenttool_otel.enforcement.programs import HeldProgram, check_holds_programs
 from agenttool_otel.enforcement.secrets import secrets_below
 
@@ -30,6 +33,13 @@ class HeldServer(StdioServerParameters):
 
     profile: str
     roots: list[Path]
+    _masked: frozenset[Path] | None = PrivateAttr(None)
+
+    @property
+    def sandbox(self) -> ProcessSandbox:
+        """What the calls of its tools are held by."""
+        mechanism = available()[self.profile].mechanism
+        return ProcessSandbox(self.profile, str(mechanism), tuple(self.roots), lambda: self._masked)
 
     def program(self) -> HeldProgram:
         """Return the program; its secrets are looked for anew.
@@ -37,10 +47,12 @@ class HeldServer(StdioServerParameters):
         Raises:
             SandboxUnavailable: a secret could not be looked for everywhere.
         """
+        masked = secrets_below(self.roots, self.profile)
+        self._masked = frozenset(masked)
         return HeldProgram(
             [self.command, *self.args],
             profile=self.profile,
-            masked=secrets_below(self.roots, self.profile),
+            masked=masked,
             env=get_default_environment() | (self.env or {}),
             cwd=self.cwd,
             stderr=sys.stderr,

@@ -27,9 +27,9 @@ from agenttool_otel.call.runtime import Runtime
 from agenttool_otel.catalog import GovernOptions
 from agenttool_otel.context.context import agent_context
 from agenttool_otel.errors import ConfigurationError
+from agenttool_otel.integrations.mcp.listing import ServerTools
 from agenttool_otel.integrations.mcp.pins import Pins
-from agenttool_otel.integrations.mcp.proxy import DEFAULT_TIMEOUT, proxy_of
-from agenttool_otel.integrations.mcp.server import govern_server
+from agenttool_otel.integrations.mcp.proxy import DEFAULT_TIMEOUT, governed_proxy
 from agenttool_otel.integrations.mcp.upstream import Upstream
 from agenttool_otel.values.conversion import loads_unique
 from agenttool_otel.values.ids import new_id
@@ -139,10 +139,8 @@ class HttpProxy:
     @asynccontextmanager
     async def _serving(self, actor: str) -> AsyncIterator[_Client]:
         async with Upstream(self._upstream, timeout=self._timeout) as behind:
-            proxy = proxy_of(behind, self._server)
-            govern_server(
-                proxy, self._governor, facts=self._facts, pins=self._pins, one_client=True
-            )
+            tools = ServerTools(self._governor, self._server, facts=self._facts, pins=self._pins)
+            proxy = governed_proxy(behind, tools)
             # a page of a browser that has found the port (DNS rebinding) sends an Origin
             security = TransportSecuritySettings(allowed_hosts=_OWN_NAMES)
             sessions = StreamableHTTPSessionManager(proxy, security_settings=security)

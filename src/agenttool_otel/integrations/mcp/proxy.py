@@ -25,8 +25,9 @@ from mcp_types import (
 from agenttool_otel.call.runtime import Runtime
 from agenttool_otel.catalog import GovernOptions
 from agenttool_otel.context.context import agent_context
+from agenttool_otel.integrations.mcp.listing import ServerTools
 from agenttool_otel.integrations.mcp.pins import Pins
-from agenttool_otel.integrations.mcp.server import govern_server
+from agenttool_otel.integrations.mcp.server import decide_calls
 from agenttool_otel.integrations.mcp.standard_streams import own_stdio
 from agenttool_otel.integrations.mcp.upstream import Upstream
 from agenttool_otel.values.ids import new_id
@@ -60,12 +61,24 @@ async def run_proxy(
         timeout: Seconds that one request to it may take.
     """
     async with Upstream(upstream, timeout=timeout) as behind:
-        proxy = proxy_of(behind, server)
-        govern_server(proxy, governor, facts=facts, pins=pins, one_client=True)
+        tools = ServerTools(governor, server, facts=facts, pins=pins)
+        proxy = governed_proxy(behind, tools)
         options = proxy.create_initialization_options()
         with agent_context(session_id=new_id("mcp")):
             async with own_stdio() as (incoming, outgoing):
                 await proxy.run(incoming, outgoing, options)
+
+
+def governed_proxy(upstream: Upstream, tools: ServerTools) -> Server[Any]:
+    """Return a server that hands the calls on that may run, for one client.
+
+    Args:
+        upstream: The server behind it.
+        tools: Its tools, and what they are called.
+    """
+    proxy = proxy_of(upstream, tools.server)
+    decide_calls(proxy, tools, one_client=True, process=upstream.sandbox)
+    return proxy
 
 
 def proxy_of(upstream: Upstream, name: str) -> Server[Any]:

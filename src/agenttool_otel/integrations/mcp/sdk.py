@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
 
 import mcp
 from mcp import ClientSession
@@ -15,6 +16,7 @@ if TYPE_CHECKING or not IS_FIRST:
     from mcp_types import (
         INTERNAL_ERROR,
         INVALID_PARAMS,
+        SERVER_INFO_META_KEY,
         CallToolResult,
         ElicitResult,
         ListToolsResult,
@@ -35,6 +37,7 @@ else:
     )
 
     MODERN_PROTOCOL_VERSIONS = ()
+    SERVER_INFO_META_KEY = ""  # of 2.x alone
 
     class Client:
         """Stands for the class that 1.x does not have: its only client is a session."""
@@ -45,6 +48,7 @@ __all__ = [
     "INVALID_PARAMS",
     "IS_FIRST",
     "MODERN_PROTOCOL_VERSIONS",
+    "SERVER_INFO_META_KEY",
     "CallToolResult",
     "Client",
     "ClientSession",
@@ -55,6 +59,7 @@ __all__ = [
     "Tool",
     "client_capabilities",
     "client_info",
+    "keep_version",
     "method_of",
     "next_cursor",
     "protocol_error",
@@ -89,12 +94,29 @@ def next_cursor(page: ListToolsResult) -> str | None:
     return cursor
 
 
+_agreed: Final[WeakKeyDictionary[Any, str]] = WeakKeyDictionary()
+"""By sessions of 1.x, which do not keep it: the version of the protocol that they agreed on."""
+
+
+def keep_version(session: Any, initialized: Any) -> None:
+    """Keep the version of the protocol that a client's session has agreed on with its server.
+
+    Args:
+        session: A session of the SDK.
+        initialized: What its ``initialize`` returned.
+    """
+    if IS_FIRST:
+        _agreed[session] = str(initialized.protocolVersion)
+
+
 def protocol_version(session: Any) -> str:
-    """Return the version of the protocol that a client's session speaks; empty where it keeps none.
+    """Return the version of the protocol that a client's session speaks; empty where it is not known.
 
     Args:
         session: A session of the SDK.
     """
+    if IS_FIRST:
+        return _agreed.get(session, "")
     return getattr(session, "protocol_version", None) or ""
 
 

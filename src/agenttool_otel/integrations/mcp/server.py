@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from agenttool_otel.approvals.identity import args_digest
 from agenttool_otel.approvals.types import ApprovalAnswer
 from agenttool_otel.call.runtime import Runtime
+from agenttool_otel.call.sandbox import ProcessSandbox
 from agenttool_otel.call.tool import GovernedTool
 from agenttool_otel.catalog import GovernOptions
 from agenttool_otel.errors import AgentToolError, ApprovalError
@@ -34,6 +35,7 @@ from agenttool_otel.integrations.mcp.sdk import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
     IS_FIRST,
+    SERVER_INFO_META_KEY,
     ListToolsResult,
     MCPError,
     Tool,
@@ -83,14 +85,33 @@ def govern_server(
             made again, then goes on with the one that waits for a person.
     """
     tools = ServerTools(governor, name or server.name, facts=facts, pins=pins)
-    calls = GovernedCalls(tools, one_client=one_client)
+    decide_calls(server, tools, one_client=one_client)
+    return server
+
+
+def decide_calls(
+    server: MCPServer | Server[Any],
+    tools: ServerTools,
+    *,
+    one_client: bool,
+    process: ProcessSandbox | None = None,
+) -> None:
+    """Let the calls of a server be decided.
+
+    Args:
+        server: The server; it is changed.
+        tools: Its tools.
+        one_client: Whether all requests are one client's.
+        process: What holds the process behind a proxy, which the proxy has started.
+    """
+    stamp = getattr(server, "server_info_stamp", None)
+    calls = GovernedCalls(tools, one_client=one_client, stamp=stamp, process=process)
     if IS_FIRST:
         from agenttool_otel.integrations.mcp.first_sdk import put_before
 
         put_before(server, calls)
     else:
         server.middleware.append(calls)
-    return server
 
 
 class GovernedCalls:
@@ -99,11 +120,23 @@ class GovernedCalls:
     Args:
         tools: The tools of the server.
         one_client: Whether all requests are one client's.
+        stamp: What the SDK writes into each result of this server: its name and version. They are the
+            host's words, and none of the tool's.
+        process: What holds the process that runs the tools, where the host has started it held.
     """
 
-    def __init__(self, tools: ServerTools, *, one_client: bool) -> None:
+    def __init__(
+        self,
+        tools: ServerTools,
+        *,
+        one_client: bool,
+        stamp: dict[str, Any] | None = None,
+        process: ProcessSandbox | None = None,
+    ) -> None:
         self._tools = tools
         self._one_client = one_client
+        self._stamp = stamp
+        self._process = process
         self._asked: dict[str, str] = {}  # invocation ids by request state, or by the call's digest
 
     async def __call__(self, ctx: _Context, call_next: CallNext) -> HandlerResult:
@@ -119,7 +152,7 @@ class GovernedCalls:
             except McpServerFailed as error:
                 raise protocol_error(INTERNAL_ERROR, str(error)) from None
         if ctx.method == _CALL:
-            return _complete(ctx, await self._call(ctx, call_next))
+            return self._complete(ctx, await self._call(ctx, call_next))
         return await call_next(ctx)
 
     # --- lists ------------------------------------------------------------------------------------
@@ -181,7 +214,8 @@ class GovernedCalls:
             del params["requestState"]
 
         async def send(changed: dict[str, Any]) -> Any:
-            return await call_next(replace(ctx, params={**params, "arguments": changed}))
+            changed_ctx = replace(ctx, params={**params, "arguments": changed})
+            return self._unstamped(await call_next(changed_ctx))
 
         if answered:
             return await self._answered(ctx, tool, arguments, send, (str(state), given))
@@ -191,6 +225,28 @@ class GovernedCalls:
         if not call.waits:
             return result
         return await self._ask(ctx, tool, call, arguments, send, result)
+
+    def _unstamped(self, result: HandlerResult) -> HandlerResult:
+        """Return a result without the stamp; one that a tool has written in its place stays."""
+        meta = result.get("_meta") if isinstance(result, dict) else None
+        if not isinstance(result, dict) or not isinstance(meta, dict):
+            return result
+        if self._stamp is None or meta.get(SERVER_INFO_META_KEY) != self._stamp:
+            return result
+        rest = _without(meta, SERVER_INFO_META_KEY)
+        return {**result, "_meta": rest} if rest else _without(result, "_meta")
+
+    def _complete(self, ctx: _Context, result: HandlerResult) -> HandlerResult:
+        """Return a result with the members that protocol 2026-07-28 asks for: the name of its form,
+        and the stamp.
+        """
+        if not answers_later(ctx) or not isinstance(result, dict):
+            return result
+        result.setdefault("resultType", "complete")
+        meta = result.get("_meta", {})
+        if self._stamp is not None and isinstance(meta, dict):
+            result["_meta"] = {SERVER_INFO_META_KEY: dict(self._stamp), **meta}
+        return result
 
     def _new(self, ctx: _Context, tool: GovernedTool, arguments: Any) -> McpCall:
         session_id = _session_id(ctx)
@@ -211,6 +267,7 @@ class GovernedCalls:
             jsonrpc_request_id=ctx.request_id,
         )
         call = McpCall(tool, arguments, attributes=attributes, mapping=mapping)
+        call.call.process = self._process
         if isinstance(ctx.request_id, int):
             # a number that counts requests is no secret: it is not looked at as a text
             own = {Mcp.REQUEST_ID: str(ctx.request_id)}
@@ -351,13 +408,6 @@ def _as_dict(result: HandlerResult) -> dict[str, Any]:
     if isinstance(result, dict):
         return dict(result)
     return result.model_dump(by_alias=True, mode="json", exclude_none=True)
-
-
-def _complete(ctx: _Context, result: HandlerResult) -> HandlerResult:
-    """Return a result with the member that names its form, which protocol 2026-07-28 asks for."""
-    if answers_later(ctx) and isinstance(result, dict):
-        result.setdefault("resultType", "complete")
-    return result
 
 
 def _tools_of(whole: dict[str, Any]) -> list[Tool]:

@@ -14,7 +14,9 @@ from mcp import Client, MCPError, StdioServerParameters
 from mcp_types import CONNECTION_CLOSED
 from pydantic import ValidationError
 
+from agenttool_otel.call.sandbox import ProcessSandbox
 from agenttool_otel.integrations.mcp.calls import McpServerFailed
+from agenttool_otel.integrations.mcp.held import HeldServer
 from agenttool_otel.integrations.mcp.stdio import MAX_LINE_BYTES, bounded_stdio
 
 _logger = logging.getLogger("agenttool_otel.mcp")
@@ -120,7 +122,8 @@ class Upstream:
         timeout: float,
         max_line_bytes: int = MAX_LINE_BYTES,
     ) -> None:
-        self._server = server
+        # of its own: a held one has the secrets that the process of this connection can't read
+        self._server = server.model_copy() if isinstance(server, HeldServer) else server
         self._timeout = timeout
         self._max_line_bytes = max_line_bytes
         self._tasks: TaskGroup = anyio.create_task_group()
@@ -139,6 +142,11 @@ class Upstream:
         if self._connection is not None:
             self._connection.end()
         return await self._tasks.__aexit__(kind, error, trace)
+
+    @property
+    def sandbox(self) -> ProcessSandbox | None:
+        """What holds its process, and each that takes its place; ``None`` where nothing does."""
+        return self._server.sandbox if isinstance(self._server, HeldServer) else None
 
     async def request(self, ask: Callable[[Client], Awaitable[_T]]) -> _T:
         """Ask the server, which is started where it does not run.
