@@ -129,6 +129,19 @@ def test_a_held_server_has_no_variables_of_ours(
 
 
 @pytest.mark.usefixtures("readable")
+def test_the_sdks_own_client_can_not_start_it_unheld(tmp_path: Path) -> None:
+    server: Any = held_server(server_process(["touch", str(tmp_path / "started")]), "read")
+
+    async def start() -> None:
+        async with Client(server):
+            pass
+
+    with pytest.raises(TypeError, match="HeldServer"):
+        asyncio.run(start())
+    assert not (tmp_path / "started").exists()
+
+
+@pytest.mark.usefixtures("readable")
 def test_a_held_server_that_is_killed_starts_again(tmp_path: Path) -> None:
     async def use() -> str:
         server = held_server(server_process(COMMAND), "read", [tmp_path])

@@ -28,6 +28,7 @@ from agenttool_otel.cli.common import AsJson, failure, group, print_json, use_ow
 from agenttool_otel.errors import AgentToolError, ConfigurationError, SandboxUnavailable
 from agenttool_otel.integrations.facts import read_facts, server_facts
 from agenttool_otel.integrations.mcp.client import list_all
+from agenttool_otel.integrations.mcp.held import HeldServer, ServerProcess, held_server
 from agenttool_otel.integrations.mcp.http import PATH, HttpProxy, read_clients, serve_http
 from agenttool_otel.integrations.mcp.pins import PinChange, Pins
 from agenttool_otel.integrations.mcp.proxy import DEFAULT_TIMEOUT, run_proxy
@@ -128,7 +129,7 @@ def proxy(
 
 
 async def _serve(
-    upstream: StdioServerParameters | str,
+    upstream: ServerProcess | str,
     governor: Any,
     server: str,
     facts: Mapping[str, GovernOptions],
@@ -174,7 +175,7 @@ def _existing(path: Path) -> Pins:
 
 def _upstream(
     command: list[str] | None, http: str, profile: str, roots: list[Path] | None
-) -> StdioServerParameters | str:
+) -> ServerProcess | str:
     """Return where the server is.
 
     Raises:
@@ -193,9 +194,7 @@ def _upstream(
     raise ConfigurationError("give the server's command after --, or its URL with --http")
 
 
-def _held(server: StdioServerParameters, profile: str, roots: list[Path]) -> StdioServerParameters:
-    from agenttool_otel.integrations.mcp.held import held_server
-
+def _held(server: StdioServerParameters, profile: str, roots: list[Path]) -> HeldServer:
     use_own_profiles()
     return held_server(server, profile, roots)
 
@@ -306,7 +305,7 @@ def accept(
     typer.echo(f"{len(tools)} tools of {name} accepted in {pins}")
 
 
-def _listed(server: StdioServerParameters | str, timeout: float) -> list[Tool]:
+def _listed(server: ServerProcess | str, timeout: float) -> list[Tool]:
     async def listed() -> list[Tool]:
         async with Upstream(server, timeout=timeout) as upstream:
             return await upstream.request(list_all)

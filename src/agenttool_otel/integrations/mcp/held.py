@@ -7,15 +7,15 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeAlias
 
 import anyio
 from anyio import to_thread
 from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 from mcp import StdioServerParameters
 from mcp.client.stdio import get_default_environment
-from pydantic import PrivateAttr
 
 from agenttool_otel.call.sandbox import ProcessSandbox
 from agenttool_otel.enforcement import available
@@ -23,17 +23,22 @@ from agenttool_otel.enforcement.programs import HeldProgram, check_holds_program
 from agenttool_otel.enforcement.secrets import secrets_below
 
 
-class HeldServer(StdioServerParameters):
+@dataclass
+class HeldServer:
     """How a server's process is run under a profile.
 
+    It is no ``StdioServerParameters``: the SDK's own client would start it without the profile.
+
     Attributes:
+        process: how it is run without one.
         profile: the profile's name.
         roots: absolute directories whose keys and credentials it must not read.
     """
 
+    process: StdioServerParameters
     profile: str
     roots: list[Path]
-    _masked: frozenset[Path] | None = PrivateAttr(None)
+    _masked: frozenset[Path] | None = field(default=None, init=False)
 
     @property
     def sandbox(self) -> ProcessSandbox:
@@ -50,13 +55,16 @@ class HeldServer(StdioServerParameters):
         masked = secrets_below(self.roots, self.profile)
         self._masked = frozenset(masked)
         return HeldProgram(
-            [self.command, *self.args],
+            [self.process.command, *self.process.args],
             profile=self.profile,
             masked=masked,
-            env=get_default_environment() | (self.env or {}),
-            cwd=self.cwd,
+            env=get_default_environment() | (self.process.env or {}),
+            cwd=self.process.cwd,
             stderr=sys.stderr,
         )
+
+
+ServerProcess: TypeAlias = StdioServerParameters | HeldServer
 
 
 def held_server(
@@ -74,7 +82,7 @@ def held_server(
     """
     check_holds_programs(profile)
     absolute = [Path(root).absolute() for root in roots or [server.cwd or Path()]]
-    return HeldServer(**server.model_dump(), profile=profile, roots=absolute)
+    return HeldServer(server, profile, absolute)
 
 
 async def start_held(server: HeldServer) -> HeldProcess:

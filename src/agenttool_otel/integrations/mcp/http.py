@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import uvicorn
-from mcp import StdioServerParameters
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.datastructures import Headers
@@ -27,6 +26,7 @@ from agenttool_otel.call.runtime import Runtime
 from agenttool_otel.catalog import GovernOptions
 from agenttool_otel.context.context import agent_context
 from agenttool_otel.errors import ConfigurationError
+from agenttool_otel.integrations.mcp.held import ServerProcess
 from agenttool_otel.integrations.mcp.listing import ServerTools
 from agenttool_otel.integrations.mcp.pins import Pins
 from agenttool_otel.integrations.mcp.proxy import DEFAULT_TIMEOUT, governed_proxy
@@ -107,7 +107,7 @@ class HttpProxy:
 
     def __init__(
         self,
-        upstream: StdioServerParameters | str,
+        upstream: ServerProcess | str,
         clients: Mapping[str, str],
         governor: Runtime | None = None,
         *,

@@ -11,7 +11,7 @@ from functools import partial
 from importlib.metadata import version
 from typing import Any, Final
 
-from mcp import Client, StdioServerParameters
+from mcp import Client
 from mcp.server import Server
 from mcp.server.context import ServerRequestContext
 from mcp_types import (
@@ -25,6 +25,7 @@ from mcp_types import (
 from agenttool_otel.call.runtime import Runtime
 from agenttool_otel.catalog import GovernOptions
 from agenttool_otel.context.context import agent_context
+from agenttool_otel.integrations.mcp.held import ServerProcess
 from agenttool_otel.integrations.mcp.listing import ServerTools
 from agenttool_otel.integrations.mcp.pins import Pins
 from agenttool_otel.integrations.mcp.server import decide_calls
@@ -42,7 +43,7 @@ _Context = ServerRequestContext[Any, Any]
 
 
 async def run_proxy(
-    upstream: StdioServerParameters | str,
+    upstream: ServerProcess | str,
     governor: Runtime | None = None,
     *,
     server: str,

@@ -15,12 +15,11 @@ from typing import Any, Final
 
 import anyio
 from anyio.abc import ByteReceiveStream, ByteSendStream, Process, TaskGroup
-from mcp import StdioServerParameters
 from mcp.client.stdio import get_default_environment, stdio_client
 from mcp.os.posix.utilities import terminate_posix_process_tree
 from mcp.shared.message import SessionMessage
 
-from agenttool_otel.integrations.mcp.held import HeldProcess, HeldServer, start_held
+from agenttool_otel.integrations.mcp.held import HeldProcess, HeldServer, ServerProcess, start_held
 from agenttool_otel.integrations.mcp.streams import (
     CHUNK,
     Incoming,
@@ -44,7 +43,7 @@ _logger = logging.getLogger("agenttool_otel.mcp")
 
 @asynccontextmanager
 async def bounded_stdio(
-    server: StdioServerParameters, max_line_bytes: int = MAX_LINE_BYTES
+    server: ServerProcess, max_line_bytes: int = MAX_LINE_BYTES
 ) -> AsyncIterator[tuple[Any, Any]]:
     """Run a server as a process; a transport of the SDK's ``Client``.
 
@@ -79,7 +78,7 @@ async def bounded_stdio(
             tasks.cancel_scope.cancel()
 
 
-async def _start(server: StdioServerParameters) -> Process:
+async def _start(server: ServerProcess) -> Process:
     if isinstance(server, HeldServer):
         return await start_held(server)
     return await anyio.open_process(

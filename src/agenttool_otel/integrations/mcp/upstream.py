@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
@@ -16,7 +17,7 @@ from pydantic import ValidationError
 
 from agenttool_otel.call.sandbox import ProcessSandbox
 from agenttool_otel.integrations.mcp.calls import McpServerFailed
-from agenttool_otel.integrations.mcp.held import HeldServer
+from agenttool_otel.integrations.mcp.held import HeldServer, ServerProcess
 from agenttool_otel.integrations.mcp.stdio import MAX_LINE_BYTES, bounded_stdio
 
 _logger = logging.getLogger("agenttool_otel.mcp")
@@ -117,13 +118,13 @@ class Upstream:
 
     def __init__(
         self,
-        server: StdioServerParameters | str,
+        server: ServerProcess | str,
         *,
         timeout: float,
         max_line_bytes: int = MAX_LINE_BYTES,
     ) -> None:
         # of its own: a held one has the secrets that the process of this connection can't read
-        self._server = server.model_copy() if isinstance(server, HeldServer) else server
+        self._server = replace(server) if isinstance(server, HeldServer) else server
         self._timeout = timeout
         self._max_line_bytes = max_line_bytes
         self._tasks: TaskGroup = anyio.create_task_group()
@@ -188,7 +189,7 @@ class Upstream:
 
     def _new_client(self) -> Client:
         server: Any = self._server
-        if isinstance(server, StdioServerParameters):
+        if not isinstance(server, str):
             server = bounded_stdio(server, self._max_line_bytes)
         return Client(
             server,
