@@ -49,9 +49,12 @@ nothing_undeclared if {
 }
 
 # METADATA
-# title: The tool's access kinds do not rule out that it connects
-# description: The first statement of whatever reads the texts, so that other tools' decisions do not depend on them.
-may_connect if not disconnected
+# title: The tool's access kinds do not rule out that it connects, and no URL is known
+# description: The first statement of whatever reads the texts, so that all other decisions do not depend on them.
+may_connect if {
+	not disconnected
+	input.facts.urls == []
+}
 
 disconnected if {
 	is_array(input.permission_profile.access_kinds)
