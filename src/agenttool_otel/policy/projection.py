@@ -79,13 +79,12 @@ def _take(node: _Node, words: frozenset[str]) -> Take:
     if len(views) == 1 and not members and each is None and not places:
         return views[0]
 
-    def take(value: Any) -> Any:
-        if value == []:
-            return of_empty  # most facts are empty lists
-        return read(value)
+    of_empty: list[Any] = []
 
-    def read(value: Any) -> list[Any]:
-        found = [view(value) for view in views]
+    def take(value: Any) -> Any:
+        if of_empty and value == []:
+            return of_empty  # most facts are empty lists
+        found = [view(value) for view in views] if views else []
         if members:
             # what is no object has no members, in Rego too
             get = value.get if type(value) is dict else {}.get
@@ -111,7 +110,7 @@ def _take(node: _Node, words: frozenset[str]) -> Take:
                 found.append(inner(value[place]) if 0 <= place < len(value) else {})
         return found
 
-    of_empty = read([])
+    of_empty += take([])
     return take
 
 
