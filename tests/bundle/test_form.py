@@ -183,6 +183,7 @@ def test_rules_use_only_builtins_that_all_engines_answer_alike() -> None:
         *(
             "array.concat",
             "concat",
+            "contains",
             "count",
             "endswith",
             "glob.match",

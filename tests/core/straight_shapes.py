@@ -52,6 +52,12 @@ SHELL: Final[dict[str, Any]] = {
     "access_kinds": ["code_execution"],
     "command_args": ["value"],
 }
+STATED_SHELL: Final[dict[str, Any]] = {
+    **READS,
+    **SHELL,
+    "read_only": False,
+    "write_effects": ["local_persistent"],
+}
 
 TOOLS: Final[dict[str, dict[str, Any]]] = {
     "plain": READS,
@@ -60,6 +66,8 @@ TOOLS: Final[dict[str, dict[str, Any]]] = {
     "url": {**READS, "access_kinds": ["network"], "open_world": True, "url_args": ["value"]},
     "sql": {**READS, "access_kinds": ["network"], "sql_args": ["value"]},
     "shell": SHELL,
+    "shell, all stated": STATED_SHELL,
+    "shell that runs commands": {**STATED_SHELL, "runs_commands": True},
     "open world": {**READS, "open_world": True},
     "trusted": {**READS, "open_world": True, "result_trust": "trusted"},
     "asked about": {**READS, "read_only": False, "write_effects": ["remote_mutation"]},
@@ -533,6 +541,9 @@ def shapes() -> Iterator[Shape]:
     ):
         for tool in ("url", "sql", "shell"):
             seen[Shape(tool=tool, arguments=name)] = None
+        for tool in ("shell, all stated", "shell that runs commands"):
+            for form in ("function", "coroutine"):
+                seen[Shape(tool=tool, arguments=name, form=form, context="roots")] = None
     for name in CONTEXTS:
         for tool in ("plain", "path", "open world"):
             seen[Shape(tool=tool, context=name)] = None

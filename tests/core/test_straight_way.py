@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import itertools
 import threading
@@ -10,16 +11,20 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from straight_shapes import CONTEXTS, READS, SETTINGS, Shape, shapes
+from straight_shapes import CONTEXTS, FILES, READS, SETTINGS, Shape, shapes
 from two_ways import CALLS, World, differences
 
 from agenttool_otel import ToolDenied, agent_context, current_call
+from agenttool_otel.call.invocation import Established
 from agenttool_otel.call.phases.execute import Body
 from agenttool_otel.call.recording.span import CallSpan
 from agenttool_otel.call.straight import way
 from agenttool_otel.call.straight.call import StraightCall
 from agenttool_otel.call.straight.plan import Plan
+from agenttool_otel.context.context import AgentContext
 from agenttool_otel.context.sessions import Session
+from agenttool_otel.facts.plan import FactPlan
+from agenttool_otel.facts.types import EMPTY_FACTS
 from agenttool_otel.names import Lifecycle
 from agenttool_otel.policy.bundles.bundle import bundle_from_files
 from samples import one_in
@@ -77,6 +82,11 @@ STRAIGHT = [
     Shape(form="async_method"),
     Shape(settings="unsampled"),
     Shape(tool="path", arguments="a path", context="roots"),
+    Shape(tool="sql", arguments="a query"),
+    Shape(tool="shell, all stated", arguments="a command", context="roots"),
+    Shape(
+        tool="shell that runs commands", arguments="a command", context="roots", form="coroutine"
+    ),
     Shape(arguments="beyond ASCII"),
     Shape(context="labels"),
     Shape(around="a native call"),
@@ -239,7 +249,7 @@ def _raises(*_: Any) -> Any:
     raise RuntimeError("a bug of ours")
 
 
-@pytest.mark.parametrize("part", ["_prepared", "facts", "session"])
+@pytest.mark.parametrize("part", ["prepared", "facts", "session"])
 def test_a_failing_look_up_takes_the_pipeline(
     world: World, monkeypatch: pytest.MonkeyPatch, part: str
 ) -> None:
@@ -249,6 +259,32 @@ def test_a_failing_look_up_takes_the_pipeline(
         before = world.went_straight
         assert tool("a") == "A"
         assert world.went_straight == before
+
+
+@pytest.mark.parametrize("path", ["/tmp/a.txt", "/root/.ssh/id_rsa"])
+def test_facts_are_established_once_by_whichever_way(
+    world: World, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    with world.only_way(), agent_context(actor="agent:one", session_id="s", roots=["/tmp"]):
+        tool: Any = world.governor.govern(lambda value: value, name="tool", **FILES)
+        tool("/tmp/b.txt"), tool("/tmp/b.txt")
+        looked: list[Any] = []
+        establish = FactPlan.establish
+        monkeypatch.setattr(
+            FactPlan, "establish", lambda *given: looked.append(given) or establish(*given)
+        )
+        with contextlib.suppress(ToolDenied):
+            tool(path)
+    assert len(looked) == 1
+
+
+def test_facts_of_other_arguments_are_not_taken() -> None:
+    context = AgentContext()
+    known = Established(context, {"value": 1}, EMPTY_FACTS)
+    assert known.fits(context, {"value": 1})
+    for other in ({"value": True}, {"value": 2}, {}, {"value": 1, "more": 1}):
+        assert not known.fits(context, other)
+    assert not known.fits(AgentContext(), {"value": 1})
 
 
 def test_a_failing_record_changes_no_result(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,21 +48,21 @@ class TestReads:
             ('decision := input["tool"]["id"]', {"tool.id"}),
             ("decision := input.tool", {"tool"}),
             ("decision := [input.tool.id, input.tool]", {"tool"}),
-            ("decision := input.tool[input.actor.id]", {"tool.~count", "tool.~each", "actor.id"}),
+            ("decision := input.tool[input.actor.id]", {"tool.~keys", "tool.~each", "actor.id"}),
             (
                 "decision := [x | some x in input.actor.roles]",
-                {"actor.roles.~count", "actor.roles.~each"},
+                {"actor.roles.~keys", "actor.roles.~each"},
             ),
             (
                 "decision := [x.raw | x := input.facts.paths[_]]",
-                {"facts.paths.~count", "facts.paths.~each.raw"},
+                {"facts.paths.~keys", "facts.paths.~each.raw"},
             ),
             ("decision := f(input.session)\nf(s) := s.mode", {"session.mode"}),
             ("decision := a\na := b\nb if input.hooks", {"hooks.~truth"}),
             ("decision := 1 if not input.tool.destructive", {"tool.destructive.~truth"}),
             (
                 "decision := 1 if every x in input.hooks { x.behavior == input.actor.kind }",
-                {"hooks.~count", "hooks.~each.behavior", "actor.kind"},
+                {"hooks.~keys", "hooks.~each.behavior", "actor.kind"},
             ),
             ("decision := {input.tool.id: input.tool.kind}", {"tool.id", "tool.kind"}),
             (
@@ -80,7 +80,7 @@ class TestReads:
             ),
             ("unused := input.session\ndecision := input.tool.id", {"tool.id"}),
             ("decision := data.lists[input.tool.id]", {"tool.id.~word"}),
-            ("decision := object.keys(input.input)", {"input.~object.keys"}),
+            ("decision := object.keys(input.input)", {"input.~keys"}),
             ('decision := 1 if input.actor.id != ""', {"actor.id.~blank"}),
             ('decision := 1 if input.actor.id < ""', {"actor.id"}),
             ('decision := 1 if input.actor.id != "a"', {"actor.id.~word"}),
@@ -88,7 +88,7 @@ class TestReads:
             ("decision := [is_string(input.actor.id), input.actor.id]", {"actor.id"}),
             (
                 "decision := [is_string(input.actor[k]) | some k in input.actor.roles]",
-                {"actor.~count", "actor.~each.~type", "actor.roles.~count", "actor.roles.~each"},
+                {"actor.~keys", "actor.~each.~type", "actor.roles.~keys", "actor.roles.~each"},
             ),
             ("decision := is_string(lower(input.actor.id))", {"actor.id"}),
             ("decision := count(input.actor.id)", {"actor.id.~count"}),

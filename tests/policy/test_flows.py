@@ -11,10 +11,12 @@ import pytest
 
 from agenttool_otel.names import EntryPoint
 from agenttool_otel.policy.bundles.bundle import bundle_from_files, default_bundle_path
+from agenttool_otel.policy.bundles.flows import EACH, HOLDS
 from agenttool_otel.policy.bundles.load import load_bundle
 from agenttool_otel.policy.bundles.reads import ReadSet
 from agenttool_otel.policy.cache import DecisionCache
 from agenttool_otel.policy.engines.embedded import EmbeddedEngine
+from agenttool_otel.policy.projection import projection
 from agenttool_otel.policy.rego.syntax import parse_program
 from agenttool_otel.policy.samples import sample_documents
 
@@ -45,24 +47,24 @@ def reads(rules: str, document: Any = None, **data: str) -> set[str]:
     [
         (
             "decision := 1 if { some p in input.facts.paths; p.inside == true }",
-            {"~count", "~each.inside.~word"},
+            {"~keys", "~each.inside.~word"},
         ),
         (
             "decision := 1 if { every p in input.facts.paths { not p.inside } }",
-            {"~count", "~each.inside.~truth"},
+            {"~keys", "~each.inside.~truth"},
         ),
         (
             "decision := 1 if inside(input.facts.paths[_])\ninside(p) if p.inside",
-            {"~count", "~each.inside.~truth"},
+            {"~keys", "~each.inside.~truth"},
         ),
         (
             "decision := 1 if { some p in all; p.inside }\nall := array.concat(input.facts.paths, [])",
-            {"~type", "~count", "~each.inside.~truth"},
+            {"~type", "~keys", "~each.inside.~truth"},
         ),
         (
             "decision := 1 if { some p in all; p.inside }\n"
             "all contains object.union(p, {}) if some p in input.facts.paths",
-            {"~count", "~each.~type", "~each.inside.~truth"},
+            {"~keys", "~each.~type", "~each.inside.~truth"},
         ),
         ("decision := input.facts.paths[0].raw", {"~at 0.raw"}),
         ("decision := 1 if input.facts.paths == []", {"~blank"}),
@@ -70,76 +72,92 @@ def reads(rules: str, document: Any = None, **data: str) -> set[str]:
         ("decision := count(input.facts.paths)", {"~count"}),
         (
             "decision := 1 if count({p.raw | some p in input.facts.paths}) > 0",
-            {"~count"},
+            {"~keys"},
         ),
         (
             "decision := count({p.raw | some p in input.facts.paths})",
-            {"~count", "~each.raw"},
+            {"~keys", "~each.raw"},
         ),
         (
             'decision := 1 if { some p in input.facts.paths; p.raw in {"a", "b"} }',
-            {"~count", "~each.raw.~word"},
+            {"~keys", "~each.raw.~word"},
         ),
         (
             "decision := 1 if { some p in input.facts.paths; data.table[p.raw] }",
-            {"~count", "~each.raw.~word"},
+            {"~keys", "~each.raw.~word"},
         ),
         (
             "decision := 1 if { some p in input.facts.paths; p.raw == p.lexical }",
-            {"~count", "~each.raw", "~each.lexical"},
+            {"~keys", "~each.raw", "~each.lexical"},
         ),
         (
             'decision := 1 if { some p in input.facts.paths; p.raw == concat("", ["a", "b"]) }',
-            {"~count", "~each.raw"},
+            {"~keys", "~each.raw"},
         ),
         (
             'decision := 1 if { some p in input.facts.paths; startswith(p.raw, "/") }',
-            {"~count", "~each.raw"},
+            {"~keys", "~each.raw.~begins /"},
+        ),
+        (
+            'decision := 1 if { some p in input.facts.paths; endswith(p.raw, ".key") }',
+            {"~keys", "~each.raw.~ends .key"},
+        ),
+        (
+            'decision := 1 if { some p in input.facts.paths; contains(p.raw, "etc") }',
+            {"~keys", "~each.raw.~holds etc"},
+        ),
+        (
+            "decision := 1 if { some p in input.facts.paths; contains(p.raw, p.lexical) }",
+            {"~keys", "~each.raw", "~each.lexical"},
+        ),
+        (
+            'decision := 1 if { some p in input.facts.paths; contains("/etc", p.raw) }',
+            {"~keys", "~each.raw"},
         ),
         (
             "decision := 1 if { some p in found; p.rule }\n"
             'found contains {"rule": "a", "path": p.raw} if some p in input.facts.paths',
-            {"~count"},
+            {"~keys"},
         ),
         (
             "decision := found\n"
             'found contains {"rule": "a", "path": p.raw} if some p in input.facts.paths',
-            {"~count", "~each.raw"},
+            {"~keys", "~each.raw"},
         ),
         (
             'decision := 1 if { some p in input.facts.paths; split(p.raw, "/", x); p.lexical == x[0] }',
-            {"~count", "~each.raw", "~each.lexical"},
+            {"~keys", "~each.raw", "~each.lexical"},
         ),
         (
             "decision := 1 if { some i; input.facts.paths[i].inside; data.y[i] }",
-            {"~count", "~each.inside.~truth"},
+            {"~keys", "~each.inside.~truth"},
         ),
         (
             "decision := 1 if { some p in input.facts.paths; x = p.raw; x == data.y }",
-            {"~count", "~each.raw"},
+            {"~keys", "~each.raw"},
         ),
         (
             "decision := 1 if { some p in input.facts.paths; f(p.raw, x); x == data.y }\nf(a) := a",
-            {"~count", "~each.raw"},
+            {"~keys", "~each.raw"},
         ),
         (
             "decision := 1 if { [p] := input.facts.paths; p.inside }",
-            {"~count", "~each.inside.~truth"},
+            {"~keys", "~each.inside.~truth"},
         ),
         (
             'decision := object.get(input.facts.paths[0], "raw", "")',
             {"~at 0.raw", "~at 0.~type"},
         ),
-        ("decision := [p | some p in input.facts.paths]", {"~count", "~each"}),
+        ("decision := [p | some p in input.facts.paths]", {"~keys", "~each"}),
         (
             "decision := 1 if { some n; found[n].inner.raw }\n"
             "found[n].inner := p if some n, p in input.facts.paths",
-            {"~count", "~each.raw.~truth"},
+            {"~keys", "~each.raw.~truth"},
         ),
         (
             "decision := 1 if { some n; some x in found[n]; x.raw }\n"
             "found[n] contains p if some n, p in input.facts.paths",
-            {"~count", "~each.raw.~truth"},
+            {"~keys", "~each.raw.~truth"},
         ),
     ],
 )
@@ -147,6 +165,14 @@ def test_reads_of_lists(rules: str, expected: set[str]) -> None:
     assert reads(rules, table="package table\n") == {
         f"facts.paths.{path}".rstrip(".") for path in expected
     }
+
+
+def test_a_part_of_a_text_is_what_a_key_has_of_it() -> None:
+    rules = 'decision := 1 if { some text in input.input; contains(text, "://") }'
+    assert reads(rules) == {"input.~keys", "input.~each.~holds ://"}
+    take = projection([("input", EACH, f"{HOLDS}://")], frozenset())
+    values = ["a://b", "a://c", "a:/", "", "://", 7, None, ["://"], {"://": 1}]
+    assert len({str(take({"input": {"q": value}})) for value in values}) == 6
 
 
 def test_a_name_of_an_input_object_is_a_text_of_the_input() -> None:
@@ -162,7 +188,7 @@ decision := 1 if far
 far if {
 	some_outside
 	some p in input.facts.paths
-	startswith(p.lexical, "/tmp")
+	regex.match("^/tmp", p.lexical)
 }
 some_outside if {
 	some p in input.facts.paths
@@ -190,13 +216,14 @@ def stock() -> EmbeddedEngine:
 
 
 DOCUMENTS: list[Any] = list(sample_documents(PROGRAM, 300))
-TEXTS = ["/elsewhere", "another text", "", "..", "rm"]
+TEXTS = ["/elsewhere", "another text", "", "..", "rm", "//host", "https://host/x", "https://a b"]
+PLACES = ["facts", "facts", "facts", "input", "session", "tool", "actor"]
 
 
-def changed(document: Any, chance: random.Random) -> Any:
-    """A copy of a document, with another value somewhere."""
+def changed(document: Any, chance: random.Random, facts: str) -> Any:
+    """A copy of a document, with another value somewhere, or in these facts."""
     document = copy.deepcopy(document)
-    place = document[chance.choice(["facts", "facts", "facts", "session", "tool", "actor"])]
+    place = document["facts"][facts] if facts else document[chance.choice(PLACES)]
     while True:
         keys = list(place) if isinstance(place, dict) else list(range(len(place)))
         if not keys:
@@ -220,7 +247,7 @@ def another(value: Any, chance: random.Random) -> Any:
     return chance.choice([None, "text"])
 
 
-def differing(engine: EmbeddedEngine, entry: str, pairs: int) -> int | None:
+def differing(engine: EmbeddedEngine, entry: str, pairs: int, facts: str = "") -> int | None:
     """How many equal keys it takes to find two documents with different answers; else ``None``."""
     cache, chance, met = DecisionCache(), random.Random(pairs), 0
     while met < pairs:
@@ -228,7 +255,7 @@ def differing(engine: EmbeddedEngine, entry: str, pairs: int) -> int | None:
         key = cache.key(engine, entry, one)
         answer = engine.evaluate(entry, one, timeout=9).value
         for _ in range(40):
-            other = changed(one, chance)
+            other = changed(one, chance, facts)
             if cache.key(engine, entry, other) != key:
                 continue
             met += 1
@@ -277,6 +304,6 @@ def test_a_read_set_that_lacks_one_member_is_found(
         return generation, ReadSet(rest, found.arguments, found.words)
 
     monkeypatch.setattr(stock, "reads", reads)
-    found = [differing(stock, entry, 3000) for entry in entries(concern, stock)]
+    facts = path[1]
+    assert any(differing(stock, entry, 3000, facts) for entry in entries(concern, stock))
     assert any(lacking)
-    assert any(found)

@@ -133,3 +133,13 @@ def test_files_inside_are_found_whatever_their_names(root: Path) -> None:
 def test_files_of_no_root_are_found_whatever_their_names(root: Path) -> None:
     names = ["one.txt", "other.txt", ".env"]
     assert checked(root, [], names) == (["allow", "allow", "deny"], 1)
+
+
+def test_urls_of_one_host_are_found_whatever_their_paths() -> None:
+    governor = Governor()
+    facts = {"read_only": True, "open_world": True, "access_kinds": ["network"]}
+    tool = governor.govern(lambda url: url, name="fetch", url_args=["url"], **facts)
+    found = [tool.tool.check(url=f"https://docs.python.org/3/{name}").behavior for name in "ab"]
+    assert governor.decider._cache is not None
+    assert found == [Behavior.ALLOW] * 2
+    assert governor.decider._cache.stats().hits == 1

@@ -74,9 +74,9 @@ GUARDED = [
         "depends_on_profile",
         {"permission_profile": {"access_kinds": []}},
         {"permission_profile": {"access_kinds": ["network"]}},
-        "permission_profile.access_kinds.~each.~word permission_profile.access_kinds.~count",
+        "permission_profile.access_kinds.~each.~word permission_profile.access_kinds.~keys",
     ),
-    ("depends_on_names", {"input": {"n": 1}}, {"input": {"calls": 1}}, "input.~object.keys"),
+    ("depends_on_names", {"input": {"n": 1}}, {"input": {"calls": 1}}, "input.~keys"),
 ]
 
 
@@ -95,7 +95,7 @@ def test_guards_of_mode_tool_profile_and_names(
     ("first", "expected"),
     [
         ("not configured", {"tool.name.~truth", "session.counters.calls"}),
-        ("depends_on_arguments", {"tool.name.~truth", "session.counters.calls", "input.n"}),
+        ("depends_on_arguments", {"tool.name.~truth", "session.counters.calls", "input.n.~word"}),
         ("depends_on_actor", COUNTED | {"actor.id.~word"}),
         ("configured == true", {"tool.name.~truth", "session.counters.calls"}),
         (

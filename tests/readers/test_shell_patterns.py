@@ -60,6 +60,31 @@ def test_a_pattern_of_secret_paths(name: str) -> None:
     assert sensitive().path.search(secret)
 
 
+def alternatives(pattern: str) -> list[str]:
+    """The alternatives of a pattern that stand in no brackets."""
+    parts, depth = [""], 0
+    for piece in re.findall(r"\\.|\[[^\]]*\]|.", pattern):
+        depth += (piece == "(") - (piece == ")")
+        if piece == "|" and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += piece
+    return parts
+
+
+@pytest.mark.parametrize("name", SECRETS)
+def test_a_pattern_of_secret_paths_starts_at_a_component(name: str) -> None:
+    assert all(part.startswith("(^|/)") for part in alternatives(SECRETS[name]))
+    assert not any("(^|/)" in part.removeprefix("(^|/)") for part in alternatives(SECRETS[name]))
+
+
+def test_all_patterns_of_secret_paths_find_what_each_finds() -> None:
+    paths = [path for pair in SECRET_PATHS.values() for path in pair]
+    for path in [*paths, *(f"/a{path}" for path in paths), *(f"{path}x/b" for path in paths)]:
+        apart = any(found(name, path) for name in SECRETS)
+        assert (sensitive().path.search(path) is not None) is apart, path
+
+
 @pytest.mark.parametrize("name", WORDS)
 def test_every_word_of_secret_paths_is_in_a_pattern(name: str) -> None:
     patterns = "".join(SECRETS.values())

@@ -104,6 +104,25 @@ class Inputs:
     edit_note: str | None = None  # what a model reads about a person's changes
 
 
+class Established(NamedTuple):
+    """The facts of a call, from a look at it that was not enough to decide it."""
+
+    context: AgentContext  # who calls
+    arguments: dict[str, Any]  # the permission input: a few plain values
+    facts: Facts
+
+    def fits(self, context: AgentContext, arguments: dict[str, Any]) -> bool:
+        """Return whether they are of these arguments, types included.
+
+        Args:
+            context: who calls.
+            arguments: the permission input.
+        """
+        if context is not self.context or arguments != self.arguments:
+            return False
+        return all(type(value) is type(arguments[name]) for name, value in self.arguments.items())
+
+
 class Decided(NamedTuple):
     """A verdict that came into force."""
 
@@ -327,6 +346,8 @@ class Invocation(CallRecord):
     held: list[Callable[[], object]] | None = None
     # id of the event that announced that a custom tool's call waits for its result
     waiting_event: str | None = None
+
+    established: Established | None = None  # its facts, if somebody has just looked at it
 
     # --- Python arguments ---
     call_args: tuple[Any, ...] = ()  # as the caller gave them, later what the executor gets

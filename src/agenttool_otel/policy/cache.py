@@ -20,6 +20,7 @@ from cachetools import LRUCache
 
 from agenttool_otel.facts.types import Facts
 from agenttool_otel.names import EntryPoint
+from agenttool_otel.policy.bundles.flows import EMPTY, KEYS, TRUTH, TYPE
 from agenttool_otel.policy.bundles.reads import VIEW, ReadSet
 from agenttool_otel.policy.jsonio import ENCODE_STRICT
 from agenttool_otel.policy.projection import projection
@@ -31,7 +32,9 @@ _MAX_PROJECTORS: Final = 4096
 _MAX_GUARDING: Final = 16
 _LARGE: Final = 16_384
 _DEEP: Final = 64
-_IN_KEY: Final = {("input",), ("input", VIEW + "object.keys"), ("input", VIEW + "is_object")}
+_IN_KEY: Final = {("input",)} | {
+    ("input", view) for view in (KEYS, TYPE, EMPTY, TRUTH, VIEW + "object.keys", VIEW + "is_object")
+}
 _OF_EACH_CALL: Final = (("session", "counters"), ("session", "history"))
 """Members of the document that differ from call to call, beside the arguments."""
 _CHANGING: Final = {"invocation", *(path[0] for path in _OF_EACH_CALL)}

@@ -10,7 +10,20 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from agenttool_otel.policy.bundles.flows import AT, COUNT, EACH, EMPTY, MARK, TRUTH, TYPE, WORD
+from agenttool_otel.policy.bundles.flows import (
+    AT,
+    BEGINS,
+    COUNT,
+    EACH,
+    EMPTY,
+    ENDS,
+    HOLDS,
+    KEYS,
+    MARK,
+    TRUTH,
+    TYPE,
+    WORD,
+)
 from agenttool_otel.policy.rego.syntax import Path
 
 Take = Callable[[Any], Any]
@@ -26,7 +39,7 @@ class _Node:
     whole: bool = False  # all of it
     views: list[str] = field(default_factory=list)  # what only some builtins see of it
     members: dict[str, _Node] = field(default_factory=dict)  # some members, if it is an object
-    each: _Node | None = None  # each element, if it is an array
+    each: _Node | None = None  # each element of an array, or value of an object
     at: dict[int, _Node] = field(default_factory=dict)  # some elements
 
 
@@ -66,13 +79,12 @@ def _take(node: _Node, words: frozenset[str]) -> Take:
     if len(views) == 1 and not members and each is None and not places:
         return views[0]
 
-    def take(value: Any) -> Any:
-        if value == []:
-            return of_empty  # most facts are empty lists
-        return read(value)
+    of_empty: list[Any] = []
 
-    def read(value: Any) -> list[Any]:
-        found = [view(value) for view in views]
+    def take(value: Any) -> Any:
+        if of_empty and value == []:
+            return of_empty  # most facts are empty lists
+        found = [view(value) for view in views] if views else []
         if members:
             # what is no object has no members, in Rego too
             get = value.get if type(value) is dict else {}.get
@@ -85,8 +97,12 @@ def _take(node: _Node, words: frozenset[str]) -> Take:
                 else:
                     found.append(inner(part))
         if each is not None:
-            is_list = type(value) is list
-            found.append([each(item) for item in value] if is_list else {"": value})
+            if type(value) is list:
+                found.append([each(item) for item in value])
+            elif type(value) is dict:
+                found.append({name: each(item) for name, item in value.items()})
+            else:
+                found.append(type(value).__name__)  # it has no elements
         for place, inner in places:
             if type(value) is not list:
                 found.append({"": value})
@@ -94,7 +110,7 @@ def _take(node: _Node, words: frozenset[str]) -> Take:
                 found.append(inner(value[place]) if 0 <= place < len(value) else {})
         return found
 
-    of_empty = read([])
+    of_empty += take([])
     return take
 
 
@@ -114,7 +130,17 @@ def _view(view: str, words: frozenset[str]) -> Take:
             return [value] if kind in (list, dict) else value
 
         return word
+    for prefix, test in _TESTS.items():
+        if view.startswith(prefix):
+            return _part_view(test, view.removeprefix(prefix))
     return _VIEWS[view]
+
+
+def _part_view(test: Callable[[str, str], bool], part: str) -> Take:
+    def has_part(value: Any) -> Any:
+        return test(value, part) if type(value) is str else [type(value).__name__]
+
+    return has_part
 
 
 def _all(value: Any) -> Any:
@@ -123,6 +149,12 @@ def _all(value: Any) -> Any:
 
 def _count(value: Any) -> Any:
     return len(value) if type(value) is list else [value]
+
+
+def _names_or_count(value: Any) -> Any:
+    if type(value) is dict:
+        return sorted(value)
+    return len(value) if type(value) is list else type(value).__name__
 
 
 def _type(value: Any) -> str:
@@ -153,7 +185,14 @@ def _is_object(value: Any) -> bool:
     return isinstance(value, dict)
 
 
+_TESTS: Final[dict[str, Callable[[str, str], bool]]] = {
+    BEGINS: str.startswith,
+    ENDS: str.endswith,
+    HOLDS: str.__contains__,
+}
+
 _VIEWS: Final[dict[str, Take]] = {
+    KEYS: _names_or_count,
     COUNT: _count,
     TYPE: _type,
     EMPTY: _empty,

@@ -45,13 +45,16 @@ nothing_undeclared if disconnected
 nothing_undeclared if {
 	may_connect
 	is_object(input.input)
-	undeclared == set()
+	count(undeclared) == 0
 }
 
 # METADATA
-# title: The tool's access kinds do not rule out that it connects
-# description: The first statement of whatever reads the texts, so that other tools' decisions do not depend on them.
-may_connect if not disconnected
+# title: The tool's access kinds do not rule out that it connects, and no URL is known
+# description: The first statement of whatever reads the texts, so that all other decisions do not depend on them.
+may_connect if {
+	not disconnected
+	input.facts.urls == []
+}
 
 disconnected if {
 	is_array(input.permission_profile.access_kinds)
@@ -71,7 +74,16 @@ undeclared contains value if {
 	names_a_host(value)
 }
 
-names_a_host(text) if regex.match(`^//|^[^ \n]*://[^ \n]*$`, text)
+# METADATA
+# title: The text begins as a URL without a scheme does, or is one word that holds a scheme
+# description: Without a pattern, so that a decision depends on no more of the text than this.
+names_a_host(text) if {
+	startswith(text, "//")
+} else if {
+	contains(text, "://")
+	contains(text, " ") == false
+	contains(text, "\n") == false
+}
 
 # METADATA
 # title: The URL means one thing

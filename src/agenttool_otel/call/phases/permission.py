@@ -127,11 +127,18 @@ class Permission:
     def establish(self, call: Invocation, session: Session) -> None:
         """Work out the facts of the permission input."""
         self._before()
+        established, call.established = call.established, None  # another decision looks again
         plan = call.spec.facts
         if plan is None and call.inputs.misfits:
             plan = call.spec.misfit_facts
         if plan is None:
             call.decision.facts = EMPTY_FACTS
+        elif (
+            established is not None
+            and not call.inputs.misfits
+            and established.fits(call.context, call.inputs.permission_input)
+        ):
+            call.decision.facts = established.facts
         else:
             surroundings = self._environment(call.context, session)
             call.decision.facts = plan.establish(

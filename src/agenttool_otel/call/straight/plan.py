@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.phases.execute import shapes_result
+from agenttool_otel.call.phases.holding import execution_input
 from agenttool_otel.call.phases.permission import EXECUTION, HISTORY, policy_input
 from agenttool_otel.call.recording.attributes import (
     decision_labels,
@@ -61,6 +62,14 @@ class DecidedCall:
     size_labels: Mapping[str, Any]
 
 
+class _Prepared(NamedTuple):
+    """What the decisions on arguments of the same names are found by."""
+
+    generation: int  # of the bundle
+    key: PreparedKey | None  # ``None`` where they depend on what the pipeline alone can establish
+    sample: Invocation | None  # a call, where they depend on what this host has proven for its body
+
+
 @dataclass(slots=True, eq=False)
 class Plan:
     """What is settled of the calls of one tool in one context."""
@@ -71,11 +80,12 @@ class Plan:
     runtime: Runtime
     engine: PolicyEngine
     cache: DecisionCache
+    target: Target  # stands for what its calls run
     small_defaults: bool  # whether the tool's defaults are few plain values
     start: dict[str, Any]  # attributes that a span starts with
     labels: dict[str, str]  # of the context, which holds them in a dict that may be changed
-    # by the arguments' names, with the bundle's generation
-    _keys: dict[tuple[str, ...], tuple[int, PreparedKey | None]] = field(default_factory=dict)
+    # by the arguments' names
+    _keys: dict[tuple[str, ...], _Prepared] = field(default_factory=dict)
     _decisions: dict[CacheKey, DecidedCall | None] = field(default_factory=dict)
 
     def holds_now(self) -> bool:
@@ -110,21 +120,39 @@ class Plan:
             return EMPTY_FACTS
         return self.spec.facts.establish(arguments, pipeline.environment(self.context, session))
 
+    def prepared(self, arguments: dict[str, Any], session: Session) -> PreparedKey | None:
+        """Return what a decision is found by; ``None`` where it depends on what the pipeline alone
+        can establish.
+
+        Args:
+            arguments: the permission input.
+            session: the session.
+        """
+        names = tuple(arguments)
+        generation: int = self.engine.generation  # type: ignore[attr-defined]
+        known = self._keys.get(names)
+        if known is None or known.generation != generation:
+            if len(self._keys) >= _MAX_KEPT:
+                self._keys.clear()
+            known = self._keys[names] = self._prepare(generation, arguments, session)
+        if known.key is None or known.sample is None:
+            return known.key
+        # a profile of one's own may have come, or the directory of layers gone
+        execution = execution_input(known.sample, self.target, session)
+        return known.key if execution == known.key.document["execution"] else None
+
     def decision(
-        self, arguments: dict[str, Any], facts: Facts, session: Session, *, small: bool
+        self, prepared: PreparedKey, arguments: dict[str, Any], facts: Facts, *, small: bool
     ) -> DecidedCall | None:
         """Return the decision that is kept of these arguments, where it is an ordinary one; then a hit
         is counted.
 
         Args:
+            prepared: what it is found by, but for the values of arguments and the facts.
             arguments: the permission input.
             facts: its facts.
-            session: the session.
             small: whether the given ones are few plain values.
         """
-        prepared = self._prepared(arguments, session)
-        if prepared is None:
-            return None
         key = prepared.of(arguments, facts, small=small and self.small_defaults)
         decided = self._known(key)
         if decided is None or quotes(decided.kept.message, arguments):
@@ -134,28 +162,16 @@ class Plan:
         self._decisions.pop(key, None)  # the cache has forgotten it
         return None
 
-    def _prepared(self, arguments: dict[str, Any], session: Session) -> PreparedKey | None:
-        """Return what a decision is found by; ``None`` where it depends on what the pipeline alone
-        can establish.
-        """
-        names = tuple(arguments)
-        generation: int = self.engine.generation  # type: ignore[attr-defined]
-        known = self._keys.get(names)
-        if known is None or known[0] != generation:
-            if len(self._keys) >= _MAX_KEPT:
-                self._keys.clear()
-            known = self._keys[names] = (generation, self._prepare(arguments, session))
-        return known[1]
-
-    def _prepare(self, arguments: dict[str, Any], session: Session) -> PreparedKey | None:
+    def _prepare(self, generation: int, arguments: dict[str, Any], session: Session) -> _Prepared:
         wants = self.runtime.decider.wants
-        for part in (HISTORY, EXECUTION):
-            if wants(part, self.context.mode, self.spec.policy_tool["kind"]):
-                return None
+        mode, kind = self.context.mode, self.spec.policy_tool["kind"]
+        if wants(HISTORY, mode, kind):
+            return _Prepared(generation, None, None)
         sample = self._sample()
         sample.inputs.permission_input = arguments
-        document: Any = policy_input(sample, NO_TARGET, session)
-        return self.cache.prepare(self.engine, document)
+        document: Any = policy_input(sample, self.target, session)
+        key = self.cache.prepare(self.engine, document)
+        return _Prepared(generation, key, sample if wants(EXECUTION, mode, kind) else None)
 
     def _known(self, key: CacheKey) -> DecidedCall | None:
         if key in self._decisions:
@@ -203,7 +219,9 @@ class Plan:
         return sample
 
 
-def plan_of(spec: ToolSpec, context: AgentContext, runtime: Runtime) -> Plan | None:
+def plan_of(
+    spec: ToolSpec, context: AgentContext, runtime: Runtime, *, is_async: bool
+) -> Plan | None:
     """Return the plan of an ordinary tool's calls; ``None`` where the context or the Governor is not
     ordinary.
 
@@ -211,6 +229,7 @@ def plan_of(spec: ToolSpec, context: AgentContext, runtime: Runtime) -> Plan | N
         spec: the tool.
         context: who calls.
         runtime: the Governor.
+        is_async: whether calling it gives an awaitable.
     """
     found = getattr(runtime.decider, "caching_engine", None)
     if found is None or spec.parameters is None or not is_ordinary_context(context):
@@ -221,7 +240,10 @@ def plan_of(spec: ToolSpec, context: AgentContext, runtime: Runtime) -> Plan | N
     start = without_surrogates(runtime.pipeline.span.start_attributes(spec, context))
     labels = dict(context.labels)
     small = quick_object(spec.parameters.defaults) is not None
-    return Plan(spec, spec.parameters, context, runtime, engine, cache, small, dict(start), labels)
+    target = Target(_no_body, _no_body, _no_body, is_async=is_async)
+    return Plan(
+        spec, spec.parameters, context, runtime, engine, cache, target, small, dict(start), labels
+    )
 
 
 def _no_body(*_: Any) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agenttool_otel.call.binding import plain_arguments
 from agenttool_otel.call.drivers import unsupported_loop
+from agenttool_otel.call.invocation import Established
 from agenttool_otel.call.runtime import Runtime
 from agenttool_otel.call.straight.ordinary import is_ordinary_tool
 from agenttool_otel.catalog.spec import ToolSpec
@@ -53,9 +54,9 @@ class StraightWay:
         function: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
-    ) -> StraightCall | None:
-        """Begin a call that goes straight; ``None`` of any other, of which nothing is counted or
-        recorded yet.
+    ) -> StraightCall | Established | None:
+        """Begin a call that goes straight. Of any other nothing is counted or recorded yet: its facts
+        are returned where they were looked at, else ``None``.
 
         Args:
             runtime: the Governor in charge.
@@ -71,7 +72,7 @@ class StraightWay:
                 if not self._is_ordinary:
                     return None
             call = self._decide(runtime, function, args, kwargs)
-            if call is not None:
+            if call is not None and not isinstance(call, Established):
                 call.begin()
         except Exception:
             return None  # nothing is counted; what is wrong with it is the pipeline's to report
@@ -83,7 +84,7 @@ class StraightWay:
         function: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
-    ) -> StraightCall | None:
+    ) -> StraightCall | Established | None:
         created_ns = time.time_ns()
         t0 = time.perf_counter()
         spec = self._spec
@@ -101,11 +102,14 @@ class StraightWay:
         arguments = given.shown
         if plan.parameters.defaults:
             arguments = {**plan.parameters.defaults, **arguments}
+        prepared = plan.prepared(arguments, session)
+        if prepared is None:
+            return None
         facts = plan.facts(arguments, session)
         asked = time.perf_counter()
-        decided = plan.decision(arguments, facts, session, small=given.small)
+        decided = plan.decision(prepared, arguments, facts, small=given.small)
         if decided is None:
-            return None
+            return Established(plan.context, arguments, facts) if given.small else None
         return self._call(
             plan,
             session,
@@ -139,6 +143,6 @@ class StraightWay:
         from agenttool_otel.call.straight.plan import plan_of
 
         self._call = StraightCall
-        plan = plan_of(self._spec, context, runtime)
+        plan = plan_of(self._spec, context, runtime, is_async=self._is_async)
         self._plans[id(context)] = (runtime, context, plan)
         return plan

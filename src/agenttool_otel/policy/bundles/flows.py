@@ -25,7 +25,7 @@ MARK: Final = "\0"
 """Begins a part of a path that is no name of a member."""
 
 EACH: Final = MARK + "each"
-"""Stands for each element of an array. Of what is no array, all is read."""
+"""Stands for each element of an array, and each value of an object."""
 
 AT: Final = MARK + "at "
 """Begins what stands for one element of an array, by its place. Of what is no array, all is read."""
@@ -39,8 +39,20 @@ TYPE: Final = MARK + "type"
 EMPTY: Final = MARK + "blank"
 """Its type, and whether it is an empty string, array or object."""
 
+KEYS: Final = MARK + "keys"
+"""What iterating goes over: how many elements an array has, or an object's names. Of what is neither,
+the type.
+"""
+
 COUNT: Final = MARK + "count"
 """How many elements an array has. Of what is no array, all is read."""
+
+BEGINS: Final = MARK + "begins "
+ENDS: Final = MARK + "ends "
+HOLDS: Final = MARK + "holds "
+"""Each begins a view that has a text of a rule: whether a text begins or ends with it, or holds it; of what is no
+text, the type.
+"""
 
 WORD: Final = MARK + "word"
 """A string if the bundle has the same one somewhere, else that it is another; all of anything else."""
@@ -48,6 +60,7 @@ WORD: Final = MARK + "word"
 _TYPES: Final = frozenset(
     f"is_{kind}" for kind in ("array", "boolean", "null", "number", "object", "set", "string")
 )
+_PARTS: Final = {"startswith": BEGINS, "endswith": ENDS, "contains": HOLDS}
 _DEEPEST: Final = 4  # of what rules make
 _LONGEST: Final = 12  # of a path
 _CONTAINERS: Final = frozenset({"Array", "Object", "Set"})
@@ -288,7 +301,7 @@ class _RuleReader:
         if kind == "Var":
             self._set(content["value"], value)
         elif kind == "Array":
-            self._look(value, COUNT)
+            self._look(value, KEYS)
             for item in content["items"]:
                 self._match(item, self._each(value))
         elif kind == "Object":
@@ -489,18 +502,20 @@ class _RuleReader:
 
     def _each(self, value: Value) -> Value:
         """Return the elements of what is iterated over, or indexed by what is computed."""
-        self._look(value, COUNT)
+        self._look(value, KEYS)
         nodes = frozenset(self._below(path, EACH) for path in value.nodes)
         return joined(any_of(value.inner), Value(nodes=nodes, computed=value.computed))
 
     def _key(self, value: Value) -> Value:
         """Return the keys of what is iterated over: names of an input's object are texts of it, and
-        ``COUNT`` reads them.
+        ``KEYS`` reads them.
         """
-        nodes = frozenset(self._below(path, COUNT) for path in value.nodes)
+        nodes = frozenset(self._below(path, KEYS) for path in value.nodes)
         return Value(nodes=nodes, computed=value.computed)
 
     def _below(self, path: Path, part: str) -> Path:
+        if path and path[-1] == KEYS:
+            return path  # there is nothing below a name
         if len(path) < _LONGEST:
             return (*path, part)
         self.reads.add(path)
@@ -542,6 +557,16 @@ class _RuleReader:
         if name in _TYPES:
             self._look(arguments[0], TYPE)
             return NOTHING
+        if name == "object.keys":
+            self._look(arguments[0], KEYS)
+            for value in arguments[0].inner:
+                self._read_all(value)
+            return replace(self._box([self._key(arguments[0])]), computed=bool(arguments[0].inner))
+        if name in _PARTS and len(arguments) == 2:
+            kind, part = only(call["params"][1])
+            if kind in ("String", "RawString") and not arguments[0].inner:
+                self._look(arguments[0], _PARTS[name] + part["value"])
+                return NOTHING
         if name == "count":
             self._look(arguments[0], COUNT)
             for value in arguments[0].inner:  # equal elements of a set are one
@@ -564,7 +589,10 @@ class _RuleReader:
 
     def _look(self, value: Value, view: str) -> None:
         for path in value.nodes:
-            self.reads.add((*path, view))
+            if path and path[-1] == KEYS:
+                self.reads.add(path)  # a name, which is read
+            else:
+                self.reads.add((*path, view))
 
     def _read_all(self, value: Value) -> None:
         self.reads |= value.all_nodes()

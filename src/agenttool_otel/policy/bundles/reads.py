@@ -1,11 +1,11 @@
 """Which parts of the input can a decision depend on? Proven from the policy's syntax tree, or not
 claimed.
 
-What each rule reads is found by following the values (``flows.py``), down to members of elements. Of
-the arguments, which have no schema, and where some rule is not understood, it is the set of constant
-prefixes after the word ``input``: a value that is passed on, iterated or indexed with a computed key
-lies below its prefix. Nothing is claimed for ``with``, for builtins whose answer depends on more than
-their arguments, and where the input is used as a whole.
+What each rule reads is found by following the values (``flows.py``), down to members of elements.
+Where some rule is not understood, it is the set of constant prefixes after the word ``input``: a value
+that is passed on, iterated or indexed with a computed key lies below its prefix. Nothing is claimed for
+``with``, for builtins whose answer depends on more than their arguments, and where the input is used as
+a whole.
 
 One kind of rule is left out although it reads: a rule whose first statement is a guard, which is a
 rule that depends on nothing but the bundle's data, the session's mode, what is declared of the tool,
@@ -15,8 +15,8 @@ but has none configured, stays independent of the session's counters, and one th
 the texts of tools that connect, of the texts of all others. A read set is therefore one of the guards
 that do not hold.
 
-Where all that looks at a part of the arguments is one of a few builtins (``rego.VIEWS``), only what
-that returns is read.
+Where flows are not known, and all that looks at a part of the input is one of a few builtins
+(``rego.VIEWS``), only what that returns is read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import Final, NamedTuple
 
-from agenttool_otel.policy.bundles.flows import AT, EACH, MARK
+from agenttool_otel.policy.bundles.flows import AT, EACH, KEYS, MARK, TYPE
 from agenttool_otel.policy.rego.builtins import NONDETERMINISTIC
 from agenttool_otel.policy.rego.syntax import Path, Program, Rule
 from agenttool_otel.policy.rego.tree import only
@@ -37,6 +37,9 @@ _GUARDS: Final = frozenset(
         ("session", "mode"),
         ("tool",),
         ("permission_profile",),
+        ("input", KEYS),
+        ("input", TYPE),
+        # of a policy whose flows are not known
         ("input", "\0is_object"),
         ("input", "\0object.keys"),
     }
@@ -136,16 +139,15 @@ def guards(program: Program, entry: Path) -> list[Guard]:
 def _given(program: Program, path: Path) -> Iterator[Path]:
     """Yield what of the input is in the value of what lies at a path."""
     for rule in program.matching(path):
-        yield from (node for node in rule.gives if node and node[0] not in _FREE)
+        yield from filter(None, rule.gives)
 
 
 def _read(rule: Rule) -> Iterator[Path]:
     if rule.members is not None:
-        yield from (path for path in rule.members if path[:1] != () and path[0] not in _FREE)
+        yield from filter(None, rule.members)
+        return
     for reference in rule.references:
         if reference.base != "input":
-            continue
-        if rule.members is not None and reference.path[:1] and reference.path[0] not in _FREE:
             continue
         if reference.view and reference.whole:
             yield (*reference.path, VIEW + reference.view)

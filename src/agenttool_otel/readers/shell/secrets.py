@@ -63,7 +63,9 @@ def names_secret(path: str, *, glob: bool = False) -> bool:
     normal = ""
     if path:
         normal = posixpath.normpath(path.replace("\\", "/"))
-    if _is_known(path) or _is_known(normal) or _is_key_or_credential(normal):
+    if _is_known(path) or (normal != path and _is_known(normal)):
+        return True
+    if _is_key_or_credential(normal):
         return True
     if not glob or _GLOB.search(path) is None:
         return False

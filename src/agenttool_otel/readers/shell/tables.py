@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple
 
-from agenttool_otel.readers.shell.secret_patterns import secret_patterns
+from agenttool_otel.readers.shell.secret_patterns import secret_path_pattern
 from agenttool_otel.values.tables import load_table, row_of
 
 
@@ -177,7 +177,7 @@ def sensitive() -> Sensitive:
     for sample in raw["samples"]:
         samples.append((sample[0] == "/", tuple(sample.strip("/").split("/"))))
     patterns = {
-        "path": _any_of(secret_patterns(raw["words"]).values()),
+        "path": secret_path_pattern(raw["words"]),
         "searched": _any_of(raw["searched"]),
         "fields": _any_of(raw["fields"]),
         "listed": "|".join(raw["listed"]),

@@ -147,12 +147,13 @@ def _judge(fact: SqlFact, trees: list[exp.Expr]) -> None:
         fact["statements"].append(kind)
         if kind in sql_table()["ddl_kinds"]:
             fact["ddl"] = True
-        targets = list(_targets(tree))
+        nodes = list(tree.walk())
+        targets = list(_targets(nodes))
         written.update(dict.fromkeys(_name(table) for table in targets))
-        read.update(dict.fromkeys(_tables_read(tree, targets)))
-        for node in tree.walk():
+        read.update(dict.fromkeys(_tables_read(nodes, targets)))
+        for node in nodes:
             _note_kind(fact, node)
-        read_only = read_only and _only_reads(tree)
+        read_only = read_only and _only_reads(tree, nodes)
     fact["read_only"] = read_only and fact["parsed"] and not written
     fact["tables_read"] = list(read)[:_MAX_TABLES]
     fact["tables_written"] = list(written)[:_MAX_TABLES]
@@ -196,7 +197,7 @@ def _is_limited(write: exp.Update | exp.Delete) -> bool:
     return True
 
 
-def _only_reads(tree: exp.Expr) -> bool:
+def _only_reads(tree: exp.Expr, nodes: list[exp.Expr]) -> bool:
     """Return whether a statement is a query, or describes one or a table, of known parts only."""
     if isinstance(tree, exp.Describe):
         described = tree.this
@@ -205,7 +206,7 @@ def _only_reads(tree: exp.Expr) -> bool:
         return all(_is_harmless(node) for node in described.walk())
     if not isinstance(tree, _QUERIES):
         return False
-    return all(_is_harmless(node) for node in tree.walk())
+    return all(map(_is_harmless, nodes))
 
 
 def _is_harmless(node: exp.Expr) -> bool:
@@ -309,9 +310,11 @@ def _name(table: exp.Table) -> str:
     return ".".join(part.name for part in table.parts if part.name)[:_MAX_NAME]
 
 
-def _targets(tree: exp.Expr) -> Iterator[exp.Table]:
-    """Return the tables that a statement changes."""
-    for node in tree.find_all(*_WRITES):
+def _targets(nodes: list[exp.Expr]) -> Iterator[exp.Table]:
+    """Return the tables that a statement of these parts changes."""
+    for node in nodes:
+        if not isinstance(node, _WRITES):
+            continue
         for head in _heads(node):
             table = head if isinstance(head, exp.Table) else head.find(exp.Table)
             if table is not None:
@@ -328,10 +331,12 @@ def _heads(write: exp.Expr) -> Iterator[exp.Expression]:
             yield head
 
 
-def _tables_read(tree: exp.Expr, targets: list[exp.Table]) -> Iterator[str]:
-    common = {cte.alias for cte in tree.find_all(exp.CTE)}
+def _tables_read(nodes: list[exp.Expr], targets: list[exp.Table]) -> Iterator[str]:
+    common = {node.alias for node in nodes if isinstance(node, exp.CTE)}
     changed = {id(table) for table in targets}
-    for table in tree.find_all(exp.Table):
+    for table in nodes:
+        if not isinstance(table, exp.Table):
+            continue
         name = _name(table)
         if name and name not in common and id(table) not in changed:
             yield name

@@ -35,6 +35,9 @@ _BIGQUERY_INDEX: Final = r"(?i:(?:safe_)?(?:offset|ordinal))\(\w{1,20}\)"
 _BRACKET_ITEM: Final = r"[\w\s.,:+()]|'(?:[\w :./]|-(?!-))*'"
 _PLAIN_BRACKET: Final = re.compile(rf"\[(?:{_BIGQUERY_INDEX}|(?:{_BRACKET_ITEM})*)\]")
 _PLAIN_BACKTICKS: Final = re.compile(r"`(?:[\w .]|-(?!-)|\*(?=`))*`")
+_PLAIN_RUN: Final = re.compile(r"""[^'"`\-/#$\[\]{}\\]+""")
+"""Characters that neither quote anything nor begin a comment, in any dialect."""
+
 _Q_QUOTE: Final = re.compile(r"(?:\A|[^A-Za-z0-9_])[nN]?[qQ]\Z")
 _DOLLAR_QUOTE: Final = re.compile(r"\$(?:[A-Za-z_][A-Za-z0-9_]*)?\$")
 
@@ -99,6 +102,10 @@ class _Scanner:
     def step(self) -> None:
         """Read what begins at the position, and go behind it."""
         query = self._query
+        if run := _PLAIN_RUN.match(query, self.position):
+            self.plain.append(run[0])
+            self.position = run.end()
+            return
         char = query[self.position]
         if not self._dialect and self._is_plain_name():
             return
