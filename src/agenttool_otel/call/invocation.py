@@ -22,7 +22,7 @@ from agenttool_otel.call.scheduling.modifiers import ContextModifier
 from agenttool_otel.call.services import Services
 from agenttool_otel.catalog.spec import ToolSpec
 from agenttool_otel.context.context import AgentContext
-from agenttool_otel.context.sessions import HistoryEntry
+from agenttool_otel.context.sessions import HistoryEntry, Session
 from agenttool_otel.facts.classified import Classified
 from agenttool_otel.facts.types import EMPTY_FACTS, Facts
 from agenttool_otel.hooks.context import HookState
@@ -102,6 +102,24 @@ class Inputs:
     validated: bool = False
     mutations: list[InputMutation] = field(default_factory=list)  # changes between the inputs
     edit_note: str | None = None  # what a model reads about a person's changes
+
+
+class EarlierFacts(NamedTuple):
+    """Facts that the straight way established of a call before it left it to the pipeline."""
+
+    session: Session  # the session of the call
+    arguments: dict[str, Any]  # the permission input, of values that can't change
+    facts: Facts
+
+    def are_of(self, session: Session, arguments: dict[str, Any]) -> bool:
+        """Return whether they are facts of these arguments, the very same objects."""
+        if session is not self.session or len(arguments) != len(self.arguments):
+            return False
+        for name, value in arguments.items():
+            # f(1) equals f(True), and is decided differently
+            if name not in self.arguments or self.arguments[name] is not value:
+                return False
+        return True
 
 
 class Decided(NamedTuple):
@@ -304,6 +322,7 @@ class Invocation(CallRecord):
     claim: Claim | None = None  # the right to run an approved call, once it was taken
     ticket: StoredCall | None = None  # the stored call that this one continues
     history_entry: HistoryEntry | None = None  # its entry in the session's history
+    earlier_facts: EarlierFacts | None = None  # until the facts of its first decision are needed
     # what hooks looked up, by hook id
     resources: dict[str, Mapping[str, Any]] = field(default_factory=dict)
 

@@ -19,7 +19,7 @@ from opentelemetry import context as otel_context
 
 from agenttool_otel.call.binding import bind_python, rebind_python
 from agenttool_otel.call.drivers import Steps, arun, deliver, run
-from agenttool_otel.call.invocation import NOT_READ, Invocation
+from agenttool_otel.call.invocation import NOT_READ, EarlierFacts, Invocation
 from agenttool_otel.call.running.once import decided_call, in_progress
 from agenttool_otel.call.runtime import Runtime, default_runtime
 from agenttool_otel.call.straight.way import StraightWay
@@ -320,8 +320,9 @@ class _Calls:
 
     def straight(
         self, wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> StraightCall | None:
-        """Begin an ordinary call; ``None`` of any other, which ``plan`` returns.
+    ) -> StraightCall | EarlierFacts | None:
+        """Begin an ordinary call. Any other is what ``plan`` returns; of it only the facts are
+        returned that were established, if any.
 
         Args:
             wrapped: the callable, bound to the instance.
@@ -338,7 +339,12 @@ class _Calls:
         return way.begin(runtime, wrapped, args, kwargs)
 
     def plan(
-        self, wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+        self,
+        wrapped: Any,
+        instance: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        facts: EarlierFacts | None = None,
     ) -> tuple[Invocation, Steps]:
         """Return one call and its steps.
 
@@ -347,6 +353,7 @@ class _Calls:
             instance: what it was called on.
             args: its arguments.
             kwargs: the named ones.
+            facts: what ``straight`` has established of it.
 
         Raises:
             InstanceMissing: a method was called on its class without an instance.
@@ -368,6 +375,7 @@ class _Calls:
         call.call_args = args
         call.call_kwargs = kwargs
         call.mappings = current_mappings()
+        call.earlier_facts = facts
         body = wrapped
         if spec.parameters is not None and spec.parameters.reader is not None:
             if instance is not None and not inspect.ismethod(wrapped):
@@ -419,9 +427,9 @@ def _function(calls: _Calls) -> Any:
         if in_progress() is not None and is_decided(instance, args, kwargs):
             return wrapped(*args, **kwargs)
         begun = straight(wrapped, instance, args, kwargs)
-        if begun is not None:
+        if begun is not None and not isinstance(begun, EarlierFacts):
             return begun.run()
-        call, steps = plan(wrapped, instance, args, kwargs)
+        call, steps = plan(wrapped, instance, args, kwargs, begun)
         return deliver(run(call, steps))
 
     return wrapper
@@ -436,9 +444,9 @@ def _coroutine_function(calls: _Calls) -> Any:
         if in_progress() is not None and is_decided(instance, args, kwargs):
             return await wrapped(*args, **kwargs)
         begun = straight(wrapped, instance, args, kwargs)
-        if begun is not None:
+        if begun is not None and not isinstance(begun, EarlierFacts):
             return await begun.arun()
-        call, steps = plan(wrapped, instance, args, kwargs)
+        call, steps = plan(wrapped, instance, args, kwargs, begun)
         return deliver(await arun(call, steps))
 
     return wrapper

@@ -130,8 +130,11 @@ class Permission:
         plan = call.spec.facts
         if plan is None and call.inputs.misfits:
             plan = call.spec.misfit_facts
+        earlier, call.earlier_facts = call.earlier_facts, None
         if plan is None:
             call.decision.facts = EMPTY_FACTS
+        elif earlier is not None and earlier.are_of(session, call.inputs.permission_input):
+            call.decision.facts = earlier.facts
         else:
             surroundings = self._environment(call.context, session)
             call.decision.facts = plan.establish(

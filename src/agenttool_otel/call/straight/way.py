@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agenttool_otel.call.binding import plain_arguments
 from agenttool_otel.call.drivers import unsupported_loop
+from agenttool_otel.call.invocation import EarlierFacts
 from agenttool_otel.call.runtime import Runtime
 from agenttool_otel.call.straight.ordinary import is_ordinary_tool
 from agenttool_otel.catalog.spec import ToolSpec
@@ -53,9 +54,9 @@ class StraightWay:
         function: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
-    ) -> StraightCall | None:
-        """Begin a call that goes straight; ``None`` of any other, of which nothing is counted or
-        recorded yet.
+    ) -> StraightCall | EarlierFacts | None:
+        """Begin a call that goes straight. Of any other nothing is counted or recorded yet, and only
+        the facts are returned that were established of it, if any.
 
         Args:
             runtime: the Governor in charge.
@@ -70,12 +71,12 @@ class StraightWay:
                 self._is_ordinary = is_ordinary_tool(self._spec)
                 if not self._is_ordinary:
                     return None
-            call = self._decide(runtime, function, args, kwargs)
-            if call is not None:
-                call.begin()
+            found = self._decide(runtime, function, args, kwargs)
+            if found is not None and not isinstance(found, EarlierFacts):
+                found.begin()
         except Exception:
             return None  # nothing is counted; what is wrong with it is the pipeline's to report
-        return call
+        return found
 
     def _decide(
         self,
@@ -83,7 +84,7 @@ class StraightWay:
         function: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
-    ) -> StraightCall | None:
+    ) -> StraightCall | EarlierFacts | None:
         created_ns = time.time_ns()
         t0 = time.perf_counter()
         spec = self._spec
@@ -105,7 +106,7 @@ class StraightWay:
         asked = time.perf_counter()
         decided = plan.decision(arguments, facts, session, small=given.small)
         if decided is None:
-            return None
+            return EarlierFacts(session, arguments, facts)
         return self._call(
             plan,
             session,
