@@ -170,7 +170,7 @@ def test_what_a_question_repeats_is_redacted_once(
     assert looked_at.count(path) == 1
 
 
-def test_facts_are_established_once_where_the_pipeline_takes_over(
+def test_facts_that_the_pipeline_takes_over_are_not_sought_again(
     places: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with capture() as captured, agent_context(actor="agent:a", session_id="s", roots=[places[0]]):

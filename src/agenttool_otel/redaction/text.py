@@ -45,6 +45,7 @@ from agenttool_otel.redaction.views.views import (
 from agenttool_otel.redaction.work import MOST_WORK, TooMuchWork, bounded, nothing_left, spend
 
 _MAX_CLEAN: Final = 256
+_CLEAN_CHARS: Final = 10_000
 _ROUNDS: Final = 5
 _OVERLAP: Final = 4096
 _PLACES: Final = 2000
@@ -218,7 +219,7 @@ class TextRedactor:
         if not self.suspicious(text):
             return text, finds
         digest = b""
-        if self._remembers and not depth:
+        if self._remembers and not depth and len(text) <= _CLEAN_CHARS:
             digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
             if self._is_clean(digest):
                 return text, finds
