@@ -18,6 +18,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
+from langchain_core.tools import StructuredTool
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -36,6 +37,7 @@ LIMITS: Final = {
     "file": (STRAIGHT, 34, 205),
     "coroutine": (STRAIGHT, 24, 77),
     "a body that raises": (STRAIGHT, 44, 330),
+    "a LangChain tool": (STRAIGHT, 32, 110),
     "a list": (PIPELINE, 37, 440),
 }
 """Which way a call goes, the most files, and the most calls of Python functions, by kind."""
@@ -106,6 +108,9 @@ def calls() -> dict[str, Callable[[], Any]]:
     def read_file(path: str) -> str:
         return Path(path).read_text("utf-8")
 
+    search = StructuredTool.from_function(lambda text: text, name="search", description="Search.")
+    found = governor.govern(search, read_only=True, open_world=False, risk_level="low")
+
     folder = Path(_folder.name)
     (folder / "notes.txt").write_text("notes\n", "utf-8")
 
@@ -114,6 +119,7 @@ def calls() -> dict[str, Callable[[], Any]]:
         "file": partial(read_file, str(folder / "notes.txt")),
         "coroutine": partial(_awaited, count_later, "one two three"),
         "a body that raises": partial(_raised, fail, "one"),
+        "a LangChain tool": partial(found.invoke, {"text": "one two three"}),
         "a list": partial(count_all, ["one", "two"]),
     }
 

@@ -10,8 +10,10 @@ import pytest
 
 from agenttool_otel import ApprovalRequired, agent_context
 from agenttool_otel.context.context import AgentContext, run_in_context
+from agenttool_otel.facts.plan import FactPlan
 from agenttool_otel.readers import path_fact
 from agenttool_otel.readers.types import Surroundings
+from agenttool_otel.redaction.text import TextRedactor
 from agenttool_otel.testing import capture
 
 READS: dict[str, Any] = {
@@ -131,3 +133,48 @@ def test_surroundings_of_ones_own_look_again(places: tuple[Path, Path]) -> None:
     link.unlink()
     link.symlink_to(outside)
     assert not path_fact(str(root / "a"), "", env)["inside"]
+
+
+# --- within one call ------------------------------------------------------------------------------
+
+
+def counted(monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> list[Any]:
+    """Return a list that gets the first argument of each call of a method."""
+    calls: list[Any] = []
+    method = getattr(owner, name)
+
+    def noted(self: Any, *args: Any) -> Any:
+        calls.append(args[0])
+        return method(self, *args)
+
+    monkeypatch.setattr(owner, name, noted)
+    return calls
+
+
+def test_what_a_question_repeats_is_redacted_once(
+    places: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(places[0] / "notes-990364269.txt")
+    writes = {**READS, "read_only": False, "access_kinds": ["file_write"]}
+    with capture() as captured, agent_context(actor="agent:a", session_id="s", roots=[places[0]]):
+        governed = captured.governor.govern(lambda path: None, name="write", **writes)
+        looked_at = counted(monkeypatch, TextRedactor, "spans")
+        with pytest.raises(ApprovalRequired):
+            governed(path)
+        (request,) = captured.governor.approvals.store.list("pending")
+    assert request.arguments_preview == {"path": path}
+    assert [place["place"] for place in request.places] == [path]
+    assert looked_at.count(path) == 1
+
+
+def test_facts_that_the_pipeline_takes_over_are_not_sought_again(
+    places: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with capture() as captured, agent_context(actor="agent:a", session_id="s", roots=[places[0]]):
+        governed = captured.governor.govern(lambda path: path, name="read", **READS)
+        for _ in range(3):
+            governed(str(places[0] / "a"))
+        established = counted(monkeypatch, FactPlan, "establish")
+        with pytest.raises(ApprovalRequired):
+            governed(str(places[1] / "a"))  # no decision is cached that allows it
+    assert len(established) == 1

@@ -11,7 +11,6 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import timedelta
 from functools import lru_cache
 from typing import Any, Final
@@ -30,10 +29,11 @@ from agenttool_otel.context.context import AgentContext
 from agenttool_otel.facts.classified import IntentQuestion
 from agenttool_otel.facts.origins import origins_of
 from agenttool_otel.facts.types import Facts
+from agenttool_otel.names import RedactionState
 from agenttool_otel.policy.types import Verdict
 from agenttool_otel.readers.types import PathFact, UrlFact
 from agenttool_otel.records import utc_now
-from agenttool_otel.redaction import Redactor
+from agenttool_otel.redaction import Redacted, Redactor
 from agenttool_otel.values.canonical import digest
 from agenttool_otel.values.forks import cached_property
 from agenttool_otel.values.ids import new_id
@@ -61,14 +61,14 @@ class Questions:
         # a class of the host's own finds what settings do not state
         if type(self._recorded) is not Redactor:
             return self._recorded
-        return Redactor(replace(self._recorded.settings, kept_kinds=_REACHED))
+        return self._recorded.keeping(_REACHED)
 
     def make(self, call: Invocation, verdict: Verdict) -> ApprovalRequest:
         """Build the request of one ask."""
         spec, context = call.spec, call.context
         now = utc_now()
         pointers = secret_pointers(call)
-        preview = self._redactor.redact(call.inputs.permission_input, pointers=pointers)
+        preview = self._preview(call)
         mask = new_mask(call, self._redactor, preview)
         arguments = preview.value
         if not isinstance(arguments, dict):
@@ -133,6 +133,14 @@ class Questions:
             created_at=now,
             expires_at=now + timedelta(seconds=self._ttl),
         )
+
+    def _preview(self, call: Invocation) -> Redacted:
+        """Return the arguments as a person is shown them."""
+        recorded = redacted_input(call, self._recorded)
+        # what a record may show as it is, a person may see
+        if recorded.state is RedactionState.NONE:
+            return recorded
+        return self._redactor.redact(call.inputs.permission_input, pointers=secret_pointers(call))
 
     def intent(self, call: Invocation) -> IntentQuestion:
         """Return what a classifier is asked, redacted as for telemetry: it may be another host's.

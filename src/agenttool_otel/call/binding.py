@@ -119,7 +119,17 @@ def plain_arguments(
     bound = parameters.bind(args, kwargs)
     if parameters.fill(bound) or not _IMMUTABLE.issuperset(map(type, bound.values())):
         return None
-    flat = parameters.flatten(bound)
+    return _shown_whole(bound, parameters.flatten(bound))
+
+
+def plain_values(bound: dict[str, Any]) -> PlainArguments | None:
+    """The same of arguments that a framework has bound."""
+    if not _IMMUTABLE.issuperset(map(type, bound.values())):
+        return None
+    return _shown_whole(bound, bound)
+
+
+def _shown_whole(bound: dict[str, Any], flat: dict[str, Any]) -> PlainArguments | None:
     shown: Any = quick_object(flat)
     if shown is not None and _TAGS.isdisjoint(shown):
         return PlainArguments(bound, shown, small=True)

@@ -22,13 +22,16 @@ _NOTHING: Final[tuple[Redaction, ...]] = ()
 
 
 class Cleaner:
-    """The detectors of one redactor, and how they are asked. Immutable."""
+    """The detectors of one redactor, and how they are asked. Safe to share between threads."""
 
     __slots__ = ("_names", "_settings", "text")
 
-    def __init__(self, settings: RedactionSettings) -> None:
+    text: TextRedactor
+
+    def __init__(self, settings: RedactionSettings, stricter: Cleaner | None = None) -> None:
         self._settings = settings
-        self.text = TextRedactor(self._settings, self._json_rules)
+        above = None if stricter is None else stricter.text
+        self.text = TextRedactor(self._settings, self._json_rules, above)
         extra = frozenset(normal_name(name) for name in self._settings.extra_keys)
         self._names = KeyRules(
             extra,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -27,7 +28,7 @@ class Redactor:
     twice changes nothing.
     """
 
-    __slots__ = ("_loaded", "_settings")
+    __slots__ = ("_loaded", "_settings", "_stricter")
 
     def __init__(self, settings: RedactionSettings | None = None) -> None:
         """Build the detectors.
@@ -40,6 +41,7 @@ class Redactor:
         """
         self._settings = settings or RedactionSettings()
         self._loaded: Cleaner | None = None
+        self._stricter: Redactor | None = None  # whose finds are this one's, and more
         if self._settings != RedactionSettings(pii=self._settings.pii):
             self._cleaner()  # raises now if a setting is not valid
 
@@ -48,8 +50,23 @@ class Redactor:
         if self._loaded is None:
             from agenttool_otel.redaction.cleaner import Cleaner
 
-            self._loaded = Cleaner(self._settings)
+            stricter = self._stricter
+            above = None if stricter is None else stricter._cleaner()
+            self._loaded = Cleaner(self._settings, above)
         return self._loaded
+
+    def keeping(self, kinds: frozenset[str]) -> Redactor:
+        """Return a redactor that leaves some kinds of what this one takes out, and looks at no text in
+        which this one has just found nothing.
+
+        Args:
+            kinds: see ``RedactionSettings.kept_kinds``.
+        """
+        settings = self._settings
+        kinder = Redactor(replace(settings, kept_kinds=settings.kept_kinds | kinds))
+        kinder._stricter = self
+        kinder._loaded = None  # it was made without this one
+        return kinder
 
     @property
     def settings(self) -> RedactionSettings:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from bisect import bisect_left, bisect_right
@@ -43,6 +44,8 @@ from agenttool_otel.redaction.views.views import (
 )
 from agenttool_otel.redaction.work import MOST_WORK, TooMuchWork, bounded, nothing_left, spend
 
+_MAX_CLEAN: Final = 256
+_CLEAN_CHARS: Final = 10_000
 _ROUNDS: Final = 5
 _OVERLAP: Final = 4096
 _PLACES: Final = 2000
@@ -137,10 +140,21 @@ def _needs_several_words(named: _Named) -> bool:
 
 
 class TextRedactor:
-    """Redacts text. Immutable after construction; safe to share between threads."""
+    """Redacts text. What it finds never changes; safe to share between threads."""
 
-    def __init__(self, settings: RedactionSettings, json_rules: JsonRules) -> None:
-        """Build the detectors."""
+    def __init__(
+        self,
+        settings: RedactionSettings,
+        json_rules: JsonRules,
+        stricter: TextRedactor | None = None,
+    ) -> None:
+        """Build the detectors.
+
+        Args:
+            settings: how it works.
+            json_rules: key rules on parsed JSON.
+            stricter: one that finds all that this one finds, and more.
+        """
         self.placeholders = Placeholders(settings)
         self._json_rules = json_rules
         self._allow = frozenset(value.encode("utf-8", "surrogatepass") for value in settings.allow)
@@ -177,6 +191,11 @@ class TextRedactor:
         self._personal_numbers = settings.pii
         self._kept_kinds = settings.kept_kinds
         self._cards = settings.pii and "pii" in wanted
+        self._stricter = stricter
+        # digests of the last texts in which nothing was found: a path is in a call's arguments, in
+        # the places of its question, and in what is shown of it
+        self._clean: dict[bytes, None] = {}
+        self._remembers = not extra  # a foreign detector may find later what it did not find now
 
     @property
     def active(self) -> bool:
@@ -199,6 +218,12 @@ class TextRedactor:
         finds: Finds = []
         if not self.suspicious(text):
             return text, finds
+        digest = b""
+        if self._remembers and not depth and len(text) <= _CLEAN_CHARS:
+            digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+            if self._is_clean(digest):
+                return text, finds
+        given = text
         if depth:
             spend(_TEXT)
         else:
@@ -215,7 +240,17 @@ class TextRedactor:
             if changed == text:
                 break
             text = changed
+        if digest and not finds and text == given:
+            if len(self._clean) >= _MAX_CLEAN:
+                self._clean.clear()
+            self._clean[digest] = None
         return text, finds
+
+    def _is_clean(self, digest: bytes) -> bool:
+        """Whether nothing was found in a text, here or by a stricter redactor."""
+        if digest in self._clean:
+            return True
+        return self._stricter is not None and self._stricter._is_clean(digest)
 
     def beginning(self, text: str) -> tuple[str, Finds]:
         """Redact the beginning of a text that costs too much as a whole; a fact stands for

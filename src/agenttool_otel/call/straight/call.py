@@ -17,7 +17,7 @@ from opentelemetry import context as otel_context
 from opentelemetry import trace
 from opentelemetry.trace import INVALID_SPAN, Span
 
-from agenttool_otel.call.binding import bind_python, rebind_python
+from agenttool_otel.call.binding import PlainArguments, bind_python, rebind_python
 from agenttool_otel.call.drivers import Steps, arun, await_here, deliver, run, run_here
 from agenttool_otel.call.invocation import Decided, Invocation
 from agenttool_otel.call.phases.execute import is_remembered
@@ -47,6 +47,17 @@ ENDED: Final[Any] = object()
 _closing: Final = new_lock()
 
 
+@dataclass(frozen=True, slots=True)
+class ForeignCall:
+    """What a call of a framework's tool is, beside what runs."""
+
+    given: PlainArguments  # as the model gave them
+    arguments: dict[str, Any]  # as the framework read them
+    native_call_id: str | None
+    unwrap: Callable[[Any], Any]  # takes what a model sees out of a value
+    deliver: Callable[[Invocation], Any]  # returns or raises what the framework gets
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class StraightCall:
     """One call on the straight way."""
@@ -66,6 +77,7 @@ class StraightCall:
     native_call_id: str | None
     created_ns: int
     t0: float
+    foreign: ForeignCall | None = None  # of a framework's tool
 
     id: str = field(default_factory=partial(new_id, "inv"))
     decision_id: str = ""  # of a call whose span is not recorded, made when somebody looks closer
@@ -129,7 +141,7 @@ class StraightCall:
             call = run(*self._rest(attempt))
         finally:
             otel_context.detach(token)
-        return deliver(call)
+        return self._deliver(call)
 
     async def arun(self) -> Any:
         """The same for a coroutine function."""
@@ -142,7 +154,7 @@ class StraightCall:
             call = await arun(*self._rest(attempt))
         finally:
             otel_context.detach(token)
-        return deliver(call)
+        return self._deliver(call)
 
     # --- a plain value ----------------------------------------------------------------------------
 
@@ -218,8 +230,13 @@ class StraightCall:
         self.handle = None
         call.outcome.run_seconds = self.run_s
         target = Target(self.function, bind_python, rebind_python, is_async=self.is_async)
+        if self.foreign is not None:
+            target.unwrap = self.foreign.unwrap
         pipeline = self.plan.runtime.pipeline
         return call, pipeline.conclude(call, target, self.session, attempt)
+
+    def _deliver(self, call: Invocation) -> Any:
+        return deliver(call) if self.foreign is None else self.foreign.deliver(call)
 
     @property
     def whole(self) -> Invocation:
@@ -246,7 +263,9 @@ class StraightCall:
         inputs = call.inputs
         inputs.model_input, inputs.bound = self.model_input, self.bound
         inputs.observable_input = inputs.permission_input = self.permission_input
-        inputs.unchecked = True
+        # a framework has validated them
+        inputs.validated = self.foreign is not None
+        inputs.unchecked = not inputs.validated
         verdict = cached_copy(self.decided.kept)
         verdict.duration = self.decision_s
         call.decision.facts = self.facts

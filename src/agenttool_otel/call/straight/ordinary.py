@@ -23,7 +23,7 @@ def is_ordinary_tool(spec: ToolSpec) -> bool:
         spec: the tool.
     """
     parameters = spec.parameters
-    if parameters is None or parameters.reader is not None or parameters.internal:
+    if parameters is not None and (parameters.reader is not None or parameters.internal):
         return False
     if not spec.safety.static:
         return False

@@ -33,7 +33,6 @@ from agenttool_otel.call.straight.ordinary import (
     may_be_called,
 )
 from agenttool_otel.call.target import Target
-from agenttool_otel.catalog.parameters import Parameters
 from agenttool_otel.catalog.spec import ToolSpec
 from agenttool_otel.context.context import AgentContext, current_mappings
 from agenttool_otel.context.sessions import Session
@@ -75,7 +74,6 @@ class Plan:
     """What is settled of the calls of one tool in one context."""
 
     spec: ToolSpec
-    parameters: Parameters
     context: AgentContext
     runtime: Runtime
     engine: PolicyEngine
@@ -232,18 +230,16 @@ def plan_of(
         is_async: whether calling it gives an awaitable.
     """
     found = getattr(runtime.decider, "caching_engine", None)
-    if found is None or spec.parameters is None or not is_ordinary_context(context):
+    if found is None or not is_ordinary_context(context):
         return None
     if not is_ordinary_runtime(runtime, context):
         return None
     engine, cache = found
     start = without_surrogates(runtime.pipeline.span.start_attributes(spec, context))
     labels = dict(context.labels)
-    small = quick_object(spec.parameters.defaults) is not None
+    small = spec.parameters is None or quick_object(spec.parameters.defaults) is not None
     target = Target(_no_body, _no_body, _no_body, is_async=is_async)
-    return Plan(
-        spec, spec.parameters, context, runtime, engine, cache, target, small, dict(start), labels
-    )
+    return Plan(spec, context, runtime, engine, cache, target, small, dict(start), labels)
 
 
 def _no_body(*_: Any) -> None:

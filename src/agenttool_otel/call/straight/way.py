@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from agenttool_otel.call.binding import plain_arguments
+from agenttool_otel.call.binding import PlainArguments, plain_arguments
 from agenttool_otel.call.drivers import unsupported_loop
 from agenttool_otel.call.invocation import Established
 from agenttool_otel.call.runtime import Runtime
@@ -19,7 +19,7 @@ from agenttool_otel.context.context import (
 )
 
 if TYPE_CHECKING:  # loaded with the first plan
-    from agenttool_otel.call.straight.call import StraightCall
+    from agenttool_otel.call.straight.call import ForeignCall, StraightCall
     from agenttool_otel.call.straight.plan import Plan
 
 _MAX_PLANS: Final = 256
@@ -54,6 +54,7 @@ class StraightWay:
         function: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
+        foreign: ForeignCall | None = None,
     ) -> StraightCall | Established | None:
         """Begin a call that goes straight. Of any other nothing is counted or recorded yet: its facts
         are returned where they were looked at, else ``None``.
@@ -63,6 +64,7 @@ class StraightWay:
             function: what runs, bound to its instance.
             args: its arguments.
             kwargs: the named ones.
+            foreign: what else a call of a framework's tool is.
         """
         if self._is_ordinary is False or not _open:
             return None
@@ -71,12 +73,12 @@ class StraightWay:
                 self._is_ordinary = is_ordinary_tool(self._spec)
                 if not self._is_ordinary:
                     return None
-            call = self._decide(runtime, function, args, kwargs)
-            if call is not None and not isinstance(call, Established):
-                call.begin()
+            found = self._decide(runtime, function, args, kwargs, foreign)
+            if found is not None and not isinstance(found, Established):
+                found.begin()
         except Exception:
             return None  # nothing is counted; what is wrong with it is the pipeline's to report
-        return call
+        return found
 
     def _decide(
         self,
@@ -84,6 +86,7 @@ class StraightWay:
         function: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
+        foreign: ForeignCall | None = None,
     ) -> StraightCall | Established | None:
         created_ns = time.time_ns()
         t0 = time.perf_counter()
@@ -93,15 +96,25 @@ class StraightWay:
             return None
         if self._is_async and unsupported_loop() is not None:
             return None
-        given = plain_arguments(plan.parameters, args, kwargs)
-        if given is None or not spec.check.is_valid(given.shown):
+        native_call_id = None
+        given: PlainArguments | None = None
+        if foreign is not None:
+            given, native_call_id = foreign.given, foreign.native_call_id
+        elif spec.parameters is not None:
+            native_call_id = current_native_call()
+            given = plain_arguments(spec.parameters, args, kwargs)
+            if given is not None and not spec.check.is_valid(given.shown):
+                return None
+        if given is None:
             return None
         session = plan.session()
         if session is None:
             return None
         arguments = given.shown
-        if plan.parameters.defaults:
-            arguments = {**plan.parameters.defaults, **arguments}
+        if foreign is not None:
+            arguments = foreign.arguments
+        elif spec.parameters is not None and spec.parameters.defaults:
+            arguments = {**spec.parameters.defaults, **arguments}
         prepared = plan.prepared(arguments, session)
         if prepared is None:
             return None
@@ -109,7 +122,9 @@ class StraightWay:
         asked = time.perf_counter()
         decided = plan.decision(prepared, arguments, facts, small=given.small)
         if decided is None:
-            return Established(plan.context, arguments, facts) if given.small else None
+            if given.small and plan.small_defaults:
+                return Established(plan.context, arguments, facts)
+            return None
         return self._call(
             plan,
             session,
@@ -123,9 +138,10 @@ class StraightWay:
             given.shown,
             arguments,
             facts,
-            current_native_call(),
+            native_call_id,
             created_ns,
             t0,
+            foreign,
         )
 
     def _plan(self, runtime: Runtime, context: AgentContext) -> Plan | None:

@@ -30,13 +30,17 @@ class ReadDifferently(ValueError):
 
 def injected_names(tool: BaseTool) -> frozenset[str]:
     """Return the arguments that no model gives: those that the tool's author marked as injected."""
-    names = tool._injected_args_keys
+    return tool._injected_args_keys | injected_by_schema(tool)
+
+
+def injected_by_schema(tool: BaseTool) -> frozenset[str]:
+    """Return those of them that the tool's schema marks."""
     schema = tool.args_schema
-    if isinstance(schema, type):
-        # state: Annotated[dict, InjectedState] is in the schema, and not in what the model is shown
-        shown: Any = tool.tool_call_schema
-        names = names | (get_fields(schema).keys() - get_fields(shown).keys())
-    return names
+    if not isinstance(schema, type):
+        return frozenset()
+    # state: Annotated[dict, InjectedState] is in the schema, and not in what the model is shown
+    shown: Any = tool.tool_call_schema
+    return frozenset(get_fields(schema).keys() - get_fields(shown).keys())
 
 
 def json_object(values: dict[str, Any]) -> dict[str, Any]:

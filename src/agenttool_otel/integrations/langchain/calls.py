@@ -22,7 +22,7 @@ from langchain_core.tools import BaseTool, StructuredTool, Tool
 from opentelemetry import trace
 
 from agenttool_otel.call.binding import bind_json, rebind_python
-from agenttool_otel.call.invocation import NOT_READ, Invocation
+from agenttool_otel.call.invocation import NOT_READ, Established, Invocation
 from agenttool_otel.call.resume import continue_stored
 from agenttool_otel.call.running.once import DecidedCall, decided, decided_call
 from agenttool_otel.call.running.progress import progress_to
@@ -101,6 +101,12 @@ _entry: contextvars.ContextVar[Entry | None] = contextvars.ContextVar(
 )
 
 
+OPENINFERENCE: Final = "openinference.instrumentation.langchain"
+"""The module of another instrumentation, which has spans of its own."""
+
+current_entry: Final = _entry.get
+"""Returns what LangChain gave to the ``run`` that is in progress; ``None`` outside of one."""
+
 _POSITIONAL: Final = (
     inspect.Parameter.POSITIONAL_ONLY,
     inspect.Parameter.POSITIONAL_OR_KEYWORD,
@@ -142,8 +148,8 @@ class LangChainAdapter(Adapter):
 
     def perform(self, target: Target) -> str | None:
         """Run the call; return the text that a person gave in place of its result."""
-        with _parent_found(), progress_to(_write, steps=False):
-            if not _in_graph():
+        with _parent_found(), progress_to(write_progress, steps=False):
+            if not in_graph():
                 if self._is_again:
                     self._go_on()
                 response = super().perform(target)
@@ -158,8 +164,8 @@ class LangChainAdapter(Adapter):
 
     async def aperform(self, target: Target) -> str | None:
         """The same without blocking the event loop."""
-        with _parent_found(), progress_to(_write, steps=False):
-            if not _in_graph():
+        with _parent_found(), progress_to(write_progress, steps=False):
+            if not in_graph():
                 if self._is_again:
                     await asyncio.to_thread(self._go_on)
                 response = await super().aperform(target)
@@ -182,8 +188,7 @@ class LangChainAdapter(Adapter):
     @property
     def _is_again(self) -> bool:
         """Whether ``with_retry`` makes this call once more."""
-        tags = getattr(self._caller, "tags", ())
-        return any(str(tag).startswith("retry:attempt:") for tag in tags)
+        return is_again(self._caller)
 
     def _question(self) -> tuple[Any, ...]:
         """The key of a question: the run, the tool and its input; empty outside of a run."""
@@ -207,12 +212,22 @@ class LangChainAdapter(Adapter):
                 _asked.popitem(last=False)
 
 
+def is_again(caller: Any) -> bool:
+    """Return whether ``with_retry`` makes a call once more.
+
+    Args:
+        caller: the callback manager of the run that calls the tool; ``None`` without one.
+    """
+    tags = getattr(caller, "tags", ())
+    return any(str(tag).startswith("retry:attempt:") for tag in tags)
+
+
 @contextmanager
 def _parent_found() -> Iterator[None]:
     """Make OpenInference's span current for a call, where no span is: it never makes its
     own current.
     """
-    other = sys.modules.get("openinference.instrumentation.langchain")
+    other = sys.modules.get(OPENINFERENCE)
     outer = None
     if other is not None and not context_of(trace.get_current_span()).is_valid:
         with suppress(Exception):
@@ -230,16 +245,16 @@ def _parent_found() -> Iterator[None]:
         yield
 
 
-def _write(progress: ToolProgress) -> None:
+def write_progress(progress: ToolProgress) -> None:
     """Write progress into the graph's stream, for ``stream_mode="custom"``."""
-    if not _in_graph():
+    if not in_graph():
         return
     from langgraph.config import get_stream_writer
 
     get_stream_writer()({"type": "tool_progress", **progress.to_json_object()})
 
 
-def _in_graph() -> bool:
+def in_graph() -> bool:
     config = var_child_runnable_config.get()
     if config is None:
         return False
@@ -263,8 +278,9 @@ class ToolCall(LangChainAdapter):
         kwargs: dict[str, Any],
         *,
         by_call: bool = False,
+        established: Established | None = None,
     ) -> None:
-        entry = _entry.get()
+        entry = current_entry()
         # the body of another tool calls this one's _run directly: the entry is the other's
         if entry is not None and entry.tool is not tool:
             entry = None
@@ -279,6 +295,7 @@ class ToolCall(LangChainAdapter):
         self._kwargs = kwargs
         self.call.call_args = args
         self.call.call_kwargs = kwargs
+        self.call.established = established
         self._raw: Any = None
         if entry is not None:
             # an _arun that calls the own _run gives it arguments of its own, not what the model sent
@@ -288,7 +305,7 @@ class ToolCall(LangChainAdapter):
         self._injected = injected_names(tool)
         self._hidden: set[str] = set()
         for name, value in kwargs.items():
-            if name in self._injected or self._is_plumbing(name, value, entry):
+            if name in self._injected or is_plumbing(name, value, entry, self._raw):
                 self._hidden.add(name)
 
     def run(self, body: Callable[..., Any]) -> Any:
@@ -351,17 +368,6 @@ class ToolCall(LangChainAdapter):
         """Return what LangChain takes as the return value of the body."""
         return deliver(self.call, self._tool, self.runtime, response)
 
-    def _is_plumbing(self, name: str, value: Any, entry: Entry | None) -> bool:
-        """Whether a value is LangChain's own object, and not an argument of the same name."""
-        if isinstance(value, (BaseRunManager, BaseCallbackManager)):
-            return True
-        if entry is None or value is not entry.config:
-            return False
-        if value is not None:
-            return True
-        # the call has no config, and "config": null of the model is an argument
-        return not isinstance(self._raw, dict) or name not in self._raw
-
     def bind(self, call: Invocation) -> None:
         """Take what the model sent and what LangChain made of it; what runs is a copy of that."""
         by_name = {}
@@ -375,7 +381,7 @@ class ToolCall(LangChainAdapter):
         read = json_object({**by_name, **self._named(by_position, by_name)})
         sent = read
         if isinstance(self._raw, dict):
-            sent = json_object(_without(self._raw, self._injected))
+            sent = json_object(without(self._raw, self._injected))
         call.inputs.model_input = sent
         if isinstance(self._tool.args_schema, dict):
             # LangChain does not validate by a JSON schema: the pipeline refuses what does not fit
@@ -412,7 +418,7 @@ class ToolCall(LangChainAdapter):
         if not isinstance(self._raw, str):
             given = {**injected, **snapshot(after)}
             made = cast("dict[str, Any]", self._tool._parse_input(given, call.native_call_id))
-            parsed = _without(made, self._injected)
+            parsed = without(made, self._injected)
         shown = json_object(parsed)
         for name in self._spec.declaration.input_contract.internal_only_fields:
             shown.pop(name, None)
@@ -450,7 +456,26 @@ class ToolCall(LangChainAdapter):
         return names or properties
 
 
-def _without(values: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+def is_plumbing(name: str, value: Any, entry: Entry | None, raw: Any) -> bool:
+    """Return whether a value is LangChain's own object, and not an argument of the same name.
+
+    Args:
+        name: the argument's name.
+        value: the value.
+        entry: what LangChain gave to ``run``.
+        raw: the input before LangChain's validation.
+    """
+    if isinstance(value, (BaseRunManager, BaseCallbackManager)):
+        return True
+    if entry is None or value is not entry.config:
+        return False
+    if value is not None:
+        return True
+    # the call has no config, and "config": null of the model is an argument
+    return not isinstance(raw, dict) or name not in raw
+
+
+def without(values: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if name not in names}
 
 

@@ -18,6 +18,7 @@ import wrapt
 from langchain_core.tools import BaseTool, StructuredTool, Tool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
+from agenttool_otel.call.invocation import Established
 from agenttool_otel.call.runtime import build_default_with
 from agenttool_otel.call.tool import GovernedTool
 from agenttool_otel.catalog import GovernOptions, ToolSource, ToolSpec, declare
@@ -40,6 +41,7 @@ from agenttool_otel.integrations.langchain.methods import (
     pinned_methods,
     refuse_replaced_methods,
 )
+from agenttool_otel.integrations.langchain.straight import StraightTool
 from agenttool_otel.records import ExternalMapping
 
 if TYPE_CHECKING:
@@ -252,6 +254,9 @@ def _governed_class(
     may_delegate = defining_class(base, "_arun") in (StructuredTool, Tool)
     runs_function = defining_class(base, "_run") in (StructuredTool, Tool)
 
+    way = StraightTool(handle, is_async=False)
+    asynchronous_way = StraightTool(handle, is_async=True)
+
     pinned = pinned_methods(base, ENTRY_METHODS)
     run = pinned["run"]
     arun = pinned["arun"]
@@ -270,7 +275,10 @@ def _governed_class(
         if runs_function:
             # LangChain's _run reads self.func, which is governed too
             body = inspect.unwrap(base._run).__get__(_ungoverned(instance, base))
-        return ToolCall(handle, instance, wrapped, args, kwargs).run(body)
+        begun = way.begin(instance, body, args, kwargs)
+        if begun is not None and not isinstance(begun, Established):
+            return begun.run()
+        return ToolCall(handle, instance, wrapped, args, kwargs, established=begun).run(body)
 
     @wrapt.decorator
     async def aguard(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
@@ -280,7 +288,10 @@ def _governed_class(
             if not instance.coroutine:
                 return await wrapped(*args, **kwargs)
             body = inspect.unwrap(base._arun).__get__(_ungoverned(instance, base))
-        return await ToolCall(handle, instance, wrapped, args, kwargs).arun(body)
+        begun = asynchronous_way.begin(instance, body, args, kwargs)
+        if begun is not None and not isinstance(begun, Established):
+            return await begun.arun()
+        return await ToolCall(handle, instance, wrapped, args, kwargs, established=begun).arun(body)
 
     def reduce(self: Any, protocol: Any = 2) -> Any:
         refuse_pickle(handle)
