@@ -48,7 +48,7 @@ _closing: Final = new_lock()
 
 
 @dataclass(frozen=True, slots=True)
-class ForeignCall:
+class FrameworkCall:
     """What a call of a framework's tool is, beside what runs."""
 
     given: PlainArguments  # as the model gave them
@@ -77,7 +77,7 @@ class StraightCall:
     native_call_id: str | None
     created_ns: int
     t0: float
-    foreign: ForeignCall | None = None  # of a framework's tool
+    foreign: FrameworkCall | None = None  # of a framework's tool
 
     id: str = field(default_factory=partial(new_id, "inv"))
     decision_id: str = ""  # of a call whose span is not recorded, made when somebody looks closer

@@ -19,7 +19,7 @@ from agenttool_otel.context.context import (
 )
 
 if TYPE_CHECKING:  # loaded with the first plan
-    from agenttool_otel.call.straight.call import ForeignCall, StraightCall
+    from agenttool_otel.call.straight.call import FrameworkCall, StraightCall
     from agenttool_otel.call.straight.plan import Plan
 
 _MAX_PLANS: Final = 256
@@ -54,7 +54,7 @@ class StraightWay:
         function: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
-        foreign: ForeignCall | None = None,
+        foreign: FrameworkCall | None = None,
     ) -> StraightCall | Established | None:
         """Begin a call that goes straight. Of any other nothing is counted or recorded yet: its facts
         are returned where they were looked at, else ``None``.
@@ -86,35 +86,27 @@ class StraightWay:
         function: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
-        foreign: ForeignCall | None = None,
+        foreign: FrameworkCall | None = None,
     ) -> StraightCall | Established | None:
         created_ns = time.time_ns()
         t0 = time.perf_counter()
-        spec = self._spec
         plan = self._plan(runtime, runtime.effective(current_context()))
         if plan is None or not plan.holds_now():
             return None
         if self._is_async and unsupported_loop() is not None:
             return None
-        native_call_id = None
-        given: PlainArguments | None = None
         if foreign is not None:
-            given, native_call_id = foreign.given, foreign.native_call_id
-        elif spec.parameters is not None:
-            native_call_id = current_native_call()
-            given = plain_arguments(spec.parameters, args, kwargs)
-            if given is not None and not spec.check.is_valid(given.shown):
+            given, arguments = foreign.given, foreign.arguments
+            native_call_id = foreign.native_call_id
+        else:
+            read = self._read(args, kwargs)
+            if read is None:
                 return None
-        if given is None:
-            return None
+            given, arguments = read
+            native_call_id = current_native_call()
         session = plan.session()
         if session is None:
             return None
-        arguments = given.shown
-        if foreign is not None:
-            arguments = foreign.arguments
-        elif spec.parameters is not None and spec.parameters.defaults:
-            arguments = {**spec.parameters.defaults, **arguments}
         prepared = plan.prepared(arguments, session)
         if prepared is None:
             return None
@@ -143,6 +135,20 @@ class StraightWay:
             t0,
             foreign,
         )
+
+    def _read(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[PlainArguments, dict[str, Any]] | None:
+        """Return the arguments of a Python call as they are given, and with the defaults."""
+        parameters = self._spec.parameters
+        if parameters is None:
+            return None
+        given = plain_arguments(parameters, args, kwargs)
+        if given is None or not self._spec.check.is_valid(given.shown):
+            return None
+        if not parameters.defaults:
+            return given, given.shown
+        return given, {**parameters.defaults, **given.shown}
 
     def _plan(self, runtime: Runtime, context: AgentContext) -> Plan | None:
         """Return the plan of a context in which the tool is called for the second time, at least."""

@@ -34,7 +34,7 @@ from agenttool_otel.integrations.langchain.calls import (
 from agenttool_otel.integrations.langchain.results import content_of, deliver
 
 if TYPE_CHECKING:  # loaded with the first call that may be an ordinary one
-    from agenttool_otel.call.straight.call import ForeignCall, StraightCall
+    from agenttool_otel.call.straight.call import FrameworkCall, StraightCall
 
 _NO_SCHEMA: Final = object()
 
@@ -90,9 +90,9 @@ class StraightTool:
 
     def _read(
         self, tool: BaseTool, entry: Entry, kwargs: dict[str, Any]
-    ) -> tuple[ForeignCall | None, set[str]]:
+    ) -> tuple[FrameworkCall | None, set[str]]:
         """Return what the model gave and what LangChain made of it, and the names that are hidden."""
-        from agenttool_otel.call.straight.call import ForeignCall
+        from agenttool_otel.call.straight.call import FrameworkCall
 
         injected = self._injected_of(tool)
         hidden: set[str] = set()
@@ -111,7 +111,7 @@ class StraightTool:
         # injected values are no part of what is decided, and may be secret
         given = PlainArguments(kwargs, sent.shown, small=read.small and sent.small)
         unwrap, delivers = content_of, partial(_delivered, tool, self._handle)
-        return ForeignCall(given, read.shown, entry.call_id, unwrap, delivers), hidden
+        return FrameworkCall(given, read.shown, entry.call_id, unwrap, delivers), hidden
 
     def _injected_of(self, tool: BaseTool) -> frozenset[str]:
         # what a model is shown of a schema is worked out anew each time that LangChain is asked
