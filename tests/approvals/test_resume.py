@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from approval_helpers import bindings
+from closing import closed_once
 from opentelemetry import trace
 
 from agenttool_otel import ApprovalAnswer, ApprovalRequired, Settings, agent_context
@@ -95,6 +96,24 @@ async def test_an_asynchronous_call_outlives_the_wrong_door(captured: Capture) -
     result = await captured.governor.aresume(invocation)
     assert (result.status, result.value) == ("succeeded", 7)
     assert [item for item, _ in owner.seen] == [7]
+
+
+async def test_a_resumed_coroutine_that_is_closed_has_an_end(captured: Capture) -> None:
+    begun: list[int] = []
+
+    @captured.governor.govern
+    async def wait(item: int) -> None:
+        begun.append(item)
+        await asyncio.sleep(60)
+
+    with pytest.raises(ApprovalRequired) as asked:
+        await wait(7)
+    invocation = approved(captured, asked.value)
+    await closed_once(lambda: begun, captured.governor.aresume(invocation))
+    request = store_of(captured).by_invocation(invocation)
+    assert request is not None
+    assert request.outcome == "canceled"
+    assert captured.governor.running() == []
 
 
 async def test_a_plain_call_goes_on_off_the_event_loop(captured: Capture) -> None:

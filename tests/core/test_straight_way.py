@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from closing import closed_once
 from straight_shapes import CONTEXTS, FILES, READS, SETTINGS, Shape, shapes
 from two_ways import CALLS, World, differences
 
@@ -131,7 +132,7 @@ def test_any_other_call_takes_the_pipeline(new_worlds: Worlds, shape: Shape) -> 
     assert new_worlds[shape.settings, True].went_straight == 0
 
 
-@pytest.mark.parametrize("by", ["its id", "its task", "its caller's time"])
+@pytest.mark.parametrize("by", ["its id", "its task", "its caller's time", "its coroutine's end"])
 def test_a_coroutine_is_stopped_alike_by_both_ways(by: str) -> None:
     seen = []
     for straight in (True, False):
@@ -139,6 +140,7 @@ def test_a_coroutine_is_stopped_alike_by_both_ways(by: str) -> None:
         context = {"actor": "agent:one", "session_id": "s"}
         seen.append(world.observe(functools.partial(_stopped, by), context))
         assert bool(world.went_straight) is straight
+        assert world.governor.running() == []
         world.close()
     assert differences(*seen) == []
 
@@ -157,6 +159,8 @@ def _stopped(by: str, world: World) -> Callable[[], Any]:
     started: asyncio.Queue[Any] = asyncio.Queue()
 
     async def scenario() -> Any:
+        if by == "its coroutine's end":
+            return await closed_once(started.qsize, tool("a"))
         task = asyncio.ensure_future(tool("a"))
         if by == "its caller's time":
             async with asyncio.timeout(0.5):

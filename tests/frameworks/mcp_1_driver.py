@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from contextvars import Context, copy_context
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import mcp.types as types
 from mcp.server.lowlevel import Server
 from mcp.shared.memory import create_connected_server_and_client_session as connected
+from server_checks import ServersDriver
 
 from agenttool_otel.context.context import native_call
 from agenttool_otel.govern.governor import Governor
@@ -19,8 +20,8 @@ from agenttool_otel.integrations.mcp import govern_session
 from agenttool_otel.testing.doors import Body, DoorDriver
 
 
-def serve(tool: Any, body: Body, callers: list[Context]) -> Any:
-    """Return a server with one tool, whose body runs in its caller's context: 2.x does that itself."""
+def serve(tool: Any, body: Body) -> Any:
+    """Return a server with one tool."""
     server: Any = Server("words")
 
     @server.list_tools()
@@ -29,8 +30,7 @@ def serve(tool: Any, body: Body, callers: list[Context]) -> Any:
 
     @server.call_tool()
     async def call_tool(name: str, arguments: dict[str, Any]) -> list[Any]:
-        text = await asyncio.create_task(body(arguments), context=callers.pop())  # type: ignore[arg-type]
-        return [types.TextContent(type="text", text=text)]
+        return [types.TextContent(type="text", text=await body(arguments))]
 
     return server
 
@@ -39,7 +39,12 @@ def serve(tool: Any, body: Body, callers: list[Context]) -> Any:
 async def session_of(tool: ServedTool) -> AsyncIterator[Any]:
     """Yield a connected session, governed where the tool is."""
     callers: list[Context] = []
-    async with connected(serve(tool.tool, tool.body, callers)) as client:
+
+    async def body(arguments: dict[str, Any]) -> Any:
+        # in its caller's context, as in 2.x
+        return await asyncio.create_task(tool.body(arguments), context=callers.pop())
+
+    async with connected(serve(tool.tool, body)) as client:
         call = client.call_tool
 
         async def call_tool(*args: Any, **options: Any) -> Any:
@@ -64,7 +69,7 @@ class ServedTool:
 
 
 class FirstMcpDriver(DoorDriver):
-    """Connects anew for each call, as another process would."""
+    """A session that connects anew for each call, as another process would."""
 
     is_async = True
 
@@ -93,3 +98,13 @@ class FirstMcpDriver(DoorDriver):
 
     def is_refusal(self, given: Any) -> bool:
         return bool(given.isError)
+
+
+class FirstServerDriver(ServersDriver, FirstMcpDriver):
+    """A server."""
+
+    def serve(self, tool: ServedTool) -> Any:
+        return serve(tool.tool, tool.body)
+
+    def connected(self, server: Any) -> AbstractAsyncContextManager[Any]:
+        return connected(server)

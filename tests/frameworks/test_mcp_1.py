@@ -17,7 +17,8 @@ import mcp.types as types
 from mcp.server.fastmcp import FastMCP
 from mcp.server.lowlevel import Server
 from mcp.shared.memory import create_connected_server_and_client_session as connected
-from mcp_1_driver import FirstMcpDriver
+from mcp_1_driver import FirstMcpDriver, FirstServerDriver
+from server_checks import SERVER_CHECKS
 
 from agenttool_otel.approvals.types import ApprovalAnswer
 from agenttool_otel.errors import ConfigurationError
@@ -61,8 +62,13 @@ def served(ran: list[str], captured: Capture, **options: Any) -> Any:
 
 
 @pytest.mark.parametrize("check", DOOR_CHECKS, ids=lambda check: check.__name__)
-def test_the_door_passes(check: Any) -> None:
+def test_the_door_of_sessions_passes(check: Any) -> None:
     check(FirstMcpDriver())
+
+
+@pytest.mark.parametrize("check", SERVER_CHECKS, ids=lambda check: check.__name__)
+def test_the_door_of_servers_passes(check: Any) -> None:
+    check(FirstServerDriver())
 
 
 def test_a_call_by_send_request_is_refused() -> None:
@@ -135,6 +141,30 @@ def test_a_denied_call_of_a_server_does_not_run() -> None:
     assert result.isError
     assert result.meta["agenttool/result"]["status"] == "denied"
     assert not ran
+
+
+def test_a_call_that_the_client_cancels_ends_as_canceled() -> None:
+    server: Any = FastMCP("files")
+
+    async def cancel(session: Any) -> None:
+        started: asyncio.Queue[Any] = asyncio.Queue()
+
+        @server.tool()
+        async def read(path: str) -> None:
+            started.put_nowait(server.get_context().request_context.request_id)
+            await asyncio.sleep(60)
+
+        call = asyncio.create_task(read_a(session))
+        params = types.CancelledNotificationParams(requestId=await started.get())
+        notification = types.CancelledNotification(params=params)
+        await session.send_notification(types.ClientNotification(notification))
+        with pytest.raises(mcp.McpError, match="cancelled"):
+            await call
+
+    with capture(policy=StaticEngine("allow")) as captured:
+        talk(govern_server(server, captured.governor, facts=FACTS), cancel)
+        assert captured.span.attributes[Attr.INVOCATION_STATUS] == "canceled"
+    assert captured.governor.running() == []
 
 
 def test_a_server_runs_no_task() -> None:

@@ -113,6 +113,12 @@ async def aadvance(
                     result = await arun_body(call, step)
                 else:
                     result = await aperform(step)
+            except GeneratorExit as closed:
+                # the coroutine was closed where it waits: nothing can be awaited any more
+                if isinstance(step, Execute):
+                    advance(call, steps, Attempt(exception=closed), through=True)
+                    raise
+                error = closed
             except BaseException as raised:
                 error = raised
             step = steps.send(result) if error is None else steps.throw(error)

@@ -148,7 +148,12 @@ class StraightCall:
         token = otel_context.attach(trace.set_span_in_context(self.span))
         try:
             self.run_from = time.perf_counter()
-            attempt = await await_here(self.handle, self.function, self.args, self.kwargs)
+            try:
+                attempt = await await_here(self.handle, self.function, self.args, self.kwargs)
+            except BaseException as closed:
+                # the coroutine was closed where its body waits: nothing can be awaited any more
+                run(*self._rest(Attempt(exception=closed)))
+                raise
             if self._ends(attempt):
                 return attempt.value
             call = await arun(*self._rest(attempt))

@@ -94,7 +94,9 @@ class _Handlers(dict[type, _Handler]):
             protocol_version=_version(around.session),
             request=around.request,
         )
-        token = otel_context.attach(propagate.extract((params or {}).get("_meta") or {}))
+        # a client that sends no trace leaves the span of an HTTP server around the call
+        meta = (params or {}).get("_meta") or {}
+        token = otel_context.attach(propagate.extract(meta, otel_context.get_current()))
         try:
             result = await self._decides(context, self._run)
         finally:

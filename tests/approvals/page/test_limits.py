@@ -12,7 +12,6 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
@@ -23,13 +22,6 @@ from agenttool_otel.approvals.web import app, connections
 from agenttool_otel.approvals.web.server import ApprovalsServer
 
 FORM_TYPE = "Content-Type: application/x-www-form-urlencoded\r\n"
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[ApprovalStore]:
-    store = ApprovalStore(tmp_path / "approvals.db")
-    yield store
-    store.close()
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import http.client
 import socket
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -19,13 +18,6 @@ from agenttool_otel.approvals.web.server import ApprovalsServer
 from agenttool_otel.approvals.web.sessions import Sessions
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.names import ApprovalStatus as Status
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[ApprovalStore]:
-    store = ApprovalStore(tmp_path / "approvals.db")
-    yield store
-    store.close()
 
 
 @pytest.fixture

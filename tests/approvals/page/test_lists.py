@@ -48,13 +48,6 @@ def many(filled: ApprovalStore) -> Iterator[Client]:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[ApprovalStore]:
-    store = ApprovalStore(tmp_path / "approvals.db")
-    yield store
-    store.close()
-
-
-@pytest.fixture
 def client(store: ApprovalStore) -> Iterator[Client]:
     with ApprovalsServer(store, answered_by="user:ada", roles=("operator",)) as server:
         client = Client(server)

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import http.client
 import io
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -24,13 +23,6 @@ from agenttool_otel.cli.approvals import app
 from agenttool_otel.testing import StaticEngine, capture, decision
 
 ASKS = decision("ask", rule_refs=["acme.first", "acme.second"])
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[ApprovalStore]:
-    store = ApprovalStore(tmp_path / "approvals.db")
-    yield store
-    store.close()
 
 
 def asked(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from approval_helpers import ARGS, a_request, yes
@@ -23,13 +22,6 @@ ADA = {
     "X-Forwarded-Groups": "operator, reader",
     "X-Agenttool-Proxy-Secret": SECRET,
 }
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[ApprovalStore]:
-    store = ApprovalStore(tmp_path / "approvals.db")
-    yield store
-    store.close()
 
 
 @pytest.fixture

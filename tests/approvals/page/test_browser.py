@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 sync_api = pytest.importorskip("playwright.sync_api")
 CHROMIUM = shutil.which("chromium")
-IMAGES = Path(__file__).parents[2] / "docs" / "images"
+IMAGES = Path(__file__).parents[3] / "docs" / "images"
 
 DELETE = {"path": "/srv/reports/2026/quarter-3.csv", "recursive": False, "token": "real-" + "value"}
 SHOWN = {**DELETE, "token": "[redacted]"}
@@ -46,13 +46,6 @@ def browser() -> Iterator[Any]:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=options)
         yield browser
         browser.close()
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[ApprovalStore]:
-    store = ApprovalStore(tmp_path / "approvals.db")
-    yield store
-    store.close()
 
 
 @pytest.fixture
