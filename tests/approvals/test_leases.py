@@ -53,6 +53,7 @@ def elsewhere(path: Path, monkeypatch: pytest.MonkeyPatch) -> ApprovalStore:
     return ApprovalStore(path, lease=LEASE)
 
 
+@pytest.mark.slow
 def test_a_run_longer_than_its_lease_is_not_lost(
     captured: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -75,6 +76,7 @@ def test_a_run_longer_than_its_lease_is_not_lost(
     other.close()
 
 
+@pytest.mark.slow
 def test_without_renewal_it_would_be(
     captured: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

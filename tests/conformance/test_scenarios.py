@@ -48,6 +48,7 @@ def whole() -> Report:
     return run(OWN)
 
 
+@pytest.mark.slow
 def test_all_scenarios_pass(whole: Report) -> None:
     assert [outcome.number for outcome in whole.outcomes] == list(range(1, 18))
     assert {

@@ -80,6 +80,7 @@ def test_a_read_only_installation_starts_warm(built: tuple[Path, Path], tmp_path
     assert not list((tmp_path / "site").rglob("__pycache__"))
 
 
+@pytest.mark.slow
 def test_wheel_and_sdist_hold_what_they_should(built: tuple[Path, Path], tmp_path: Path) -> None:
     tool = release()
     _, sdist = built

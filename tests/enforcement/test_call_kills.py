@@ -26,6 +26,7 @@ def killed(folder: Path, kills: int) -> Counter[str]:
     return ends
 
 
+@pytest.mark.slow
 def test_a_killed_call_commits_once_or_never(place: object, tmp_path: Path) -> None:
     killed(tmp_path, 2)
 

@@ -345,6 +345,7 @@ def test_no_secret_survives_at_a_block_boundary(local, position, separator):
     assert kept.decision.persisted_ref["redaction_state"] == "redacted"
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 300_000), st.booleans()), max_size=8), st.integers(1, 70_000)

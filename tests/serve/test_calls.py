@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import pytest
 from decision_points import Answer, Served, request, served
 
 from agenttool_otel import ApprovalAnswer
@@ -275,6 +276,7 @@ def test_sessions_are_bounded(tmp_path: Path) -> None:
     assert states == [200, 503, 200]
 
 
+@pytest.mark.slow
 def test_a_call_without_a_result_is_canceled_in_time(tmp_path: Path) -> None:
     with (
         capture(policy=StaticEngine("allow")) as captured,

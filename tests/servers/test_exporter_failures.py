@@ -85,6 +85,7 @@ def test_a_healthy_receiver_gets_every_span() -> None:
     assert (program.lost(EXPORTED), program.lost(PROCESSED)) == ({}, {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [400, 429, 503])
 def test_spans_of_a_refusing_receiver_are_counted(status: int) -> None:
     with receiver(status=status) as state:

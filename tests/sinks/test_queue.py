@@ -279,6 +279,7 @@ def test_a_fork_waits_until_no_record_is_being_built(tmp_path: Path) -> None:
     assert len(read(tmp_path / "r")) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 def test_a_build_that_hangs_does_not_hold_up_a_fork_for_ever(tmp_path: Path) -> None:
     done = run_program(
