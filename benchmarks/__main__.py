@@ -41,7 +41,7 @@ def main(arguments: list[str]) -> int:
         f"[dim]{platform.python_implementation()} {platform.python_version()}, {os.cpu_count()} cores"
         f" ({platform.machine()}), load {load:.1f}; CPU time, medians of interleaved rounds[/]"
     )
-    measured = None if "--no-matrix" in arguments else matrix.measure(rounds=7, calls=20)
+    measured = None if "--no-matrix" in arguments else matrix.measure(rounds=7, calls=40)
     bars = Table(title="Bars of the design (ratios, unless another unit is named)")
     for heading in ("what", "measured", "bar", "times"):
         bars.add_column(heading, justify="left" if heading in {"what", "times"} else "right")

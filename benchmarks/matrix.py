@@ -2,7 +2,7 @@
 ratios in one run.
 
 Rows: tools without facts, of files, shell commands, SQL and URLs, each allowed, asked about and
-denied. Columns: the same arguments again (a decision may be cached) and arguments that no earlier
+denied, in a session of its own. Columns: the same arguments again (a decision may be cached) and arguments that no earlier
 call had (it can't be), each in the main thread, in a new thread for each call, and on an event
 loop.
 
@@ -77,6 +77,7 @@ class Kind:
     behavior: str
     facts: dict[str, Any]
     argument: str
+    session: str = ""  # of which other row, where it is not one of its own
 
 
 def kinds(root: str) -> list[Kind]:
@@ -89,6 +90,13 @@ def kinds(root: str) -> list[Kind]:
             "allow",
             {**READS, "access_kinds": ["file_read"], "tool_kind": "retrieval"},
             "weather {n}",
+        ),
+        Kind(
+            "no facts, pages read",
+            "allow",
+            {**READS, "access_kinds": ["file_read"], "tool_kind": "retrieval"},
+            "weather {n}",
+            session="URL allow",
         ),
         Kind("no facts", "ask", {**SENDS, "access_kinds": ["external_send"]}, "message {n}"),
         Kind(
@@ -271,13 +279,13 @@ ASKS: list[tuple[str, float]] = [("no facts", 2.0), ("file", 3.0)]
 WAYS = {"main thread": _in_main, "new threads": _in_threads, "event loop": _on_loop}
 
 
-def context_in(root: str) -> dict[str, Any]:
-    """Who calls in every measurement, with one root."""
+def context_in(root: str, session: str = "s") -> dict[str, Any]:
+    """Who calls in a session, with one root."""
     return {
         "actor": "agent:bench",
         "tenant": "t",
         "roles": ["reader"],
-        "session_id": "s",
+        "session_id": session,
         "roots": [root],
     }
 
@@ -285,7 +293,6 @@ def context_in(root: str) -> dict[str, Any]:
 def measure(rounds: int, calls: int) -> Found:
     """Measure each cell: a governed call, the hand-written one and a bare span."""
     with tempfile.TemporaryDirectory() as root:
-        context = context_in(root)
         tracer, meter = _providers()
         contestants: dict[Any, Contestant] = {
             None: _plain(lambda: None),
@@ -294,8 +301,10 @@ def measure(rounds: int, calls: int) -> Found:
         governor = Governor(
             telemetry=TelemetrySettings(tracer_provider=tracer, meter_provider=meter)
         )
-        with agent_context(**context):
-            for kind in kinds(root):
+        for kind in kinds(root):
+            # what a session has read from the web makes all its later calls dearer
+            context = context_in(root, kind.session or f"{kind.name} {kind.behavior}")
+            with agent_context(**context):
                 contestants[kind.name, kind.behavior, None] = _hand_written(kind)
                 for varying in (False, True):
                     arguments = _arguments(kind, varying=varying)
