@@ -2,9 +2,9 @@
 ratios in one run.
 
 Rows: tools without facts, of files, shell commands, SQL and URLs, each allowed, asked about and
-denied, in a session of its own. Columns: the same arguments again (a decision may be cached) and arguments that no earlier
-call had (it can't be), each in the main thread, in a new thread for each call, and on an event
-loop.
+denied, in a session of its own. Columns: the same arguments again (a decision may be cached) and
+arguments that no earlier call had, each in the main thread, in a new thread for each call, and on an
+event loop.
 
 The hand-written code is ``benchmarks.reference``: its span and events are those of a captured
 governed call, its metrics the two histograms of which a governed call records a point itself. A

@@ -3,8 +3,8 @@ do twice the work of one?
 
 ``python -m benchmarks.soak [CALLS]`` (500,000). Half of the calls are made by eight threads, half by
 coroutines of which 1,000 are open at once. One in ten is denied; most others read a file whose name no
-other call has. Memory is that of the process after a fifth of the calls, when its caches are full,
-against that at the end. Work is wall time: nothing else may run.
+other call has. Memory is that of the process after a fifth of the calls against that at the end: what 50
+sessions remember of what was read is in it (``sessions_memory_mb``). Work is wall time: nothing else may run.
 """
 
 from __future__ import annotations
