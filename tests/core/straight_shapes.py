@@ -435,6 +435,13 @@ def an_error_in_progress(world: World) -> Iterator[None]:
         yield
 
 
+def unusual_parts(shape: Any) -> str:
+    """Return in what a shape differs from the usual one of its class, as the name of a test."""
+    usual = type(shape)()
+    parts = {name: value for name, value in vars(shape).items() if value != getattr(usual, name)}
+    return ", ".join(f"{name} {value}" for name, value in parts.items()) or "usual"
+
+
 @dataclass(frozen=True)
 class Shape:
     """One shape of a call, by the names of its parts."""
@@ -448,9 +455,7 @@ class Shape:
     around: str = "nothing"
 
     def __str__(self) -> str:
-        usual = Shape()
-        parts = {name: value for name, value in vars(self).items() if value != getattr(usual, name)}
-        return ", ".join(f"{name} {value}" for name, value in parts.items()) or "usual"
+        return unusual_parts(self)
 
     def make(self, world: World) -> Callable[[], Any]:
         """Return what makes the call in a world.

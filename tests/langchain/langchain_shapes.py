@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 from langchain_core.callbacks import CallbackManagerForToolRun
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, InjectedToolArg, StructuredTool, ToolException
-from straight_shapes import BODIES, TOOLS
+from straight_shapes import BODIES, TOOLS, unusual_parts
 from two_ways import World
 
 SECRET: Final = "x7Gq" + "-not-a-known-shape"
@@ -58,9 +58,7 @@ class LangChainShape:
     settings: str = "usual"
 
     def __str__(self) -> str:
-        usual = LangChainShape()
-        parts = {name: value for name, value in vars(self).items() if value != getattr(usual, name)}
-        return ", ".join(f"{name} {value}" for name, value in parts.items()) or "usual"
+        return unusual_parts(self)
 
     def make(self, world: World) -> Callable[[], Any]:
         """Return what makes the call in a world.

@@ -347,7 +347,7 @@ class Invocation(CallRecord):
     # id of the event that announced that a custom tool's call waits for its result
     waiting_event: str | None = None
 
-    established: Established | None = None  # its facts, if somebody has just looked at it
+    established: Established | None = None  # its facts, if the straight way has looked at it
 
     # --- Python arguments ---
     call_args: tuple[Any, ...] = ()  # as the caller gave them, later what the executor gets

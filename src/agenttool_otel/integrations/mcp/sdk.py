@@ -110,7 +110,7 @@ def keep_version(session: Any, initialized: Any) -> None:
 
 
 def protocol_version(session: Any) -> str:
-    """Return the version of the protocol that a client's session speaks; empty where it is not known.
+    """Return the version of the protocol that a client's session has agreed on; empty where it is not known.
 
     Args:
         session: A session of the SDK.
