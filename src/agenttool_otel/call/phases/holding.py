@@ -27,6 +27,7 @@ from agenttool_otel.call.sandbox import (
 )
 from agenttool_otel.call.target import Target
 from agenttool_otel.context.sessions import SandboxRefusal, Session
+from agenttool_otel.enforcement.own import own_profiles, profile_named
 from agenttool_otel.errors import SandboxUnavailable
 from agenttool_otel.names import (
     Behavior,
@@ -71,8 +72,6 @@ def execution_input(call: Invocation, target: Target, session: Session) -> Execu
         target: what it runs.
         session: its session, which knows what a sandbox refused to the same call.
     """
-    from agenttool_otel.enforcement.own import own_profiles
-
     by_host = profiles_of_host(call)
     if by_host:
         return {"sandboxes": sorted(by_host), "scope": SandboxScope.COMMAND.value}
@@ -132,9 +131,6 @@ def _host_can_hold(call: Invocation, profile: SandboxProfile) -> bool:
 
 def _without(call: Invocation, scope: SandboxScope, profile: str) -> str:
     """Return why a profile can't hold a body here; empty where it can."""
-    from agenttool_otel.enforcement import available  # its proofs take a while, once in a process
-    from agenttool_otel.enforcement.own import profile_named
-
     known = profile_named(profile)
     if known is None:
         return "it is not known here"
@@ -142,6 +138,8 @@ def _without(call: Invocation, scope: SandboxScope, profile: str) -> str:
         return "only commands have limits, and the tool is not governed with runs_commands=True"
     if known.base in ON_LAYERS:
         return _without_layer(call, scope, known.masked)
+    from agenttool_otel.enforcement import available  # its proofs take a while, once in a process
+
     proof = available().get(profile)
     if proof is None:
         return "it is not known here"

@@ -90,8 +90,13 @@ def _lists() -> _Lists:
     )
     # The first class in order wins, so the lists are read from the last.
     for kind in reversed(order):
-        for entry in data["components"].get(kind, ()):
-            _add_place(lists, entry, kind)
+        places = data["components"].get(kind, ())
+        for entry in places:
+            if "*" not in entry:
+                _add_place(lists, entry, kind)
+        globs = [entry for entry in places if "*" in entry]
+        if globs:
+            lists.globs.append(_Pattern(_path_pattern(globs), kind))
         lists.names.update(dict.fromkeys(data["names"].get(kind, ()), kind))
     for kind, entries in data["patterns"].items():
         text = "|".join(map(_translated, entries))
@@ -108,10 +113,7 @@ def _components(path: str) -> _Pieces:
 
 
 def _add_place(lists: _Lists, entry: str, kind: str) -> None:
-    """Add a directory of the table: ``.ssh``, ``.config/gcloud`` or ``secrets/*.key``."""
-    if "*" in entry:
-        lists.globs.append(_Pattern(_path_pattern(entry), kind))
-        return
+    """Add a directory of the table: ``.ssh`` or ``.config/gcloud``."""
     pieces = tuple(entry.split("/"))
     if len(pieces) == 1:
         lists.components[entry] = kind
@@ -120,10 +122,12 @@ def _add_place(lists: _Lists, entry: str, kind: str) -> None:
     ending.append(_Sequence(pieces, kind))
 
 
-def _path_pattern(entry: str) -> re.Pattern[str]:
-    """Return a pattern that finds directories anywhere in a path; ``*`` stays within a name."""
-    text = re.escape(entry).replace(r"\*", "[^/]*")
-    return re.compile(f"(?:^|/){text}(?:/|$)")
+def _path_pattern(entries: Iterable[str]) -> re.Pattern[str]:
+    """Return a pattern that finds directories anywhere in a path: ``secrets/*.key``. ``*`` stays within
+    a name.
+    """
+    text = "|".join(map(re.escape, entries)).replace(r"\*", "[^/]*")
+    return re.compile(f"(?:^|/)(?:{text})(?:/|$)")
 
 
 def _sample(pattern: str, kind: str) -> _Sample:
@@ -225,17 +229,30 @@ def _is_hidden(name: str) -> bool:
 
 def _offer_names(folded: list[str], worst: list[str | None]) -> None:
     """Offer the classes of a file by its name, or by the name of what it is a backup of."""
+    named = _classes_of_name(folded[-1])
+    if not named:
+        return  # most names are of no class
     lists = _lists()
     harmless = lists.harmless_paths.fullmatch("/".join(folded)) is not None
-    for name in _originals(folded[-1]):
-        kinds = [lists.names.get(name)]
+    for name, kind in named:
+        spared = harmless or lists.harmless_names.fullmatch(name) is not None
+        if not (spared and kind in _ALWAYS):
+            worst.append(kind)
+
+
+# a command's file is looked at as a word, and as a place
+@lru_cache(maxsize=2048)
+def _classes_of_name(last: str) -> list[tuple[str, str]]:
+    """Return the classes of a name, and of those that it is a backup of, each with its name."""
+    lists = _lists()
+    found: list[tuple[str, str]] = []
+    for name in _originals(last):
+        if name in lists.names:
+            found.append((name, lists.names[name]))
         for pattern, kind in lists.patterns:
             if pattern.match(name):
-                kinds.append(kind)
-        spared = harmless or lists.harmless_names.fullmatch(name) is not None
-        for found in kinds:
-            if not (spared and found in _ALWAYS):
-                worst.append(found)
+                found.append((name, kind))
+    return found
 
 
 def _offer_matches(folded: list[str], worst: list[str | None]) -> None:
