@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from agenttool_otel import GovernedOutcome, agent_context
+from agenttool_otel.policy.rule_words import texts_of
 from agenttool_otel.testing import capture
 from samples import one_in
 
@@ -97,3 +98,24 @@ def test_the_reason_of_an_offer_carries_no_argument_out(tmp_path: Path) -> None:
     assert result.permission is not None
     offers = (*result.permission["alternatives"], *result.permission["suggested_updates"])
     assert [one["reason"] for one in offers if "reason" in one] == ["rather not to [argument]"] * 2
+
+
+def test_a_rule_is_named_though_an_argument_repeats_its_name() -> None:
+    with capture(capture="NO_CONTENT") as captured:
+
+        @captured.governor.govern(read_only=True, path_args=["path"], access_kinds=["file_read"])
+        def read(path: str, why: str) -> str:
+            """Read."""
+            return "read"
+
+        with agent_context(actor="agent:a", session_id="s"), pytest.raises(GovernedOutcome):
+            read("/home/me/.ssh/id_rsa", "agenttool.rules.paths.sensitive")
+        attributes = captured.span.attributes or {}
+    assert attributes["agenttool.permission.rule"] == "agenttool.rules.paths.sensitive"
+
+
+def test_texts_that_a_dot_joins_are_a_rules_own() -> None:
+    texts = texts_of(None)
+    assert texts.has("agenttool.rules.paths.sensitive")
+    assert not texts.has("agenttool.rules.paths.Quillfeather")
+    assert not texts.has("Quillfeather.sensitive")

@@ -48,6 +48,10 @@ WORDS = st.sampled_from(
         "AKIA",
         "p",
         "u",
+        "mysql",
+        "-----BEGIN",
+        "--password",
+        "/home/me/",
     ]
 )
 
@@ -115,16 +119,29 @@ def test_records_whose_texts_say_nothing_are_kept_to_the_last() -> None:
 
 @given(
     st.lists(
-        st.one_of(WORDS, st.text(string.ascii_letters + string.digits + "_.", min_size=1)),
+        st.one_of(WORDS, st.text(string.ascii_letters + string.digits + "_./-", min_size=1)),
         min_size=1,
     )
 )
 @settings(max_examples=400, deadline=None)
-def test_what_needs_signs_finds_nothing_in_one_word(parts: list[str]) -> None:
+def test_what_needs_signs_finds_nothing_in_a_word_or_path(parts: list[str]) -> None:
     data = "".join(parts).encode()[:256]
     if _ONE_WORD.fullmatch(data):
         for name in BETWEEN_WORDS:
             assert not list(built_in(name).find(data, data.lower())), name
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "password........Zt4mLx7Vw2Rk9",
+        "/IncomingWebhook/f9ee1b2a87c30ad7f3c5bc556e02e6e3/cedeed18-7011-4397-8ed8-5c07b3295661",
+        "/home/me/ghp_" + "Zt4mLx7Vw2Rk9Py3Nd6Hf1Jb5Gc0Sa8Ue7Qq",
+    ],
+)
+def test_a_secret_is_found_in_a_word_or_path(text: str) -> None:
+    assert _ONE_WORD.fullmatch(text.encode())
+    assert Redactor().redact_text(text).redactions
 
 
 @given(st.lists(st.integers(-1, 4), max_size=30), st.sampled_from([2, 3, 5]))

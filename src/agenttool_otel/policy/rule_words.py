@@ -35,11 +35,19 @@ _MAX_CHARS: Final = 200_000
 _MAX_BUNDLES: Final = 8
 
 
-class _Own(NamedTuple):
-    """The texts that stand in the rules of a bundle themselves."""
+class OwnTexts(NamedTuple):
+    """The texts that stand in the rules of a bundle themselves, the empty one included."""
 
     texts: frozenset[str]  # whole texts
     words: frozenset[str]  # their words
+
+    def has(self, text: str) -> bool:
+        """Return whether a text stands in the rules, as it is or as two that a dot joins."""
+        if text in self.texts:
+            return True
+        # concat(".", ["agenttool.rules.paths", "sensitive"])
+        package, dot, name = text.rpartition(".")
+        return dot == "." and package in self.texts and name in self.texts
 
 
 def own_texts(bundle: Bundle | None) -> frozenset[str]:
@@ -48,7 +56,16 @@ def own_texts(bundle: Bundle | None) -> frozenset[str]:
     Args:
         bundle: the policy; the stock bundle where it is not known.
     """
-    return _own_words(bundle).texts
+    return texts_of(bundle).texts
+
+
+def texts_of(bundle: Bundle | None) -> OwnTexts:
+    """Return the texts that stand in a bundle, and their words.
+
+    Args:
+        bundle: the policy; the stock bundle where it is not known.
+    """
+    return _words_of(_stock() if bundle is None else bundle)
 
 
 def without_arguments(
@@ -63,8 +80,7 @@ def without_arguments(
         fixed: further texts that are no argument's, such as the stated answers of an engine without
           rules.
     """
-    own = _own_words(bundle)
-    return _Cleaner(own, arguments, fixed).clean
+    return _Cleaner(texts_of(bundle), arguments, fixed).clean
 
 
 class _Cleaner:
@@ -72,7 +88,7 @@ class _Cleaner:
 
     def __init__(
         self,
-        own: _Own,
+        own: OwnTexts,
         arguments: Iterable[Mapping[str, Any]],
         fixed: Container[str],
     ) -> None:
@@ -83,7 +99,7 @@ class _Cleaner:
 
     def clean(self, text: str) -> str:
         # most calls are answered by constant texts, such as "the tool only reads"
-        if text in self._own.texts or text in self._fixed:
+        if self._own.has(text) or text in self._fixed:
             return text
         if self._found is None:
             self._found = _collect(self._arguments, self._own)
@@ -151,7 +167,7 @@ class _Found(NamedTuple):
     everything: str  # all of it, without case
 
 
-def _collect(arguments: Iterable[Mapping[str, Any]], own: _Own) -> _Found:
+def _collect(arguments: Iterable[Mapping[str, Any]], own: OwnTexts) -> _Found:
     values: set[str] = set()
     for given in arguments:
         values.update(_texts(given))
@@ -188,12 +204,8 @@ def _texts(arguments: Mapping[str, Any]) -> Iterator[str]:
             yield json.dumps(value)
 
 
-def _own_words(bundle: Bundle | None) -> _Own:
-    return _words_of(_stock() if bundle is None else bundle)
-
-
 @cached(LRUCache(_MAX_BUNDLES), key=lambda bundle: bundle.digest, lock=new_lock())
-def _words_of(bundle: Bundle) -> _Own:
+def _words_of(bundle: Bundle) -> OwnTexts:
     texts = {""}
     for module in bundle.modules.values():
         for match in _LITERAL.finditer(module):
@@ -202,7 +214,7 @@ def _words_of(bundle: Bundle) -> _Own:
     words: set[str] = set()
     for text in texts:
         words.update(_WORD.findall(text))
-    return _Own(frozenset(texts), frozenset(words))
+    return OwnTexts(frozenset(texts), frozenset(words))
 
 
 @lru_cache(maxsize=1)

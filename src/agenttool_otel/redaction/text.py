@@ -56,7 +56,8 @@ _MEGABYTE: Final = 1 << 20
 _TOKEN_REACH: Final = 2000
 _BEFORE_PLACE: Final = 96
 _BEGINNING_BYTES: Final = 16 << 10
-_ONE_WORD: Final = re.compile(rb"[A-Za-z0-9][A-Za-z0-9_.]{0,255}")
+_ONE_WORD: Final = re.compile(rb"[A-Za-z0-9/][A-Za-z0-9_./-]{0,255}")
+"""``hunter2``, ``/home/me/notes-1.txt``"""
 _PERSONAL: Final = frozenset(("email", "phone", "national_id", "iban"))
 
 _READINGS: Final = (
@@ -132,7 +133,7 @@ def _inner_detectors(settings: RedactionSettings) -> list[_Named]:
 
 
 def _needs_several_words(named: _Named) -> bool:
-    """Whether a detector finds nothing in a text of one word, such as ``hunter2``."""
+    """Whether a detector finds nothing in a text of one word or path, such as ``hunter2``."""
     # a pattern of the user's may match anything
     if named.name == "extra_patterns":
         return False

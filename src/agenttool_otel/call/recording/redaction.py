@@ -15,7 +15,7 @@ from agenttool_otel.call.recording.argument_secrets import cleaner_of, mask_of, 
 from agenttool_otel.call.recording.edit_note import edit_note
 from agenttool_otel.names import Attr, Behavior
 from agenttool_otel.policy.bundles.bundle import Bundle
-from agenttool_otel.policy.rule_words import own_texts, verdict_without_arguments
+from agenttool_otel.policy.rule_words import OwnTexts, texts_of, verdict_without_arguments
 from agenttool_otel.policy.types import Verdict
 from agenttool_otel.readers.types import PathFact
 from agenttool_otel.redaction import Redacted, Redactor
@@ -45,7 +45,7 @@ class CallRedaction:
         self.redact_reason = lru_cache(maxsize=2048)(self._redact_reason)
         # the ids of one connection are those of each of its calls
         self._redact_json = lru_cache(maxsize=256)(self._redacted_json)
-        self._own_texts: tuple[Bundle | None, frozenset[str]] | None = None
+        self._own_texts: tuple[Bundle | None, OwnTexts] | None = None
 
     # --- content ----------------------------------------------------------------------------------
 
@@ -155,10 +155,11 @@ class CallRedaction:
 
     def redact_verdict(self, call: Invocation, verdict: Verdict) -> Verdict:
         """Redact the texts of a verdict, which a policy may have made of the arguments."""
+        bundle = _bundle_of(call)
         if not self.captures:
-            verdict = self._without_arguments(call, verdict)
+            verdict = self._without_arguments(call, bundle, verdict)
         message = verdict.message
-        if message and self._may_be_shown(call, verdict):
+        if message and self._may_repeat_arguments(call, bundle, verdict):
             mask = mask_of(call, self._redactor)
             if mask is not None:
                 message = mask.text(message)
@@ -177,8 +178,12 @@ class CallRedaction:
             verdict, message=message, blocked_path=path, rule_ref=rule_ref, rule_refs=rule_refs
         )
 
-    def _may_be_shown(self, call: Invocation, verdict: Verdict) -> bool:
+    def _may_repeat_arguments(
+        self, call: Invocation, bundle: Bundle | None, verdict: Verdict
+    ) -> bool:
         """Return whether a message may be shown that repeats an argument."""
+        if self._texts_of(bundle).has(verdict.message):
+            return False  # "the path is a sensitive place"
         if verdict.behavior is not Behavior.ALLOW:
             return True
         if not self._events.wanted(call.span):
@@ -195,19 +200,19 @@ class CallRedaction:
                 return path
         return self.redact_reason(path)
 
-    def _without_arguments(self, call: Invocation, verdict: Verdict) -> Verdict:
+    def _without_arguments(
+        self, call: Invocation, bundle: Bundle | None, verdict: Verdict
+    ) -> Verdict:
         """Take the call's arguments out of the texts of a verdict.
 
         What a safer call, a change or a place repeats is for the model, which wrote the arguments,
         and for the person who answers: neither the span nor a sink gets it.
         """
-        bundle: Bundle | None = None
-        fixed = frozenset[str]()
-        for engine in getattr(call.in_charge.decider, "engines", ()):
-            bundle = bundle or getattr(engine, "bundle", None)
-            fixed |= getattr(engine, "fixed_texts", frozenset())
         if self._is_constant(bundle, verdict):
             return verdict  # most calls are answered by constant texts
+        fixed = frozenset[str]()
+        for engine in getattr(call.in_charge.decider, "engines", ()):
+            fixed |= getattr(engine, "fixed_texts", frozenset())
         inputs = (
             call.inputs.permission_input,
             call.inputs.model_input,
@@ -216,14 +221,18 @@ class CallRedaction:
         arguments = [given for given in inputs if isinstance(given, dict)]
         return verdict_without_arguments(verdict, bundle, arguments, fixed)
 
-    def _is_constant(self, bundle: Bundle | None, verdict: Verdict) -> bool:
-        """Return whether all texts of a verdict are the policy's own."""
+    def _texts_of(self, bundle: Bundle | None) -> OwnTexts:
         known = self._own_texts
         if known is None or known[0] is not bundle:
-            known = self._own_texts = (bundle, own_texts(bundle))
+            known = self._own_texts = (bundle, texts_of(bundle))
+        return known[1]
+
+    def _is_constant(self, bundle: Bundle | None, verdict: Verdict) -> bool:
+        """Return whether all texts of a verdict are the policy's own."""
         if verdict.shadow is not None or verdict.alternatives or verdict.suggested_updates:
             return False
-        return known[1].issuperset((verdict.message, verdict.rule_ref, *verdict.rule_refs))
+        own = self._texts_of(bundle)
+        return all(map(own.has, (verdict.message, verdict.rule_ref, *verdict.rule_refs)))
 
     def is_shown_as_it_is(self, bundle: Bundle | None, verdict: Verdict) -> bool:
         """Return whether nothing is redacted in a verdict, whatever the arguments are, unless its
@@ -255,6 +264,15 @@ class CallRedaction:
         if path in readings:
             return True
         return any(path == self.redact_reason(reading) for reading in readings if reading)
+
+
+def _bundle_of(call: Invocation) -> Bundle | None:
+    """Return the policy that decides a call, where one of its engines has one."""
+    for engine in getattr(call.in_charge.decider, "engines", ()):
+        bundle: Bundle | None = getattr(engine, "bundle", None)
+        if bundle is not None:
+            return bundle
+    return None
 
 
 def _text_of(shown: Any) -> str:

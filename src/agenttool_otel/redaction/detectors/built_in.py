@@ -22,8 +22,9 @@ class BuiltIn:
         find: takes a text as UTF-8 bytes and the same bytes in lower case, returns spans.
         shapes: RE2, without regard to case; every text in which ``find`` could find something
             matches one of them. Empty: the shapes of ``prefilter`` cover it.
-        between_words: whether a text of one word (letters, digits, ``_`` and ``.``) holds nothing
-            for it, because it needs white space or another sign.
+        between_words: whether a text of one word or path (letters, digits, and ``_``, ``.``, ``/``
+            and ``-`` between them) holds nothing for it, because it needs white space or another
+            sign.
     """
 
     find: Callable[[bytes, bytes], Iterable[Span]]

@@ -168,4 +168,4 @@ def find_in_statements(data: bytes, lowered: bytes) -> Iterable[Span]:
             yield Span(start, end, statement.kind, "statement:" + statement.id)
 
 
-DETECTOR: Final = BuiltIn(find=find_in_statements, between_words=True)
+DETECTOR: Final = BuiltIn(find=find_in_statements)
