@@ -85,6 +85,10 @@ def test_redacting_twice_changes_nothing(value: Any) -> None:
 
 @given(_texts)
 @example("PASS:REQUIRED,A0000:")
+# the second find begins within the placeholder of the first
+@example(
+    "usuario:bob/contraseña !Badg21Coppe59.https://example.com/a/b?page=2&sort=asc&q=helloxyz98765"
+)
 @_relaxed
 def test_text_outside_of_what_was_redacted_stays_in_order(text: str) -> None:
     shown = default_redactor().redact_text(text).value

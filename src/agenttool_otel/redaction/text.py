@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 from agenttool_otel.redaction.detectors.assignments import find_in_assignments
@@ -629,12 +630,18 @@ def _of_two(before: tuple[int, Span], after: tuple[int, Span]) -> tuple[int, Spa
 
 
 def _with_placeholder(span: Span, existing: list[tuple[int, int]]) -> Span:
-    """A value that ends within a placeholder takes all of it."""
-    at = bisect_left(existing, (span.end, 0))
-    if not at:
-        return span
-    _, placeholder_end = existing[at - 1]
-    return span._replace(end=max(span.end, placeholder_end))
+    """A value that begins or ends within a placeholder takes all of it."""
+    start = _place_around(span.start, existing)[0]
+    end = _place_around(span.end - 1, existing)[1]
+    return span._replace(start=start, end=end)
+
+
+def _place_around(at: int, existing: list[tuple[int, int]]) -> tuple[int, int]:
+    """The placeholder in which a byte stands, or the byte alone."""
+    index = bisect_right(existing, at, key=itemgetter(0)) - 1
+    if index >= 0 and at < existing[index][1]:
+        return existing[index]
+    return at, at + 1
 
 
 def _moved(span: Span, by: int) -> Span:
