@@ -37,6 +37,8 @@ LEAST_SCALE: Final = 1.9
 _THREADS: Final = 8
 _OPEN: Final = 1_000
 _SESSIONS: Final = 50
+_CALLS_OF_A_SESSION: Final = 500
+_SESSIONS_MEMORY_MB: Final = 8
 _STEPS: Final = 5
 _READS: Final = {"read_only": True, "concurrency_safe": True, "access_kinds": ["file_read"]}
 _OF_ONE_PROCESS: Final = 20_000
@@ -67,7 +69,8 @@ class Work:
         tracer = TracerProvider()
         tracer.add_span_processor(SimpleSpanProcessor(self.spans))
         governor = Governor(
-            telemetry=TelemetrySettings(tracer_provider=tracer, meter_provider=MeterProvider())
+            telemetry=TelemetrySettings(tracer_provider=tracer, meter_provider=MeterProvider()),
+            sessions_memory_mb=_SESSIONS_MEMORY_MB,
         )
         self._root = root
         facts: dict[str, Any] = {**_READS, "path_args": ["path"]}
@@ -77,7 +80,8 @@ class Work:
 
     def context(self, number: int) -> Any:
         """Return the context of a session."""
-        session = f"session-{number % _SESSIONS}"
+        group = number // (_SESSIONS * _CALLS_OF_A_SESSION)
+        session = f"session-{group}-{number % _SESSIONS}"
         return agent_context(actor="agent:soak", session_id=session, roots=[self._root])
 
     def path(self, number: int) -> str:
