@@ -22,7 +22,7 @@ help:
 	@echo "make coverage  the fast tests under the gate of branch coverage; takes twice as long"
 	@echo "make test-pythons  a part of the fast tests on every other CPython from 3.11 on that is here"
 	@echo "make fuzz      random edits of hostile inputs for FUZZ_SECONDS (an hour)"
-	@echo "make conformance-proof  break the package once for each requirement of the standard, within an hour"
+	@echo "make conformance-proof  break the package once for each requirement of the standard, in a quarter of an hour"
 	@echo "make size      how large and how dense the rooms are: a report"
 	@echo "make bench     measure, as ratios in one run"
 	@echo "make servers   build the real servers of the slow tests into .servers (needs Go)"
@@ -79,7 +79,7 @@ style: $(STAMP)
 size: $(STAMP)
 	$(BIN)/python tools/size.py
 
-# breaks the package once for each requirement of the standard; within an hour on two cores
+# breaks the package once for each requirement of the standard; a quarter of an hour on two cores
 conformance-proof: $(STAMP)
 	$(BIN)/python tools/proof.py
 	$(BIN)/python tools/coverage_page.py

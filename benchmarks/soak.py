@@ -3,25 +3,28 @@ do twice the work of one?
 
 ``python -m benchmarks.soak [CALLS]`` (500,000). Half of the calls are made by eight threads, half by
 coroutines of which 1,000 are open at once. One in ten is denied; most others read a file whose name no
-other call has. Memory is that of the process after a fifth of the calls against that at the end: what 50
-sessions remember of what was read is in it (``sessions_memory_mb``). Work is wall time: nothing else may run.
+other call has. A session lasts for 500 calls, 50 of them at once, and all may remember 8 MB
+(``sessions_memory_mb``). Memory is that of the process after a fifth of the calls against that at the end.
+Work is wall time: nothing else may run.
 """
 
 from __future__ import annotations
 
 import asyncio
 import gc
+import multiprocessing
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from typing import Any, Final
 
@@ -37,9 +40,13 @@ LEAST_SCALE: Final = 1.9
 _THREADS: Final = 8
 _OPEN: Final = 1_000
 _SESSIONS: Final = 50
+_CALLS_OF_A_SESSION: Final = 500
+_SESSIONS_MEMORY_MB: Final = 8
 _STEPS: Final = 5
 _READS: Final = {"read_only": True, "concurrency_safe": True, "access_kinds": ["file_read"]}
 _OF_ONE_PROCESS: Final = 20_000
+_start: Barrier
+"""Where the processes meet that are compared, in each of them."""
 
 
 class Spans(SpanExporter):
@@ -67,7 +74,8 @@ class Work:
         tracer = TracerProvider()
         tracer.add_span_processor(SimpleSpanProcessor(self.spans))
         governor = Governor(
-            telemetry=TelemetrySettings(tracer_provider=tracer, meter_provider=MeterProvider())
+            telemetry=TelemetrySettings(tracer_provider=tracer, meter_provider=MeterProvider()),
+            sessions_memory_mb=_SESSIONS_MEMORY_MB,
         )
         self._root = root
         facts: dict[str, Any] = {**_READS, "path_args": ["path"]}
@@ -77,7 +85,8 @@ class Work:
 
     def context(self, number: int) -> Any:
         """Return the context of a session."""
-        session = f"session-{number % _SESSIONS}"
+        group = number // (_SESSIONS * _CALLS_OF_A_SESSION)
+        session = f"session-{group}-{number % _SESSIONS}"
         return agent_context(actor="agent:soak", session_id=session, roots=[self._root])
 
     def path(self, number: int) -> str:
@@ -187,19 +196,20 @@ def soak(calls: int) -> Soak:
 
 def work_of(processes: int) -> float:
     """Return the calls of a second that some processes make together."""
-    program = [sys.executable, "-m", "benchmarks.soak", "--one-process"]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    started = [subprocess.Popen(program, **pipes) for _ in range(processes)]  # type: ignore[call-overload]
-    for process in started:
-        process.stdout.readline()  # it is warm
-    for process in started:
-        process.stdin.write("go\n")
-        process.stdin.flush()
-    return sum(float(process.communicate()[0]) for process in started)
+    spawned = multiprocessing.get_context("spawn")
+    start = spawned.Barrier(processes, timeout=120)
+    with ProcessPoolExecutor(processes, spawned, initializer=_start_at, initargs=(start,)) as pool:
+        # each waits for the others, so that none makes two of them
+        return sum(pool.map(_rate, range(processes)))
 
 
-def one_process() -> None:
-    """Get warm, wait for a line, and print how many calls of a second were made."""
+def _start_at(start: Barrier) -> None:
+    global _start
+    _start = start
+
+
+def _rate(_: int) -> float:
+    """Return the calls of a second that this process makes, once it and the others are warm."""
     with tempfile.TemporaryDirectory() as root:
         work = Work(root)
 
@@ -209,12 +219,10 @@ def one_process() -> None:
                     work.call(number)
 
         some(range(_OF_ONE_PROCESS // 4))
-        sys.stdout.write("warm\n")
-        sys.stdout.flush()
-        sys.stdin.readline()
+        _start.wait()
         started = time.perf_counter()
         some(range(_OF_ONE_PROCESS))
-        sys.stdout.write(f"{_OF_ONE_PROCESS / (time.perf_counter() - started)}\n")
+        return _OF_ONE_PROCESS / (time.perf_counter() - started)
 
 
 def scale(rounds: int = 5) -> float:
@@ -224,9 +232,6 @@ def scale(rounds: int = 5) -> float:
 
 def main(arguments: list[str]) -> int:
     """Print what was found."""
-    if arguments == ["--one-process"]:
-        one_process()
-        return 0
     calls = int(arguments[0]) if arguments else CALLS
     found = soak(calls)
     sizes = ", ".join(f"{size / 2**20:.1f}" for size in found.sizes)

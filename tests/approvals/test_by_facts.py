@@ -337,6 +337,7 @@ terraform destroy
 """.strip().splitlines()
 
 
+@pytest.mark.slow
 def test_no_harmful_command_passes_under_honest_grants(
     here: Path, approver: Remembering, tools: Tools
 ) -> None:

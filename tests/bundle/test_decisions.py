@@ -356,6 +356,7 @@ def test_decision(case: Case, kind: type[Any]) -> None:
     assert not verdict.extra
 
 
+@pytest.mark.slow
 @pytest.mark.opa
 def test_every_engine_gives_the_same_documents() -> None:
     groups: dict[str, list[Case]] = {}

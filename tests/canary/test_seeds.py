@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from canaries import Canaries
 
 from agenttool_otel.redaction import default_redactor
 
 
+@pytest.mark.slow
 def test_texts_with_every_canary_keep_none_of_them() -> None:
     redactor = default_redactor()
     for seed in range(300):

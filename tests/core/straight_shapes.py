@@ -333,7 +333,7 @@ ARGUMENTS: Final[dict[str, tuple[tuple[Any, ...], dict[str, Any]]]] = {
     "a large number": (("a", 10**5000), {}),
     "a path object": ((Path("/tmp/a"),), {}),
     "a path": (("/tmp/a.txt",), {}),
-    "a secret path": (("/root/.ssh/id_rsa",), {}),
+    "a secret path": (("/home/ann/.ssh/id_rsa",), {}),
     "a URL": (("https://docs.python.org/3/",), {}),
     "an inner URL": (("http://169.254.169.254/latest",), {}),
     "a query": (("select a from t where id = 1",), {}),

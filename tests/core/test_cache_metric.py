@@ -8,6 +8,7 @@ import sys
 import weakref
 from typing import Any
 
+import pytest
 from opentelemetry.metrics import NoOpMeterProvider
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
@@ -51,6 +52,7 @@ def used(provider: MeterProvider, calls: int) -> Governor:
     return governor
 
 
+@pytest.mark.slow
 def test_look_ups_of_later_governors_count_and_keep_none_alive() -> None:
     reader = InMemoryMetricReader()
     provider = MeterProvider(metric_readers=[reader])
@@ -78,6 +80,7 @@ def test_providers_are_counted_apart() -> None:
         governor.close()
 
 
+@pytest.mark.slow
 def test_governors_before_and_after_the_global_provider_count() -> None:
     script = """
 import sys
@@ -98,6 +101,7 @@ print(totals(reader))
     assert "{'hit': 4, 'miss': 4, 'bypass': 0}" in done.stdout, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_what_ended_between_collections_is_counted_in_full() -> None:
     class Owner:
         pass

@@ -99,6 +99,7 @@ def test_an_unsampled_call_makes_no_event_or_attributes(monkeypatch: pytest.Monk
     assert governor.telemetry.losses.total == 0
 
 
+@pytest.mark.slow
 def test_the_count_of_decisions_misses_none_of_many_threads() -> None:
     with capture(policy=StaticEngine("deny"), sampler=ALWAYS_OFF) as captured:
         governed = captured.governor.govern(act)

@@ -75,6 +75,7 @@ os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 '''
 
 
+@pytest.mark.slow
 def test_every_lock_of_the_package_is_made_by_one_helper() -> None:
     elsewhere = []
     for path, tree in trees().items():

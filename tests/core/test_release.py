@@ -57,6 +57,7 @@ for preset in presets_of(stock):
 """
 
 
+@pytest.mark.slow
 def test_a_read_only_installation_starts_warm(built: tuple[Path, Path], tmp_path: Path) -> None:
     with zipfile.ZipFile(built[0]) as archive:
         archive.extractall(tmp_path / "site")

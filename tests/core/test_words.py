@@ -83,6 +83,7 @@ def refused_names() -> set[tuple[str, str]]:
     return found
 
 
+@pytest.mark.slow
 def test_no_name_has_such_a_word() -> None:
     assert sorted(refused_names() - EXCEPTIONS.keys()) == []
 

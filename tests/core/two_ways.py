@@ -146,6 +146,50 @@ class World:
         self.meters.shutdown()
 
 
+class Worlds:
+    """Worlds of both ways, each made when it is first needed.
+
+    Args:
+        settings: what ``World`` is made with, by name.
+    """
+
+    def __init__(self, settings: Mapping[str, Mapping[str, Any]]) -> None:
+        self._settings = settings
+        self._made: dict[tuple[str, bool], World] = {}
+
+    def of(self, settings: str, *, straight: bool) -> World:
+        """Return the world of some settings.
+
+        Args:
+            settings: their name.
+            straight: whether its calls may go straight.
+        """
+        key = settings, straight
+        if key not in self._made:
+            self._made[key] = World(straight=straight, **self._settings[settings])
+        return self._made[key]
+
+    def compare(self, shape: Any, context: Mapping[str, Any] | None) -> tuple[list[str], int]:
+        """Return in what a shape of a call differs by the two ways, and how many of its calls went
+        straight.
+
+        Args:
+            shape: has ``settings``, and ``make`` as ``World.observe`` takes it.
+            context: arguments of ``agent_context``; ``None`` for no context.
+        """
+        by_straight = self.of(shape.settings, straight=True)
+        before = by_straight.went_straight
+        seen = by_straight.observe(shape.make, context)
+        count = by_straight.went_straight - before
+        by_pipeline = self.of(shape.settings, straight=False).observe(shape.make, context)
+        return differences(seen, by_pipeline), count
+
+    def close(self) -> None:
+        """Close all of them."""
+        for world in self._made.values():
+            world.close()
+
+
 def _outcome(call: Callable[[], Any]) -> Any:
     try:
         value = call()

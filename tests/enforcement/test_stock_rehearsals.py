@@ -201,6 +201,7 @@ def test_a_rejected_override_does_not_run(place: Place, opened: Open, connecting
     assert result.error.error_class is ErrorClass.APPROVAL_REJECTED
 
 
+@pytest.mark.slow
 def test_another_call_is_held_as_before(place: Place, opened: Open, connecting: str) -> None:
     captured = opened("coding")
     with pytest.raises(ApprovalRequired):

@@ -104,6 +104,7 @@ def test_the_key_is_for_its_owner_alone(tmp_path: Path) -> None:
     assert (tmp_path / "d.jsonl.key").stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.slow
 def test_a_killed_writer_leaves_a_chain_that_holds(tmp_path: Path) -> None:
     path = tmp_path / "d.jsonl"
     code = (

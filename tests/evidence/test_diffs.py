@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from recorded_calls import record_calls
 from typer.testing import CliRunner
 
@@ -52,6 +53,7 @@ def test_a_boundary_without_traffic_is_found(tmp_path: Path) -> None:
     assert report["recorded"] == 0
 
 
+@pytest.mark.slow
 def test_a_difference_names_its_condition_and_its_rule(tmp_path: Path) -> None:
     first = policy(tmp_path / "a", f"{NAMED}; input.session.counters.calls > 7654")
     second = policy(tmp_path / "b", f"{NAMED}; input.session.counters.calls >= 7654")

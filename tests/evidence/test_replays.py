@@ -124,6 +124,7 @@ CHANGED: dict[str, Bundle] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", one_in(3, CHANGED))
 def test_another_policy_is_decided_as_it_would_have_been(tmp_path: Path, name: str) -> None:
     before, after = tmp_path / "before.jsonl", tmp_path / "after.jsonl"
@@ -224,6 +225,7 @@ def tried(folder: Path, condition: str, calls: tuple[str, ...] = ()) -> Result:
     return run("--from", folder / "d.jsonl", "-c", candidate(folder / "try", "x", rule))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("condition", UNSURE)
 def test_what_was_not_recorded_is_named(tmp_path: Path, condition: str) -> None:
     done = tried(tmp_path, condition)
@@ -231,6 +233,7 @@ def test_what_was_not_recorded_is_named(tmp_path: Path, condition: str) -> None:
     assert UNSURE[condition] in " ".join(done.output.split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("condition", SURE)
 def test_what_is_the_same_for_digests_is_sure(tmp_path: Path, condition: str) -> None:
     done = tried(tmp_path, condition)

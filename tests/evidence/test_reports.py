@@ -129,6 +129,7 @@ def canaries(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("canaries")
 
 
+@pytest.mark.slow
 @settings(max_examples=2, deadline=None)
 @given(word=WORD)
 def test_no_hidden_word_stands_in_a_report_or_export(canaries: Path, word: str) -> None:

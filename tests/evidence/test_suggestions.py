@@ -197,6 +197,7 @@ def test_another_receiver_beside_a_learnt_one_is_asked_about(tmp_path: Path) -> 
     assert decider.decide(document).behavior == "ask"
 
 
+@pytest.mark.slow
 @settings(max_examples=2, deadline=None)
 @given(word=WORD)
 def test_no_hidden_word_stands_in_an_extension(canaries: Path, word: str) -> None:
@@ -219,6 +220,7 @@ def canaries(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("canaries")
 
 
+@pytest.mark.slow
 def test_what_the_demo_was_denied_stays_denied(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

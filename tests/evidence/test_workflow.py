@@ -40,6 +40,7 @@ def step(name: str) -> str:
     return str(next(each["run"] for each in steps if each.get("name") == name))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("approved", "code"), [("", 1), ("*", 0)])
 def test_a_widening_stops_the_build(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, approved: str, code: int

@@ -13,6 +13,7 @@ from agenttool_otel.enforcement.rehearsal import rehearsal_failure
 runner = CliRunner()
 
 
+@pytest.mark.slow
 def test_the_demo_shows_a_rehearsal_with_its_diff(tmp_path_factory: pytest.TempPathFactory) -> None:
     reason = rehearsal_failure(tmp_path_factory.mktemp("place") / "layers")
     if reason:

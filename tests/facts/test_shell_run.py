@@ -220,6 +220,7 @@ def test_every_proven_command_of_the_corpus_changes_nothing(scratch: Path) -> No
     assert ran > 90
 
 
+@pytest.mark.slow
 @settings(
     max_examples=700,
     deadline=None,

@@ -370,6 +370,7 @@ _PIECE_TEXT = """
 _QUERIES = st.lists(st.sampled_from(_PIECE_TEXT.split()), min_size=1, max_size=12).map(" ".join)
 
 
+@pytest.mark.slow
 @settings(max_examples=1500, deadline=3000)
 @given(_QUERIES, st.sampled_from(["", "sqlite"]))
 def test_a_generated_read_only_query_changes_nothing(query: str, dialect: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,13 +11,13 @@ from typing import Any
 import pytest
 from browser_driver import BrowserDriver, Page
 
+import chromium
 from agenttool_otel import ApprovalAnswer, Governor
 from agenttool_otel.integrations.browser import PageAction, browser_tools
 from agenttool_otel.testing import Capture, StaticEngine, capture
 from agenttool_otel.testing.doors import DOOR_CHECKS
 
 async_api = pytest.importorskip("playwright.async_api")
-CHROMIUM = shutil.which("chromium")
 SHOP, CART, BANK = "https://shop.example/", "https://shop.example/cart", "https://bank.example/"
 PAY = "https://shop.example/pay"
 ENTER = "iframe >> internal:control=enter-frame >> #pin"
@@ -41,12 +40,8 @@ def runner() -> Iterator[asyncio.Runner]:
 
 @pytest.fixture(scope="module")
 def browser(runner: asyncio.Runner) -> Iterator[Any]:
-    if CHROMIUM is None:
-        pytest.skip("needs Chromium: apt-get install chromium")
     playwright = runner.run(async_api.async_playwright().start())
-    options = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
-    launched = playwright.chromium.launch(executable_path=CHROMIUM, args=options)
-    browser = runner.run(launched)
+    browser = runner.run(chromium.launch(playwright))
     yield browser
     runner.run(browser.close())
     runner.run(playwright.stop())

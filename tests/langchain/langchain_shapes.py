@@ -36,7 +36,7 @@ ARGUMENTS: Final[dict[str, Any]] = {
     "beyond ASCII": {"value": "für"},
     "quoting": {"value": "the tool only reads"},
     "a path": {"value": "/tmp/a.txt"},
-    "a secret path": {"value": "/root/.ssh/id_rsa"},
+    "a secret path": {"value": "/home/ann/.ssh/id_rsa"},
     "a choice of the config": {"value": "a", "config": None},
     "an injected one": {"value": "a", "token": "mine"},
 }

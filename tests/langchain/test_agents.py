@@ -147,6 +147,7 @@ def run_program(folder: Path, **variables: str) -> subprocess.CompletedProcess[s
     )
 
 
+@pytest.mark.slow
 def test_an_uninstrumented_program_is_governed(tmp_path: Path) -> None:
     done = run_program(tmp_path)
     assert "RAN notes.txt" in done.stdout, done.stderr
@@ -157,6 +158,7 @@ def test_an_uninstrumented_program_is_governed(tmp_path: Path) -> None:
     assert '"agenttool.permission.behavior": "deny"' in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broken", one_in(2, ["missing", "syntax"]))
 def test_a_program_with_a_broken_bundle_refuses_to_run_tools(tmp_path: Path, broken: str) -> None:
     bundle = tmp_path / "bundle"

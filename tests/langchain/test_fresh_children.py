@@ -28,6 +28,7 @@ def instrumented() -> Iterator[None]:
     replace_default(old)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", one_in(2, ["spawn", "forkserver"]))
 def test_a_fresh_child_refuses_until_it_is_configured(method: str) -> None:
     context = multiprocessing.get_context(method)
@@ -36,6 +37,7 @@ def test_a_fresh_child_refuses_until_it_is_configured(method: str) -> None:
         assert pool.submit(configured_use, "a").result(120) == "ran"
 
 
+@pytest.mark.slow
 def test_a_process_object_carries_the_instructions() -> None:
     context = multiprocessing.get_context("spawn")
     queue = context.Queue()

@@ -3,42 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
 from langchain_shapes import SECRET, LangChainShape, langchain_shapes
 from straight_shapes import SETTINGS
-from two_ways import CALLS, World, differences
+from two_ways import CALLS, Worlds
 
 from agenttool_otel.call.recording.span import CallSpan
 from agenttool_otel.call.straight.call import StraightCall
 from samples import one_in
 
 SHAPES = list(langchain_shapes())
-Worlds = dict[tuple[str, bool], World]
 
 
 @pytest.fixture(scope="module")
 def worlds() -> Iterator[Worlds]:
-    made: Worlds = {}
-    yield made
-    for world in made.values():
-        world.close()
+    with closing(Worlds(SETTINGS)) as worlds:
+        yield worlds
 
 
 def compare(worlds: Worlds, shape: LangChainShape, session: str) -> tuple[list[str], int]:
     """Return in what a shape differs by the two ways, and how many of its calls went straight."""
-    seen = []
-    for straight in (True, False):
-        key = shape.settings, straight
-        if key not in worlds:
-            worlds[key] = World(straight=straight, **SETTINGS[shape.settings])
-        before = worlds[key].went_straight
-        context = {"actor": "agent:one", "tenant": "t", "roles": ["reader"], "session_id": session}
-        seen.append(worlds[key].observe(shape.make, context))
-        if straight:
-            count = worlds[key].went_straight - before
-    return differences(*seen), count
+    context = {"actor": "agent:one", "tenant": "t", "roles": ["reader"], "session_id": session}
+    return worlds.compare(shape, context)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +77,7 @@ def test_any_other_call_takes_the_pipeline(worlds: Worlds, shape: LangChainShape
 
 def test_an_injected_secret_stays_out_of_the_error(worlds: Worlds) -> None:
     shape = LangChainShape(form="injected", body="quotes what was injected")
-    world = worlds.setdefault(("usual", True), World(straight=True))
+    world = worlds.of("usual", straight=True)
     (*_, last) = world.observe(shape.make, {"actor": "agent:one", "session_id": "secret"})
     assert SECRET not in str(last["spans"])
 
@@ -103,9 +92,7 @@ def test_a_seeded_difference_is_found(
         return None
 
     monkeypatch.setattr(owner, name, nothing)
-    made: Worlds = {}
-    found, count = compare(made, LangChainShape(), "s")
-    for world in made.values():
-        world.close()
+    with closing(Worlds(SETTINGS)) as worlds:
+        found, count = compare(worlds, LangChainShape(), "s")
     assert found
     assert count

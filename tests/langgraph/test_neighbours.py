@@ -156,6 +156,7 @@ def test_a_neighbour_of_a_tools_own_interrupt_runs_once() -> None:
         assert ran == ["charge", "this"]
 
 
+@pytest.mark.slow
 @BY_GUARD
 @pytest.mark.parametrize("failing", [False, True])
 def test_a_neighbour_runs_once_across_processes(guard: str, failing: bool, tmp_path: Path) -> None:

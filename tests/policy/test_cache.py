@@ -394,6 +394,7 @@ def calls_of_tools(draw: st.DrawFn) -> list[Any]:
     return made
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(calls_of_tools())
 def test_texts_of_tools_are_cached_as_they_are_decided(made: list[Any]) -> None:

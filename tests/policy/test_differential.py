@@ -324,6 +324,7 @@ class _At:
         return self.engine.evaluate(self.entry, document, timeout=timeout)
 
 
+@pytest.mark.slow
 def test_all_engines_agree_with_opa(engines: Engines, capsys: pytest.CaptureFixture[str]) -> None:
     comparison = run(engines)
     with capsys.disabled():
@@ -356,6 +357,7 @@ def test_all_engines_agree_with_opa_on_many_more_inputs(
     assert comparison.differences == []
 
 
+@pytest.mark.slow
 def test_a_wrong_engine_is_noticed(engines: Engines) -> None:
     """One that errs in one corner only: it takes an error in a rule for "the rule does not
     apply".

@@ -77,6 +77,7 @@ def test_a_bundle_holds_the_rules_and_data_without_tests(project: Path, tmp_path
     assert bundle.data == load_project(project).own.data
 
 
+@pytest.mark.slow
 def test_the_same_files_give_the_same_bytes(project: Path, tmp_path: Path) -> None:
     first = _built(project, tmp_path / "1.tar.gz").read_bytes()
     (project / "agenttool/custom/deployments.rego").touch()
@@ -242,6 +243,7 @@ def test_the_bundle_lies_beside_the_stock_one_in_one_opa(
     assert '"value": "deny"' in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -233,6 +233,7 @@ def test_the_stock_bundle_itself_passes() -> None:
     assert failed == []
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_opa")
 @pytest.mark.parametrize("wrong", ["denny", "allows", "asks"])
 def test_a_set_that_no_decision_asks_is_told_with_what_was_meant(project: Path, wrong: str) -> None:
@@ -296,6 +297,7 @@ def test_the_project_of_init_has_nothing_unread(project: Path) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "status", "message"),
     [

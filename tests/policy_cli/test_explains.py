@@ -331,6 +331,7 @@ def test_control_characters_do_not_reach_the_terminal(project: Path) -> None:
 # --- it tells what the engine computed ------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_what_is_said_to_fire_is_what_the_rules_say(project: Path) -> None:
     """For many inputs: the findings of all bodies of a rule together are the value of that rule."""
     loaded = load_project(project)

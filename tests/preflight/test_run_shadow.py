@@ -46,6 +46,7 @@ def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_a_program_runs_as_it_is_and_the_table_follows(tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text(OWN, "utf-8")
     done = run(tmp_path, "app.py", "--loud", "x")

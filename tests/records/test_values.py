@@ -214,6 +214,7 @@ def undo(value):
         value = value.pop() if isinstance(value, list) else value.popitem()[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [list, dict])
 def test_twenty_thousand_levels_are_no_problem(kind):
     value = deep(20_000, kind)

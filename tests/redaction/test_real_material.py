@@ -33,6 +33,7 @@ def pieces(folder: Path, count: int) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_of_the_standard_library_next_to_nothing_is_taken() -> None:
     redact = default_redactor().redact_text
     texts = pieces(Path(sysconfig.get_path("stdlib")), 1500)

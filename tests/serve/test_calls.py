@@ -240,6 +240,7 @@ def test_an_ended_call_again_has_its_end(point: Served) -> None:
 # --- many, and too many ---------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_fifty_clients_at_once_get_their_own_calls(point: Served) -> None:
     start = threading.Barrier(50)
 

@@ -52,6 +52,7 @@ def test_an_evaluation_is_the_decision_in_process(point: Served) -> None:
     assert found == [in_process(point, *one) for one in inputs()]
 
 
+@pytest.mark.slow
 def test_a_call_is_the_decision_in_process(point: Served) -> None:
     states = {"allow": "permitted", "ask": "waiting", "deny": "refused"}
     expected = [states[in_process(point, *one)[0]] for one in inputs()]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import os
-import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +23,7 @@ from opentelemetry.sdk.trace.export import SpanExportResult
 from rich.console import Console
 from world_of_servers import World
 
+import chromium
 import servers
 from agenttool_otel.cli.rendering import render_summary, render_tree
 from agenttool_otel.cli.spans import SpanView
@@ -32,25 +32,13 @@ from agenttool_otel.names import Attr
 
 pytestmark = [pytest.mark.slow, pytest.mark.servers, pytest.mark.browser]
 
-SWITCHES = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-]
-
 
 @pytest.fixture(scope="module")
 def page() -> Iterator[Any]:
     """A page of headless Chromium that can reach this machine only."""
     sync_api = pytest.importorskip("playwright.sync_api")
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        pytest.skip("chromium is not installed (apt-get install chromium)")
     with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=SWITCHES)
+        browser = chromium.launch(playwright)
         made = browser.new_page(viewport={"width": 1400, "height": 900})
         made.route(
             "**/*",

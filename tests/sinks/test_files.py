@@ -122,6 +122,7 @@ PROGRAM = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGTERM to handle")
 @pytest.mark.parametrize(("handler", "code"), [("none", -signal.SIGTERM), ("own", 7)])
 def test_sigterm_flushes_and_then_ends_the_process(tmp_path: Path, handler: str, code: int) -> None:

@@ -214,6 +214,7 @@ def test_what_waits_is_written_when_the_interpreter_ends(tmp_path: Path) -> None
     assert len(Journal().read(tmp_path / "r").calls) == 200
 
 
+@pytest.mark.slow
 def test_a_sink_that_hangs_lets_the_interpreter_end(tmp_path: Path) -> None:
     begin = time.monotonic()
     done = run_program(

@@ -28,6 +28,7 @@ def declaration(tool_id: str, **more: Any) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 def test_a_governed_tool_is_in_the_catalog_while_it_lives() -> None:
     governor = Governor()
     before = len(governor.catalog)
@@ -39,6 +40,7 @@ def test_a_governed_tool_is_in_the_catalog_while_it_lives() -> None:
     assert governor.catalog.resolve("a.say") is None
 
 
+@pytest.mark.slow
 def test_an_added_tool_is_kept_and_governed() -> None:
     governor = Governor()
 
@@ -71,6 +73,7 @@ def test_an_alias_that_is_anothers_name_is_refused() -> None:
         catalog.add(declaration("c.speak"))
 
 
+@pytest.mark.slow
 @pytest.mark.covers("declaration-namespace-parts")
 def test_a_bare_name_of_two_namespaces_belongs_to_neither() -> None:
     governor = Governor()

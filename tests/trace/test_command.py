@@ -249,6 +249,7 @@ def test_options_that_would_change_the_request_are_refused(option: list[str]) ->
     assert asked == []
 
 
+@pytest.mark.slow
 def test_a_demo_can_be_saved_and_drawn_again(tmp_path: Path) -> None:
     from agenttool_otel.cli.main import app as whole
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 from approval_helpers import stored_request, yes
 
+import chromium
 from agenttool_otel.approvals.identity import args_digest
 from agenttool_otel.approvals.store.store import ApprovalStore
 from agenttool_otel.approvals.web.server import ApprovalsServer
@@ -22,7 +22,6 @@ from agenttool_otel.names import ApprovalStatus as Status
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 sync_api = pytest.importorskip("playwright.sync_api")
-CHROMIUM = shutil.which("chromium")
 IMAGES = Path(__file__).parents[3] / "docs" / "images"
 
 DELETE = {"path": "/srv/reports/2026/quarter-3.csv", "recursive": False, "token": "real-" + "value"}
@@ -32,28 +31,10 @@ NASTY = {"command": "echo '<script>document.title=1</script>' # \u202etxt.exe\u2
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    if CHROMIUM is None:
-        pytest.skip("needs Chromium: apt-get install chromium")
     with sync_api.sync_playwright() as playwright:
-        options = [
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-background-networking",
-            "--disable-component-update",
-            "--disable-sync",
-            "--no-first-run",
-        ]
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=options)
+        browser = chromium.launch(playwright)
         yield browser
         browser.close()
-
-
-@pytest.fixture
-def server(store: ApprovalStore) -> Iterator[ApprovalsServer]:
-    with ApprovalsServer(
-        store, answered_by="user:ada", roles=("operator",), interval=0.1
-    ) as server:
-        yield server
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import socket
 import time
-from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlencode
 
@@ -18,14 +17,6 @@ from agenttool_otel.approvals.web.server import ApprovalsServer
 from agenttool_otel.approvals.web.sessions import Sessions
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.names import ApprovalStatus as Status
-
-
-@pytest.fixture
-def server(store: ApprovalStore) -> Iterator[ApprovalsServer]:
-    with ApprovalsServer(
-        store, answered_by="user:ada", roles=("operator",), interval=0.05
-    ) as server:
-        yield server
 
 
 @pytest.fixture

@@ -57,18 +57,18 @@ class EmbeddedEngine:
     ) -> None:
         self._fast = fast
         if isinstance(source, BundleSource):
-            self._source = source.bundle
+            bundle = source.bundle
         else:
-            self._source = source if isinstance(source, Bundle) else load_bundle(source)
+            bundle = source if isinstance(source, Bundle) else load_bundle(source)
         self._max_input_bytes = max_input_bytes
         self._entry_points = tuple(entry_points)
         self._closed = False
         self._shadowed = tuple(shadowed)
         self._derived: list[weakref.ref[EmbeddedEngine]] = []
-        self._use(self._source, self._compile(self._source))
+        self._use(bundle, self._compile(bundle))
         if isinstance(source, BundleSource):
             source.attach(self)
-            if source.bundle is not self._source:
+            if source.bundle is not self.bundle:
                 self.swap(source.bundle)
 
     @property
@@ -79,7 +79,11 @@ class EmbeddedEngine:
     @property
     def bundle(self) -> Bundle:
         """The bundle in use."""
-        return self._source
+        return self._in_use[0]
+
+    @property
+    def _compiled(self) -> CompiledBundle:
+        return self._in_use[1]
 
     @property
     def interpreted_because(self) -> str:
@@ -141,8 +145,7 @@ class EmbeddedEngine:
         self._use(bundle, compiled)
 
     def _use(self, bundle: Bundle, compiled: CompiledBundle) -> None:
-        self._source, self._compiled = bundle, compiled
-        self._in_use = bundle, compiled  # read at once: another thread may swap between two reads
+        self._in_use = bundle, compiled  # set at once: another thread may read between two settings
         # set last: who reads it evaluates with this bundle, or a later one
         self.generation = compiled.generation
 
@@ -151,7 +154,7 @@ class EmbeddedEngine:
         block nothing.
         """
         engine = EmbeddedEngine(
-            self._source,
+            self.bundle,
             entry_points=self._entry_points,
             max_input_bytes=self._max_input_bytes,
             shadowed=packages,
