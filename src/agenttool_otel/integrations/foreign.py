@@ -570,8 +570,11 @@ class ForeignCall(JsonCall):
         )
 
     def plain_arguments(self) -> PlainArguments | None:
-        """Return what ``bind`` would show and give to the body, where all of it is plain JSON; ``None``
-        where it is not, or a subclass binds in a way of its own.
+        """Return what ``bind`` would show, and what it would give to the body; ``None`` where not all
+        of it can be shown, and the call takes the longer way.
+
+        A subclass that binds in a way of its own overrides this, too, or none of its calls goes
+        straight.
         """
         if type(self).bind is not ForeignCall.bind:
             return None

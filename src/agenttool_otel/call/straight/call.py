@@ -125,11 +125,14 @@ class StraightCall:
     def _begin_span(self) -> None:
         plan = self.plan
         pipeline, telemetry = plan.runtime.pipeline, plan.runtime.telemetry
-        attributes: Mapping[str, Any] = {**plan.start, Attr.INVOCATION_ID: self.id}
+        attributes = {**plan.start, Attr.INVOCATION_ID: self.id}
+        own: dict[str, Any] = {}
         if self.native_call_id:
-            attributes = without_surrogates({**attributes, GenAI.TOOL_CALL_ID: self.native_call_id})
+            own[GenAI.TOOL_CALL_ID] = self.native_call_id
         if self.foreign is not None and self.foreign.attributes:
-            attributes = without_surrogates({**attributes, **self.foreign.attributes})
+            own.update(self.foreign.attributes)
+        if own:
+            attributes.update(without_surrogates(own))
         self.span, self.owned = telemetry.start_own(
             plan.spec.span_name, attributes, start_time=self.created_ns
         )
