@@ -25,6 +25,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 import agenttool_otel
 from agenttool_otel import Governor, TelemetrySettings, agent_context
+from agenttool_otel.integrations.foreign import ForeignCall, ForeignTool, foreign_tool
+from agenttool_otel.integrations.mcp.calls import McpCall, text_result
 
 PACKAGE: Final = str(Path(agenttool_otel.__file__).parent) + "/"
 STRAIGHT: Final = "straight"
@@ -38,6 +40,8 @@ LIMITS: Final = {
     "coroutine": (STRAIGHT, 24, 77),
     "a body that raises": (STRAIGHT, 44, 330),
     "a LangChain tool": (STRAIGHT, 32, 110),
+    "a call of a door": (STRAIGHT, 26, 88),
+    "a call of MCP": (STRAIGHT, 29, 110),
     "a list": (PIPELINE, 37, 440),
 }
 """Which way a call goes, the most files, and the most calls of Python functions, by kind."""
@@ -111,6 +115,11 @@ def calls() -> dict[str, Callable[[], Any]]:
     search = StructuredTool.from_function(lambda text: text, name="search", description="Search.")
     found = governor.govern(search, read_only=True, open_world=False, risk_level="low")
 
+    schema = {"type": "object", "properties": {"text": {"type": "string"}}}
+    facts: dict[str, Any] = {"read_only": True, "open_world": False, "risk_level": "low"}
+    called = foreign_tool("read", schema, source="toy", facts={"read": facts}, governor=governor)
+    served = foreign_tool("read", schema, source="mcp", facts={"read": facts}, governor=governor)
+
     folder = Path(_folder.name)
     (folder / "notes.txt").write_text("notes\n", "utf-8")
 
@@ -120,8 +129,22 @@ def calls() -> dict[str, Callable[[], Any]]:
         "coroutine": partial(_awaited, count_later, "one two three"),
         "a body that raises": partial(_raised, fail, "one"),
         "a LangChain tool": partial(found.invoke, {"text": "one two three"}),
+        "a call of a door": partial(_called, called),
+        "a call of MCP": partial(_served, served),
         "a list": partial(count_all, ["one", "two"]),
     }
+
+
+def _called(tool: ForeignTool) -> Any:
+    return ForeignCall(tool, {"text": "one two three"}, "call_1").run(lambda given: given["text"])
+
+
+async def _send(given: dict[str, Any]) -> dict[str, Any]:
+    return text_result(given["text"])
+
+
+def _served(tool: ForeignTool) -> Any:
+    return _awaited(McpCall(tool, {"text": "one two three"}).arun, _send)
 
 
 def _awaited(function: Callable[..., Any], *args: Any) -> Any:

@@ -15,7 +15,7 @@ from closing import closed_once
 from straight_shapes import CONTEXTS, FILES, READS, SETTINGS, Shape, shapes
 from two_ways import CALLS, World, Worlds, differences
 
-from agenttool_otel import ToolDenied, agent_context, current_call
+from agenttool_otel import ContextModifier, ToolDenied, agent_context, current_call
 from agenttool_otel.call.invocation import Established
 from agenttool_otel.call.phases.execute import Body
 from agenttool_otel.call.recording.span import CallSpan
@@ -298,6 +298,18 @@ def test_a_broken_span_changes_no_result(monkeypatch: pytest.MonkeyPatch) -> Non
         assert tool("a") == "A"
     monkeypatch.undo()
     world.close()
+
+
+def test_a_change_of_context_is_made_by_both_ways(world: World) -> None:
+    changed: list[str] = []
+    with world.only_way(), agent_context(actor="agent:one", session_id="s"):
+        tool = _warm(
+            world, lambda text: ContextModifier(text, functools.partial(changed.append, text))
+        )
+        before = world.went_straight
+        assert tool("a") == "a"
+        assert world.went_straight == before + 1
+    assert changed == ["a"] * 4
 
 
 # --- what changes is seen at the next call --------------------------------------------------------

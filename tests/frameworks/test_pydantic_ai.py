@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,9 +25,10 @@ from pydantic_ai.models.test import TestModel
 from pydantic_ai.toolsets import FunctionToolset
 from pydantic_driver import PydanticDriver, returned, scripted
 
-from agenttool_otel import ApprovalAnswer
+from agenttool_otel import ApprovalAnswer, Governor, agent_context
+from agenttool_otel.call.straight.call import StraightCall
 from agenttool_otel.integrations.pydantic_ai import Governance, GovernedToolset
-from agenttool_otel.testing import Capture, StaticEngine, capture, decision
+from agenttool_otel.testing import StaticEngine, capture, decision
 from agenttool_otel.testing.doors import DOOR_CHECKS
 
 
@@ -36,7 +39,7 @@ class Query(BaseModel):
 class Tools:
     """An agent whose tools are its own functions, governed by the capability."""
 
-    def __init__(self, captured: Capture) -> None:
+    def __init__(self, captured: Any) -> None:
         self.captured = captured
         self.ran: list[str] = []
 
@@ -102,6 +105,19 @@ def asking() -> Iterator[Tools]:
 @pytest.mark.parametrize("check", DOOR_CHECKS, ids=lambda check: check.__name__)
 def test_the_door_passes(check: Any) -> None:
     check(PydanticDriver())
+
+
+@pytest.mark.parametrize("tool", ["look_up", "rich", "search"])
+def test_a_cached_decision_goes_straight(monkeypatch: pytest.MonkeyPatch, tool: str) -> None:
+    begun: list[StraightCall] = []
+    begin = StraightCall.begin
+    monkeypatch.setattr(StraightCall, "begin", lambda call: begun.append(call) or begin(call))
+    with closing(Governor()) as governor, agent_context(actor="agent:one", session_id="s"):
+        tools = Tools(SimpleNamespace(governor=governor))
+        agent = tools.agent(tool, **({"query": {"word": "tree"}} if tool == "search" else {}))
+        runs = [agent.run_sync("go").all_messages() for _ in range(4)]
+    assert len({str(returned(messages).content) for messages in runs}) == 1
+    assert len(begun) >= 2
 
 
 def test_an_agents_own_functions_are_governed(allowed: Tools) -> None:

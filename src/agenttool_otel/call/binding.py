@@ -129,6 +129,14 @@ def plain_values(bound: dict[str, Any]) -> PlainArguments | None:
     return _shown_whole(bound, bound)
 
 
+def json_values(arguments: dict[str, Any]) -> PlainArguments | None:
+    """The same of JSON arguments, lists and objects among them: what is shown is a copy, and what
+    runs is another.
+    """
+    read = _shown_whole(arguments, arguments)
+    return None if read is None else read._replace(bound=snapshot(read.shown))
+
+
 def _shown_whole(bound: dict[str, Any], flat: dict[str, Any]) -> PlainArguments | None:
     shown: Any = quick_object(flat)
     if shown is not None and _TAGS.isdisjoint(shown):

@@ -19,16 +19,19 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Self, cast
 
+from agenttool_otel.call.binding import PlainArguments, json_values
 from agenttool_otel.call.drivers import arun, run
 from agenttool_otel.call.envelope import outcome_of, to_result
-from agenttool_otel.call.invocation import Invocation
+from agenttool_otel.call.invocation import Established, Invocation
 from agenttool_otel.call.resume import continue_stored
 from agenttool_otel.call.runtime import Runtime, state_channel
 from agenttool_otel.call.scheduling.gate import take_place
+from agenttool_otel.call.straight.way import StraightWay
 from agenttool_otel.call.target import Target
 from agenttool_otel.call.tool import GovernedTool, refused_tool
 from agenttool_otel.catalog import GovernOptions, ToolSource, declare
 from agenttool_otel.catalog.identity import spelt
+from agenttool_otel.catalog.spec import ToolSpec
 from agenttool_otel.context.context import current_context, current_mappings
 from agenttool_otel.errors import ApprovalConflict, ConfigurationError
 from agenttool_otel.integrations.facts import options_for
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Link
 
     from agenttool_otel.approvals.types import ApprovalAnswer
+    from agenttool_otel.call.straight.call import FrameworkCall, StraightCall
 
 _logger = logging.getLogger("agenttool_otel.doors")
 
@@ -142,7 +146,28 @@ def declare_foreign(
 class ForeignTool(GovernedTool):
     """A tool of a framework: its body takes one object of JSON arguments."""
 
-    __slots__ = ()
+    __slots__ = ("_ways",)
+
+    def __init__(
+        self,
+        spec: ToolSpec,
+        function: Callable[..., Any],
+        *,
+        governor: Runtime | None,
+        is_async: bool,
+        streams: bool,
+    ) -> None:
+        super().__init__(spec, function, governor=governor, is_async=is_async, streams=streams)
+        # whichever way the tool is declared, a door may await a call's body or run it
+        self._ways = {each: StraightWay(spec, is_async=each) for each in (False, True)}
+
+    def straight_way(self, *, is_async: bool) -> StraightWay:
+        """Return the straight way of its ordinary calls.
+
+        Args:
+            is_async: Whether their bodies return an awaitable.
+        """
+        return self._ways[is_async]
 
     def json_target(self, *, preflight: bool = False) -> Target:
         """Return what a call runs that no ``ForeignCall`` makes: of a batch, or resumed elsewhere."""
@@ -269,11 +294,29 @@ class Adapter(ABC):
 
     def __init__(self, tool: GovernedTool, native_call_id: str | None) -> None:
         self.runtime = tool.governor
-        context = self.runtime.effective(current_context())
-        self.call = Invocation(tool.spec, context, native_call_id=native_call_id)
-        self.call.mappings = current_mappings()
+        self.spec = tool.spec
+        self.context = self.runtime.effective(current_context())
+        self.native_call_id = native_call_id
+        self.mappings = current_mappings()
         # among the calls of the same message of a model
-        self.call.place = take_place()
+        self.place = take_place()
+        self._made: Invocation | None = None
+
+    @property
+    def call(self) -> Invocation:
+        """The call as data, made when it is first looked at."""
+        if self._made is None:
+            self._made = self._make()
+        return self._made
+
+    def _make(self) -> Invocation:
+        return Invocation(
+            self.spec,
+            self.context,
+            native_call_id=self.native_call_id,
+            mappings=self.mappings,
+            place=self.place,
+        )
 
     @abstractmethod
     def bind(self, call: Invocation) -> None:
@@ -402,8 +445,24 @@ class ForeignCall(JsonCall):
         self._arguments = arguments
         self._asked_in: tuple[Link, ...] = ()
         self._seen: Any = None
-        if attributes:
-            self.call.native_attributes = _clean(attributes, self.runtime)
+        self._attributes = _clean(attributes, self.runtime) if attributes else None
+        self._straight_way = tool.straight_way if isinstance(tool, ForeignTool) else None
+        self._straight: StraightCall | None = None
+        self._value: Any = None  # of a call that went straight
+
+    def _make(self) -> Invocation:
+        if self._straight is None:
+            call = super()._make()
+            call.native_attributes = self._attributes
+            return call
+        if self._straight.has_ended:
+            return self._straight.ended(self._value)
+        return self._straight.whole
+
+    @property
+    def went_straight(self) -> bool:
+        """Whether it ran as it was given, and its result is what the body returned."""
+        return self._made is None and self._straight is not None and self._straight.has_ended
 
     @property
     def result(self) -> ToolResult:
@@ -448,24 +507,90 @@ class ForeignCall(JsonCall):
 
     def bind(self, call: Invocation) -> None:
         """Read the arguments, and show the policy a copy of them."""
-        given = self._arguments
-        if isinstance(given, str):
-            given = read_arguments(given)
-        if not isinstance(given, Mapping):
-            raise TypeError("the arguments are no JSON object")
-        _show(call, dict(given))
+        _show(call, self._read())
 
     def perform(self, target: Target) -> str | None:
         """Run the call; return the text that a person gave in place of its result."""
+        begun = self._begin(target)
+        if begun is not None:
+            self._value = begun.run()
+            return None
         target.unwrap = self._take_out
         run(self.call, self.runtime.pipeline.run(self.call, target, self._asked_in))
         return None
 
     async def aperform(self, target: Target) -> str | None:
         """The same without blocking the event loop."""
+        begun = self._begin(target)
+        if begun is not None:
+            self._value = await begun.arun()
+            return None
         target.unwrap = self._take_out
         await arun(self.call, self.runtime.pipeline.run(self.call, target, self._asked_in))
         return None
+
+    def _begin(self, target: Target) -> StraightCall | None:
+        """Begin an ordinary call that goes straight; ``None`` for any other, and for one that its door
+        has looked at: it may have changed it.
+        """
+        if self._made is not None or self.place is not None or self._straight_way is None:
+            return None
+        if target.streams or target.collects or target.in_thread:
+            return None
+        foreign = self._framework_call()
+        if foreign is None:
+            return None
+        way = self._straight_way(is_async=target.is_async)
+        begun = way.begin(self.runtime, target.function, (foreign.given.bound,), {}, foreign)
+        if isinstance(begun, Established):
+            self.call.established = begun
+            return None
+        self._straight = begun
+        return begun
+
+    def _framework_call(self) -> FrameworkCall | None:
+        from agenttool_otel.call.straight.call import FrameworkCall
+
+        try:
+            given = self.plain_arguments()
+            if given is None or not self.spec.check.is_valid(given.shown):
+                return None
+        except Exception:
+            return None  # what is wrong with the arguments is the pipeline's to report
+        return FrameworkCall(
+            given,
+            given.shown,
+            self.native_call_id,
+            self._take_out,
+            self._take_whole,
+            context=self.context,
+            validated=False,
+            attributes=self._attributes,
+            mappings=self.mappings,
+        )
+
+    def plain_arguments(self) -> PlainArguments | None:
+        """Return what ``bind`` would show, and what it would give to the body; ``None`` where not all
+        of it can be shown, and the call takes the longer way.
+
+        A subclass that binds in a way of its own overrides this, too, or none of its calls goes
+        straight.
+        """
+        if type(self).bind is not ForeignCall.bind:
+            return None
+        return json_values(self._read())
+
+    def _read(self) -> dict[str, Any]:
+        given = self._arguments
+        if isinstance(given, str):
+            given = read_arguments(given)
+        if not isinstance(given, Mapping):
+            raise TypeError("the arguments are no JSON object")
+        return dict(given)
+
+    def _take_whole(self, call: Invocation) -> None:
+        # the pipeline has settled it
+        self._made = call
 
     def _take_out(self, value: Any) -> Any:
         # kept: unwrap may make another object each time that it is called
@@ -476,6 +601,8 @@ class ForeignCall(JsonCall):
         """Return the result in the framework's form, with what the policy obliged in it; raise
         what the body raised.
         """
+        if self.went_straight:
+            return self._value
         if self.call.exception is not None:
             raise self.call.exception
         if not self.call.ran:

@@ -31,6 +31,7 @@ from pydantic_ai.toolsets import (
 from pydantic_core import to_jsonable_python
 
 from agenttool_otel.approvals.types import ApprovalAnswer, StoredCall
+from agenttool_otel.call.binding import PlainArguments, json_values
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.runtime import Runtime
 from agenttool_otel.call.tool import GovernedTool
@@ -223,6 +224,14 @@ class PydanticCall(ForeignCall):
         values = snapshot(self._values)
         call.inputs.model_input = self._as_json(values)
         _use(call, values)
+
+    def plain_arguments(self) -> PlainArguments | None:
+        """Return the validated arguments and their JSON, where that is plain."""
+        if self._values is None:
+            return None
+        shown = self._as_json(self._values)
+        read = json_values(shown)
+        return None if read is None else read._replace(bound=snapshot(self._values), shown=shown)
 
     def rebind(self, call: Invocation, before: dict[str, Any], after: dict[str, Any]) -> None:
         """Validate changed arguments as the framework validates those of a model."""

@@ -106,7 +106,7 @@ class Body:
         started = time.perf_counter()
         attempt: Attempt = yield step
         if before:
-            _guarded(warn_of_changes, call, before)
+            guarded(warn_of_changes, call, before)
         if call.sandbox is not None:
             remember_refusals(call, session)
         call.outcome.attempts = 1
@@ -213,7 +213,7 @@ class Body:
         """Take the outcome, then let the session, hooks, stores and the span have their part."""
         if call.tap is not None:
             yield Call(partial(self._end_stream, call))
-        _guarded(self._take_outcome, call, target, attempt)
+        guarded(self.take_outcome, call, target, attempt)
         session.returned(call.spec.tool_id, call.outcome.size)
         if is_remembered(call.spec, session, failed=attempt.exception is not None):
             _record_origin(call, session, attempt)
@@ -226,16 +226,16 @@ class Body:
         if call.value is not NOT_RUN and (
             call.spec.output_check is not None or self._span.telemetry.events.sinks
         ):
-            _guarded(examine, call)
+            guarded(examine, call)
         if call.outcome.artifact_refs:
-            _guarded(self._clean_references, call)
+            guarded(self._clean_references, call)
         if call.value is not NOT_RUN and type(call.value) not in PLAIN_TYPES:
-            _guarded(self._keep_native_meta, call)
-        _guarded(self._span.record_result, call)
+            guarded(self._keep_native_meta, call)
+        guarded(self._span.record_result, call)
 
     def _keep(self, call: Invocation, target: Target) -> Generator[Any, Any, None]:
         """Meet the obligations of a result, and store what does not go inline."""
-        if call.tap is not None and _guarded(self._delivery.streamed, call, self._span):
+        if call.tap is not None and guarded(self._delivery.streamed, call, self._span):
             return
         if (
             call.value is NOT_RUN
@@ -243,7 +243,7 @@ class Body:
             or _is_plain(call, self._delivery.keeper.max_inline_chars)
         ):
             return
-        store = _guarded(self._delivery.prepare, call, self._span)
+        store = guarded(self._delivery.prepare, call, self._span)
         if store is not None:
             yield Call(store)
 
@@ -329,7 +329,8 @@ class Body:
             attempt = yield replace(step, args=args, kwargs=kwargs)
         return attempt
 
-    def _take_outcome(self, call: Invocation, target: Target, attempt: Attempt) -> None:
+    def take_outcome(self, call: Invocation, target: Target, attempt: Attempt) -> None:
+        """Take what a body came to as the outcome of its call; nothing is recorded."""
         if attempt.exception is not None or attempt.timed_out:
             self._failed(call, attempt)
             return
@@ -462,10 +463,11 @@ def _record_origin(call: Invocation, session: Session, attempt: Attempt) -> None
     if attempt.exception is not None and _from_outside(call):
         record_exception_text(call, session, attempt.exception)
     elif call.value is not NOT_RUN and call.context.session_id:
-        _guarded(record_output, call, session, attempt.value)
+        arguments = call.inputs.permission_input
+        guarded(record_output, call.spec, arguments, session, attempt.value)
 
 
-def _guarded(step: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def guarded(step: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Take one step after the body, in which methods of the result's own class may be called.
 
     What such a method raises must not be what the caller gets in place of the tool's outcome, not

@@ -162,6 +162,7 @@ class Pipeline:
             self._refusals, span, delivery, errors, runner, self._rehearsing, reporting
         )
         self.inside = self._body.inside
+        self.take_outcome = self._body.take_outcome
 
     def run(
         self,
@@ -209,14 +210,15 @@ class Pipeline:
         except BaseException as signal:
             self._refusals.stopped(call, signal)
         finally:
-            if (
-                call.place is not None
-                or call.modifier is not None
-                or (call.handle is not None and call.handle.locks)
-            ):
-                self._schedule.leave(call)
+            self._leave(call)
             self._close(call, session, settled)
         return call
+
+    def _leave(self, call: Invocation) -> None:
+        """Give back what the call holds, and settle the change of context that it wants."""
+        holds = call.place is not None or (call.handle is not None and call.handle.locks)
+        if holds or call.modifier is not None:
+            self._schedule.leave(call)
 
     def _admit(
         self, call: Invocation, target: Target, session: Session
@@ -374,6 +376,7 @@ class Pipeline:
         except BaseException as signal:
             self._refusals.stopped(call, signal)
         finally:
+            self._leave(call)
             self._close(call, session, settled=False)
         return call
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from agenttool_otel.call.invocation import Invocation
+from agenttool_otel.catalog.spec import ToolSpec
 from agenttool_otel.context.sessions import Session
 from agenttool_otel.facts.outputs import OPEN_WORLD, OutputTrust
 
@@ -54,9 +55,15 @@ class StreamWords:
         _add_to_ledger(self._session, self._tool_id, item if self._left else _UNREADABLE)
 
 
-def record_output(call: Invocation, session: Session, value: Any) -> None:
-    """Add what a call gave, and what it was given, to the session's ledger."""
-    arguments = call.inputs.permission_input
+def record_output(spec: ToolSpec, arguments: dict[str, Any], session: Session, value: Any) -> None:
+    """Add what a call gave, and what it was given, to the session's ledger.
+
+    Args:
+        spec: the tool.
+        arguments: the permission input.
+        session: the session.
+        value: what the body returned.
+    """
     named = [
         text
         for text in arguments.values()
@@ -65,12 +72,12 @@ def record_output(call: Invocation, session: Session, value: Any) -> None:
     # read_file("notes.txt"): the only short text among the arguments names what was read
     label = named[0] if len(named) == 1 else ""
     session.open_ledger().record_output(
-        call.spec.tool_id,
+        spec.tool_id,
         value,
-        call.spec.output_trust,
+        spec.output_trust,
         given=arguments,
         label=label,
-        listed=call.spec.is_source,
+        listed=spec.is_source,
     )
 
 

@@ -8,7 +8,7 @@ raises, or gives anything but a small plain value.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
@@ -20,16 +20,20 @@ from opentelemetry.trace import INVALID_SPAN, Span
 from agenttool_otel.call.binding import PlainArguments, bind_python, rebind_python
 from agenttool_otel.call.drivers import Steps, arun, await_here, deliver, run, run_here
 from agenttool_otel.call.invocation import Decided, Invocation
-from agenttool_otel.call.phases.execute import is_remembered
+from agenttool_otel.call.phases.execute import guarded, is_remembered
+from agenttool_otel.call.phases.provenance import record_output
 from agenttool_otel.call.running.handle import CallHandle, progress_listeners
+from agenttool_otel.call.scheduling.modifiers import ContextModifier
 from agenttool_otel.call.steps import Attempt
 from agenttool_otel.call.straight.plan import NO_TARGET, DecidedCall, Plan
 from agenttool_otel.call.target import Target
 from agenttool_otel.catalog.spec import ToolSpec
+from agenttool_otel.context.context import AgentContext
 from agenttool_otel.context.sessions import Session
 from agenttool_otel.facts.types import Facts
 from agenttool_otel.names import Attr, Event, GenAI, InvocationStatus, Outcome
 from agenttool_otel.policy.cache import cached_copy
+from agenttool_otel.records import ExternalMapping
 from agenttool_otel.results.content.json_stream import plain_json
 from agenttool_otel.results.content.native import native_failure, native_meta
 from agenttool_otel.results.content.size import size_of, text_bytes
@@ -56,6 +60,10 @@ class FrameworkCall:
     native_call_id: str | None
     unwrap: Callable[[Any], Any]  # takes what a model sees out of a value
     deliver: Callable[[Invocation], Any]  # returns or raises what the framework gets
+    context: AgentContext | None = None  # who calls, where that is not what is in force
+    validated: bool = True  # whether the framework has validated the arguments
+    attributes: Mapping[str, Any] | None = None  # of its span, redacted
+    mappings: Sequence[ExternalMapping] = ()  # its native ids
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -87,6 +95,7 @@ class StraightCall:
     started_ns: int = 0  # when its body began
     run_from: float = 0.0  # the same by the clock that measures it
     run_s: float = 0.0  # how long the body took
+    ended_ns: int = 0  # when it ended, where it did so without an Invocation
     made: Invocation | None = None
     executor: None = None
 
@@ -116,9 +125,14 @@ class StraightCall:
     def _begin_span(self) -> None:
         plan = self.plan
         pipeline, telemetry = plan.runtime.pipeline, plan.runtime.telemetry
-        attributes: Mapping[str, Any] = {**plan.start, Attr.INVOCATION_ID: self.id}
+        attributes = {**plan.start, Attr.INVOCATION_ID: self.id}
+        own: dict[str, Any] = {}
         if self.native_call_id:
-            attributes = without_surrogates({**attributes, GenAI.TOOL_CALL_ID: self.native_call_id})
+            own[GenAI.TOOL_CALL_ID] = self.native_call_id
+        if self.foreign is not None and self.foreign.attributes:
+            own.update(self.foreign.attributes)
+        if own:
+            attributes.update(without_surrogates(own))
         self.span, self.owned = telemetry.start_own(
             plan.spec.span_name, attributes, start_time=self.created_ns
         )
@@ -179,7 +193,7 @@ class StraightCall:
                 return False
             self.made = ENDED
         try:
-            self._record(size)
+            self._record(attempt.value, size)
         except BaseException as error:
             self._give_up()
             self.plan.runtime.telemetry.losses.note("end", error)
@@ -187,17 +201,19 @@ class StraightCall:
 
     def _plain_size(self, attempt: Attempt) -> int | None:
         """Return the size of a value that is delivered as it is; ``None`` for any other outcome."""
-        plan, value = self.plan, attempt.value
+        value = attempt.value
         if attempt.exception is not None or progress_listeners.get():
             return None
+        if self.foreign is not None and type(value) is not ContextModifier:
+            value = self.foreign.unwrap(value)
+            if value is not attempt.value and native_failure(attempt.value) is not None:
+                return None
         size = _size_of_plain(value)
-        if size is None or size > plan.runtime.results.max_inline_chars:
-            return None
-        if plan.context.session_id and is_remembered(plan.spec, self.session, failed=False):
+        if size is None or size > self.plan.runtime.results.max_inline_chars:
             return None
         return size
 
-    def _record(self, size: int) -> None:
+    def _record(self, value: Any, size: int) -> None:
         """Record the end of a call that succeeded, as its span, events and metrics."""
         plan, decided, spec = self.plan, self.decided, self.plan.spec
         pipeline, telemetry = plan.runtime.pipeline, plan.runtime.telemetry
@@ -208,6 +224,9 @@ class StraightCall:
             handle.leave_parent()
         pipeline.note_end(self.id, spec.tool_id)
         self.session.returned(spec.tool_id, size)
+        if plan.context.session_id and is_remembered(spec, self.session, failed=False):
+            self._remember(value)
+        self.ended_ns = max(time.time_ns(), self.started_ns)
         duration = time.perf_counter() - self.t0
         attributes: dict[str, Any] = {}
         if telemetry.events.wanted(self.span):
@@ -226,6 +245,13 @@ class StraightCall:
         telemetry.measure(instruments.duration, duration, decided.duration_labels)
         instruments.decided(*decided.tally)
         telemetry.measure(instruments.result_size, size, decided.size_labels)
+
+    def _remember(self, value: Any) -> None:
+        """Remember in the session which texts the call gave."""
+        try:
+            guarded(record_output, self.plan.spec, self.permission_input, self.session, value)
+        except Exception as bug:
+            self.plan.runtime.telemetry.losses.note("result", bug)
 
     # --- anything else ----------------------------------------------------------------------------
 
@@ -252,6 +278,28 @@ class StraightCall:
             # it ended meanwhile: whoever looks now can change nothing
             return self._make() if self.made is ENDED else self.made
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether it ended without an Invocation."""
+        return self.made is ENDED
+
+    def ended(self, value: Any) -> Invocation:
+        """Return what the pipeline would have left of a call that has ended without an Invocation.
+
+        Args:
+            value: what its body returned.
+        """
+        call = self._make()
+        outcome = call.outcome
+        outcome.attempts, outcome.run_seconds = 1, self.run_s
+        target = Target(self.function, bind_python, rebind_python, is_async=self.is_async)
+        if self.foreign is not None:
+            target.unwrap = self.foreign.unwrap
+        self.plan.runtime.pipeline.take_outcome(call, target, Attempt(value))
+        outcome.transitions[-1] = (outcome.status, self.ended_ns)
+        outcome.ended_ns = self.ended_ns
+        return call
+
     def _make(self) -> Invocation:
         plan = self.plan
         call = Invocation(
@@ -268,9 +316,12 @@ class StraightCall:
         inputs = call.inputs
         inputs.model_input, inputs.bound = self.model_input, self.bound
         inputs.observable_input = inputs.permission_input = self.permission_input
-        # a framework has validated them
-        inputs.validated = self.foreign is not None
-        inputs.unchecked = not inputs.validated
+        foreign = self.foreign
+        inputs.validated = foreign is not None and foreign.validated
+        inputs.unchecked = foreign is None
+        if foreign is not None:
+            call.native_attributes = None if foreign.attributes is None else {**foreign.attributes}
+            plan.runtime.pipeline.reporter.map(call, foreign.mappings)
         verdict = cached_copy(self.decided.kept)
         verdict.duration = self.decision_s
         call.decision.facts = self.facts

@@ -90,7 +90,8 @@ class StraightWay:
     ) -> StraightCall | Established | None:
         created_ns = time.time_ns()
         t0 = time.perf_counter()
-        plan = self._plan(runtime, runtime.effective(current_context()))
+        context = None if foreign is None else foreign.context
+        plan = self._plan(runtime, context or runtime.effective(current_context()))
         if plan is None or not plan.holds_now():
             return None
         if self._is_async and unsupported_loop() is not None:

@@ -12,11 +12,12 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError
 
+from agenttool_otel.call.sandbox import ProcessSandbox
 from agenttool_otel.call.tool import GovernedTool
 from agenttool_otel.errors import AgentToolError
 from agenttool_otel.integrations.foreign import ForeignCall
 from agenttool_otel.integrations.mcp.sdk import CallToolResult
-from agenttool_otel.names import Outcome, ResultStatus
+from agenttool_otel.names import Mcp, Outcome, ResultStatus
 from agenttool_otel.names.mcp import McpMeta
 from agenttool_otel.records import McpMapping, ToolResult
 
@@ -93,6 +94,8 @@ class McpCall(ForeignCall):
         native_call_id: The model's id of the call.
         attributes: Span attributes of the connection.
         mapping: The native ids of the request.
+        request_number: The id of the request where it is a number, which counts requests: no secret.
+        process: What holds the process that runs the tool, where the host has started it held.
     """
 
     def __init__(
@@ -103,14 +106,23 @@ class McpCall(ForeignCall):
         *,
         attributes: Mapping[str, Any] | None = None,
         mapping: McpMapping | None = None,
+        request_number: int | None = None,
+        process: ProcessSandbox | None = None,
     ) -> None:
         super().__init__(tool, arguments, native_call_id, attributes=attributes)
         if mapping is not None:
-            self.call.mappings = [*self.call.mappings, mapping]
+            self.mappings = [*self.mappings, mapping]
+        if request_number is not None:
+            # it is not looked at as a text
+            self._attributes = {**(self._attributes or {}), Mcp.REQUEST_ID: str(request_number)}
+        if process is not None:
+            self.call.process = process
 
     @property
     def waits(self) -> bool:
         """Whether the call has not run, and waits for a person's answer."""
+        if self.went_straight:
+            return False
         return self.call.outcome.result_status is ResultStatus.PENDING and not self.call.ran
 
     @property
@@ -130,6 +142,8 @@ class McpCall(ForeignCall):
     def deliver(self, response: str | None) -> Any:
         """Return the result, with a note for the model where a person changed the arguments."""
         delivered = super().deliver(response)
+        if self.went_straight:
+            return delivered
         note = self.call.inputs.edit_note
         if note is None or not self.call.ran:
             return delivered

@@ -266,13 +266,14 @@ class GovernedCalls:
             tool_name=tool.spec.name,
             jsonrpc_request_id=ctx.request_id,
         )
-        call = McpCall(tool, arguments, attributes=attributes, mapping=mapping)
-        call.call.process = self._process
-        if isinstance(ctx.request_id, int):
-            # a number that counts requests is no secret: it is not looked at as a text
-            own = {Mcp.REQUEST_ID: str(ctx.request_id)}
-            call.call.native_attributes = {**(call.call.native_attributes or {}), **own}
-        return call
+        return McpCall(
+            tool,
+            arguments,
+            attributes=attributes,
+            mapping=mapping,
+            request_number=ctx.request_id if isinstance(ctx.request_id, int) else None,
+            process=self._process,
+        )
 
     async def _run(self, call: McpCall, send: _Send) -> dict[str, Any]:
         """Run a call; what a handler raises reaches the client redacted."""

@@ -1,0 +1,168 @@
+"""Doors by the straight way and by the pipeline: nobody can see by which of them a call went."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from foreign_shapes import ForeignShape, declared, foreign_shapes
+from straight_shapes import CONTEXTS, READS, SETTINGS
+from two_ways import CALLS, World, differences
+
+from agenttool_otel import agent_context
+from agenttool_otel.call.recording.span import CallSpan
+from agenttool_otel.call.straight import call as straight_call
+from agenttool_otel.call.straight.call import StraightCall
+from agenttool_otel.integrations.foreign import ForeignCall
+from samples import one_in
+
+SHAPES = list(foreign_shapes())
+Worlds = dict[tuple[str, bool], World]
+
+
+@pytest.fixture(scope="module")
+def worlds() -> Iterator[Worlds]:
+    made: Worlds = {}
+    yield made
+    for world in made.values():
+        world.close()
+
+
+def compare(worlds: Worlds, shape: ForeignShape, session: str) -> tuple[list[str], int]:
+    """Return in what a shape differs by the two ways, and how many of its calls went straight."""
+    seen = []
+    for straight in (True, False):
+        key = shape.settings, straight
+        if key not in worlds:
+            worlds[key] = World(straight=straight, **SETTINGS[shape.settings])
+        before = worlds[key].went_straight
+        context = CONTEXTS[shape.context]
+        assert context is not None
+        seen.append(worlds[key].observe(shape.make, {"session_id": session, **context}))
+        if straight:
+            count = worlds[key].went_straight - before
+    return differences(*seen), count
+
+
+@pytest.mark.parametrize(
+    "number", one_in(4, range(len(SHAPES)), lambda number: str(SHAPES[number]))
+)
+def test_both_ways_leave_the_same(worlds: Worlds, number: int) -> None:
+    found, _ = compare(worlds, SHAPES[number], session=f"s-{number}")
+    assert not found, "\n".join(found[:20])
+
+
+STRAIGHT = [
+    ForeignShape(),
+    ForeignShape(door="run"),
+    ForeignShape(door="MCP", body="gives a text of MCP"),
+    ForeignShape(door="MCP", body="gives a text of MCP", tool="open world"),
+    ForeignShape(door="MCP", body="gives a structured result", before="a read"),
+    ForeignShape(door="MCP by objects", body="gives a model", tool="open world"),
+    ForeignShape(door="looked at while it runs"),
+    ForeignShape(arguments="JSON"),
+    ForeignShape(arguments="a list"),
+    ForeignShape(arguments="nested"),
+    ForeignShape(tool="path", arguments="a path", context="roots"),
+    ForeignShape(body="raises builtins.ValueError"),
+    ForeignShape(settings="unsampled"),
+]
+
+
+@pytest.mark.parametrize("shape", STRAIGHT, ids=str)
+def test_an_ordinary_call_goes_straight(worlds: Worlds, shape: ForeignShape) -> None:
+    found, count = compare(worlds, shape, session=f"straight-{shape}")
+    assert not found, "\n".join(found[:20])
+    assert count >= CALLS - 2  # what the first call gives is a fact of the second
+
+
+WALKED = [
+    ForeignShape(door="looked at before"),
+    ForeignShape(arguments="unknown"),
+    ForeignShape(arguments="a large number"),
+    ForeignShape(arguments="bad JSON"),
+    ForeignShape(settings="captured"),
+    ForeignShape(settings="hooks"),
+    ForeignShape(settings="sinks", tool="open world"),
+    ForeignShape(tool="asked about"),
+    ForeignShape(tool="redacted result"),
+    ForeignShape(door="run", around="a mapped call"),
+]
+
+
+@pytest.mark.parametrize("shape", WALKED, ids=str)
+def test_any_other_call_takes_the_pipeline(worlds: Worlds, shape: ForeignShape) -> None:
+    found, count = compare(worlds, shape, session=f"walked-{shape}")
+    assert (found, count) == ([], 0)
+
+
+@pytest.mark.parametrize(
+    ("owner", "name"),
+    [(StraightCall, "_record"), (StraightCall, "ended"), (CallSpan, "record_result")],
+    ids=str,
+)
+def test_a_seeded_difference_is_found(
+    monkeypatch: pytest.MonkeyPatch, owner: type, name: str
+) -> None:
+    def nothing(*_: Any) -> None:
+        return None
+
+    monkeypatch.setattr(owner, name, nothing)
+    made: Worlds = {}
+    found, count = compare(made, ForeignShape(door="MCP", tool="open world"), "s")
+    for world in made.values():
+        world.close()
+    assert found
+    assert count
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    made = World(straight=True)
+    yield made
+    made.close()
+
+
+class BindingCall(ForeignCall):
+    """A call of a door with a reading of its own."""
+
+    def bind(self, call: Any) -> None:
+        super().bind(call)
+        call.call_args = ({"value": "read"},)
+
+
+def test_a_door_that_binds_itself_takes_the_pipeline(world: World) -> None:
+    with world.only_way(), agent_context(actor="agent:one", session_id="s"):
+        tool = declared(world, READS)
+        for _ in range(CALLS):
+            assert BindingCall(tool, {"value": "a"}).run(lambda given: given["value"]) == "read"
+    assert world.went_straight == 0
+
+
+def test_what_a_straight_call_gives_is_remembered(world: World) -> None:
+    with world.only_way(), agent_context(actor="agent:one", session_id="s") as context:
+        tool = declared(world, {**READS, "open_world": True})
+        for _ in range(CALLS):
+            ForeignCall(tool, {"value": "a"}).run(lambda given: "done")
+        ledger = world.governor.sessions.of(context).ledger
+        assert ledger is not None
+        known, before = len(ledger), world.went_straight
+        ForeignCall(tool, {"value": "a"}).run(lambda given: "write to eve@evil.example")
+    assert world.went_straight == before + 1
+    assert len(ledger) > known
+
+
+def test_a_failing_memory_changes_no_result(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def raises(*_: Any) -> None:
+        raise RuntimeError("a bug of ours")
+
+    with world.only_way(), agent_context(actor="agent:one", session_id="s"):
+        tool = declared(world, {**READS, "open_world": True})
+        for _ in range(CALLS):
+            ForeignCall(tool, {"value": "a"}).run(lambda given: "done")
+        monkeypatch.setattr(straight_call, "record_output", raises)
+        before = world.went_straight
+        assert ForeignCall(tool, {"value": "a"}).run(lambda given: "done") == "done"
+        assert world.went_straight == before + 1
+    assert world.governor.telemetry.losses.by_kind() == {("result", "RuntimeError"): 1}
