@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
 from foreign_shapes import ForeignShape, declared, foreign_shapes
 from straight_shapes import CONTEXTS, READS, SETTINGS
-from two_ways import CALLS, World, differences
+from two_ways import CALLS, World, Worlds
 
 from agenttool_otel import agent_context
 from agenttool_otel.call.recording.span import CallSpan
@@ -18,31 +19,19 @@ from agenttool_otel.integrations.foreign import ForeignCall
 from samples import one_in
 
 SHAPES = list(foreign_shapes())
-Worlds = dict[tuple[str, bool], World]
 
 
 @pytest.fixture(scope="module")
 def worlds() -> Iterator[Worlds]:
-    made: Worlds = {}
-    yield made
-    for world in made.values():
-        world.close()
+    with closing(Worlds(SETTINGS)) as worlds:
+        yield worlds
 
 
 def compare(worlds: Worlds, shape: ForeignShape, session: str) -> tuple[list[str], int]:
     """Return in what a shape differs by the two ways, and how many of its calls went straight."""
-    seen = []
-    for straight in (True, False):
-        key = shape.settings, straight
-        if key not in worlds:
-            worlds[key] = World(straight=straight, **SETTINGS[shape.settings])
-        before = worlds[key].went_straight
-        context = CONTEXTS[shape.context]
-        assert context is not None
-        seen.append(worlds[key].observe(shape.make, {"session_id": session, **context}))
-        if straight:
-            count = worlds[key].went_straight - before
-    return differences(*seen), count
+    context = CONTEXTS[shape.context]
+    assert context is not None
+    return worlds.compare(shape, {"session_id": session, **context})
 
 
 @pytest.mark.parametrize(
@@ -109,10 +98,8 @@ def test_a_seeded_difference_is_found(
         return None
 
     monkeypatch.setattr(owner, name, nothing)
-    made: Worlds = {}
-    found, count = compare(made, ForeignShape(door="MCP", tool="open world"), "s")
-    for world in made.values():
-        world.close()
+    with closing(Worlds(SETTINGS)) as worlds:
+        found, count = compare(worlds, ForeignShape(door="MCP", tool="open world"), "s")
     assert found
     assert count
 
