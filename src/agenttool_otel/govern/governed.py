@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from pickle import PicklingError
 from types import MethodType
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 import wrapt
 from opentelemetry import context as otel_context
@@ -22,7 +22,7 @@ from agenttool_otel.call.drivers import Steps, arun, deliver, run
 from agenttool_otel.call.invocation import NOT_READ, Established, Invocation
 from agenttool_otel.call.running.once import decided_call, in_progress
 from agenttool_otel.call.runtime import Runtime, default_runtime
-from agenttool_otel.call.straight.way import StraightWay
+from agenttool_otel.call.straight.way import NOT_BEGUN, Begun, StraightWay
 from agenttool_otel.call.streams import astream, stream
 from agenttool_otel.call.target import Target
 from agenttool_otel.call.tool import GovernedTool, shape_of
@@ -34,9 +34,6 @@ from agenttool_otel.errors import ConfigurationError, InstanceMissing
 from agenttool_otel.govern.doors import find_door
 from agenttool_otel.values.forks import cached_property
 from agenttool_otel.values.inspection import mro_names
-
-if TYPE_CHECKING:  # loaded with the first call that may be an ordinary one
-    from agenttool_otel.call.straight.call import StraightCall
 
 OBJECT_DOORS: Final[tuple[tuple[str, str], ...]] = (
     (
@@ -320,9 +317,9 @@ class _Calls:
 
     def straight(
         self, wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> StraightCall | Established | None:
+    ) -> Begun:
         """Begin an ordinary call. Any other is what ``plan`` returns: of that the facts are returned, if
-        they were looked at, else ``None``.
+        they were looked at.
 
         Args:
             wrapped: the callable, bound to the instance.
@@ -334,7 +331,7 @@ class _Calls:
         if instance is not None and self._may_become_method:
             way = self._method_way
         elif self._has_self and instance is None and not inspect.ismethod(wrapped):
-            return None
+            return NOT_BEGUN
         runtime = self._governor if self._governor is not None else default_runtime()
         return way.begin(runtime, wrapped, args, kwargs)
 
@@ -426,10 +423,10 @@ def _function(calls: _Calls) -> Any:
     def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
         if in_progress() is not None and is_decided(instance, args, kwargs):
             return wrapped(*args, **kwargs)
-        begun = straight(wrapped, instance, args, kwargs)
-        if begun is not None and not isinstance(begun, Established):
+        begun, established = straight(wrapped, instance, args, kwargs)
+        if begun is not None:
             return begun.run()
-        call, steps = plan(wrapped, instance, args, kwargs, begun)
+        call, steps = plan(wrapped, instance, args, kwargs, established)
         return deliver(run(call, steps))
 
     return wrapper
@@ -443,10 +440,10 @@ def _coroutine_function(calls: _Calls) -> Any:
     async def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
         if in_progress() is not None and is_decided(instance, args, kwargs):
             return await wrapped(*args, **kwargs)
-        begun = straight(wrapped, instance, args, kwargs)
-        if begun is not None and not isinstance(begun, Established):
+        begun, established = straight(wrapped, instance, args, kwargs)
+        if begun is not None:
             return await begun.arun()
-        call, steps = plan(wrapped, instance, args, kwargs, begun)
+        call, steps = plan(wrapped, instance, args, kwargs, established)
         return deliver(await arun(call, steps))
 
     return wrapper

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, Self, cast
 from agenttool_otel.call.binding import PlainArguments, json_values
 from agenttool_otel.call.drivers import arun, run
 from agenttool_otel.call.envelope import outcome_of, to_result
-from agenttool_otel.call.invocation import Established, Invocation
+from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.resume import continue_stored
 from agenttool_otel.call.runtime import Runtime, state_channel
 from agenttool_otel.call.scheduling.gate import take_place
@@ -541,10 +541,11 @@ class ForeignCall(JsonCall):
         if foreign is None:
             return None
         way = self._straight_way(is_async=target.is_async)
-        begun = way.begin(self.runtime, target.function, (foreign.given.bound,), {}, foreign)
-        if isinstance(begun, Established):
-            self.call.established = begun
-            return None
+        begun, established = way.begin(
+            self.runtime, target.function, (foreign.given.bound,), {}, foreign
+        )
+        if established is not None:
+            self.call.established = established
         self._straight = begun
         return begun
 

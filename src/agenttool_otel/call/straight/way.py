@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agenttool_otel.call.binding import PlainArguments, plain_arguments
 from agenttool_otel.call.drivers import unsupported_loop
@@ -27,6 +27,16 @@ _NEVER_PLANNED: Final[Any] = object()
 
 _open = True
 """Whether any call goes straight; a test that compares both ways closes it."""
+
+
+class Begun(NamedTuple):
+    """What a look at a call came to."""
+
+    call: StraightCall | None = None  # which goes straight
+    established: Established | None = None  # the facts of one that does not, if they were looked at
+
+
+NOT_BEGUN: Final = Begun()
 
 
 class StraightWay:
@@ -55,9 +65,9 @@ class StraightWay:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         foreign: FrameworkCall | None = None,
-    ) -> StraightCall | Established | None:
-        """Begin a call that goes straight. Of any other nothing is counted or recorded yet: its facts
-        are returned where they were looked at, else ``None``.
+    ) -> Begun:
+        """Begin a call, if it goes straight. Of any other nothing is counted or recorded yet: its facts
+        are returned, if they were looked at.
 
         Args:
             runtime: the Governor in charge.
@@ -67,18 +77,19 @@ class StraightWay:
             foreign: what else a call of a framework's tool is.
         """
         if self._is_ordinary is False or not _open:
-            return None
+            return NOT_BEGUN
         try:
             if self._is_ordinary is None:
                 self._is_ordinary = is_ordinary_tool(self._spec)
                 if not self._is_ordinary:
-                    return None
-            found = self._decide(runtime, function, args, kwargs, foreign)
-            if found is not None and not isinstance(found, Established):
-                found.begin()
+                    return NOT_BEGUN
+            begun = self._decide(runtime, function, args, kwargs, foreign)
+            if begun.call is not None:
+                begun.call.begin()
         except Exception:
-            return None  # nothing is counted; what is wrong with it is the pipeline's to report
-        return found
+            # nothing is counted; what is wrong with it is the pipeline's to report
+            return NOT_BEGUN
+        return begun
 
     def _decide(
         self,
@@ -87,38 +98,38 @@ class StraightWay:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         foreign: FrameworkCall | None = None,
-    ) -> StraightCall | Established | None:
+    ) -> Begun:
         created_ns = time.time_ns()
         t0 = time.perf_counter()
         context = None if foreign is None else foreign.context
         plan = self._plan(runtime, context or runtime.effective(current_context()))
         if plan is None or not plan.holds_now():
-            return None
+            return NOT_BEGUN
         if self._is_async and unsupported_loop() is not None:
-            return None
+            return NOT_BEGUN
         if foreign is not None:
             given, arguments = foreign.given, foreign.arguments
             native_call_id = foreign.native_call_id
         else:
             read = self._read(args, kwargs)
             if read is None:
-                return None
+                return NOT_BEGUN
             given, arguments = read
             native_call_id = current_native_call()
         session = plan.session()
         if session is None:
-            return None
+            return NOT_BEGUN
         prepared = plan.prepared(arguments, session)
         if prepared is None:
-            return None
+            return NOT_BEGUN
         facts = plan.facts(arguments, session)
         asked = time.perf_counter()
         decided = plan.decision(prepared, arguments, facts, small=given.small)
         if decided is None:
             if given.small and plan.small_defaults:
-                return Established(plan.context, arguments, facts)
-            return None
-        return self._call(
+                return Begun(established=Established(plan.context, arguments, facts))
+            return NOT_BEGUN
+        call = self._call(
             plan,
             session,
             decided,
@@ -136,6 +147,7 @@ class StraightWay:
             t0,
             foreign,
         )
+        return Begun(call)
 
     def _read(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]

@@ -18,7 +18,6 @@ import wrapt
 from langchain_core.tools import BaseTool, StructuredTool, Tool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from agenttool_otel.call.invocation import Established
 from agenttool_otel.call.runtime import build_default_with
 from agenttool_otel.call.tool import GovernedTool
 from agenttool_otel.catalog import GovernOptions, ToolSource, ToolSpec, declare
@@ -275,10 +274,11 @@ def _governed_class(
         if runs_function:
             # LangChain's _run reads self.func, which is governed too
             body = inspect.unwrap(base._run).__get__(_ungoverned(instance, base))
-        begun = way.begin(instance, body, args, kwargs)
-        if begun is not None and not isinstance(begun, Established):
+        begun, established = way.begin(instance, body, args, kwargs)
+        if begun is not None:
             return begun.run()
-        return ToolCall(handle, instance, wrapped, args, kwargs, established=begun).run(body)
+        call = ToolCall(handle, instance, wrapped, args, kwargs, established=established)
+        return call.run(body)
 
     @wrapt.decorator
     async def aguard(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
@@ -288,10 +288,11 @@ def _governed_class(
             if not instance.coroutine:
                 return await wrapped(*args, **kwargs)
             body = inspect.unwrap(base._arun).__get__(_ungoverned(instance, base))
-        begun = asynchronous_way.begin(instance, body, args, kwargs)
-        if begun is not None and not isinstance(begun, Established):
+        begun, established = asynchronous_way.begin(instance, body, args, kwargs)
+        if begun is not None:
             return await begun.arun()
-        return await ToolCall(handle, instance, wrapped, args, kwargs, established=begun).arun(body)
+        call = ToolCall(handle, instance, wrapped, args, kwargs, established=established)
+        return await call.arun(body)
 
     def reduce(self: Any, protocol: Any = 2) -> Any:
         refuse_pickle(handle)

@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 from langchain_core.tools import BaseTool
 
 from agenttool_otel.call.binding import PlainArguments, plain_values
-from agenttool_otel.call.invocation import Established
 from agenttool_otel.call.running.once import DecidedCall, decided, in_progress
 from agenttool_otel.call.running.progress import progress_to
 from agenttool_otel.call.scheduling.gate import next_place
-from agenttool_otel.call.straight.way import StraightWay
+from agenttool_otel.call.straight.way import NOT_BEGUN, Begun, StraightWay
 from agenttool_otel.integrations.langchain.arguments import injected_by_schema
 from agenttool_otel.integrations.langchain.calls import (
     OPENINFERENCE,
@@ -34,7 +33,7 @@ from agenttool_otel.integrations.langchain.calls import (
 from agenttool_otel.integrations.langchain.results import content_of, deliver
 
 if TYPE_CHECKING:  # loaded with the first call that may be an ordinary one
-    from agenttool_otel.call.straight.call import FrameworkCall, StraightCall
+    from agenttool_otel.call.straight.call import FrameworkCall
 
 _NO_SCHEMA: Final = object()
 
@@ -62,9 +61,9 @@ class StraightTool:
         body: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
-    ) -> StraightCall | Established | None:
-        """Begin a call that goes straight; of any other only the facts are returned that were
-        established, if any.
+    ) -> Begun:
+        """Begin a call, if it goes straight; of any other the facts are returned, if they were looked
+        at.
 
         Args:
             tool: the tool object.
@@ -74,17 +73,17 @@ class StraightTool:
         """
         entry = current_entry()
         if args or entry is None or entry.tool is not tool or not _is_ordinary(tool, entry):
-            return None
+            return NOT_BEGUN
         try:
             foreign, hidden = self._read(tool, entry, kwargs)
         except Exception:
-            return None  # what is wrong with the arguments is the pipeline's to report
+            return NOT_BEGUN  # what is wrong with the arguments is the pipeline's to report
         if foreign is None:
-            return None
+            return NOT_BEGUN
         found = DecidedCall(self._handle.inside, foreign.arguments, hidden)
         run = partial(_arun if self._is_async else _run, body, found)
         begun = self._way.begin(self._handle.governor, run, (), kwargs, foreign)
-        if begun is not None and not isinstance(begun, Established):
+        if begun.call is not None:
             entry.reached = True
         return begun
 
