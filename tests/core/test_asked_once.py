@@ -45,6 +45,12 @@ def test_an_equal_context_is_the_same_context() -> None:
     assert stated(**facts) is stated(**facts)
 
 
+def test_contexts_of_sessions_in_turn_are_the_same_again() -> None:
+    seen = [stated(actor="agent:a", session_id=session) for session in ("one", "two") * 2]
+    assert seen[0] is seen[2]
+    assert seen[1] is seen[3]
+
+
 @pytest.mark.parametrize(
     "change",
     [{"actor": "agent:b"}, {"roles": ["writer"]}, {"labels": {"team": "y"}}, {"mode": "strict"}],

@@ -244,9 +244,12 @@ _FIELDS = tuple(AgentContext.__dataclass_fields__)
 _EMPTY = AgentContext(origin=ContextOrigin.NONE)
 _LOST = AgentContext(origin=ContextOrigin.LOST)
 _stated = False  # whether this program states contexts at all
+_WHOSE = ("tenant", "session_id", "actor", "agent_name")
 _NEVER_KEPT = ("user_text", "resources", "host", "surface_in_force")
-# the last context that was stated, with its values; replaced as one, so threads need no lock
-_last: tuple[dict[str, Any], AgentContext] | None = None
+_MAX_KEPT = 256
+# the last contexts that were stated, with their values, by whose they are; each is replaced as one, so
+# threads need no lock
+_kept: dict[tuple[Any, ...], tuple[dict[str, Any], AgentContext]] = {}
 _current: contextvars.ContextVar[AgentContext] = contextvars.ContextVar(
     "agenttool_context", default=_EMPTY
 )
@@ -377,22 +380,25 @@ def delegated_by(chain: Iterable[Mapping[str, Any]]) -> Iterator[AgentContext]:
 
 
 def _context_of(values: dict[str, Any]) -> AgentContext:
-    """Return the context of these values: the last one, where it was stated with equal ones.
+    """Return the context of these values: its session's last one, where it was stated with equal ones.
 
     What was worked out of a context is kept on it, so an agent that states the same for each call
-    pays for it once. A context is not kept where its caller may change what it holds
-    (``evaluation``, ``host``), or where it holds much (``resources``, the user's words).
+    pays for it once, beside the agents of other sessions too. A context is not kept where its caller
+    may change what it holds (``evaluation``, ``host``), or where it holds much (``resources``, the
+    user's words).
     """
-    global _last
-    kept = _last
+    whose = tuple(values[name] for name in _WHOSE)
+    kept = _kept.get(whose)
     if kept is not None and kept[0] == values:
         return kept[1]
     # the constructor of a frozen dataclass sets each field by a call: half of this block's time
     made = object.__new__(AgentContext)
     vars(made).update(values)
     if _may_be_kept(values):
+        if len(_kept) >= _MAX_KEPT:
+            _kept.clear()
         # of labels a copy: a context of one's own may hold a dict that is changed later
-        _last = ({**values, "labels": dict(values["labels"])}, made)
+        _kept[whose] = ({**values, "labels": dict(values["labels"])}, made)
     return made
 
 
