@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -103,33 +105,50 @@ def run(page: Path, folder: Path) -> float:
         "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", ""))),
         **{name: os.environ[name] for name in ("PYTHONPATH", "TMPDIR", "AGENTTOOL_OPA") if name in os.environ},
     }  # fmt: skip
-    exports = ""
     started = time.monotonic()
-    for step in steps(page.read_text(encoding="utf-8")):
-        if not isinstance(step, Command):
-            target = folder / step.name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(step.text, encoding="utf-8")
-            continue
-        if step.text.startswith(("pip install", "python -m venv")):
-            continue  # done by whoever runs this
-        if step.text.startswith("export "):  # a shell of its own runs each command
-            exports += f"{step.text}; "
-        words = ["bash", "-c", exports + step.text]
-        done = subprocess.run(
-            words,
-            cwd=folder,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=200,
-        )
-        printed = (done.stdout + done.stderr).splitlines()
-        if done.returncode != step.status or not fits(step.shown, printed):
-            lines = "\n".join(printed)
-            raise Mismatch(f"{page.name}: $ {step.text}\nexit {done.returncode}, printed:\n{lines}")
+    with _group() as group:
+        exports = ""
+        for step in steps(page.read_text(encoding="utf-8")):
+            if not isinstance(step, Command):
+                target = folder / step.name
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_text(step.text, encoding="utf-8")
+                continue
+            if step.text.startswith(("pip install", "python -m venv")):
+                continue  # done by whoever runs this
+            if step.text.startswith("export "):  # a shell of its own runs each command
+                exports += f"{step.text}; "
+            words = ["bash", "-c", exports + step.text]
+            done = subprocess.run(
+                words,
+                cwd=folder,
+                env=environment,
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=200,
+                process_group=group,
+            )
+            printed = (done.stdout + done.stderr).splitlines()
+            if done.returncode != step.status or not fits(step.shown, printed):
+                lines = "\n".join(printed)
+                raise Mismatch(
+                    f"{page.name}: $ {step.text}\nexit {done.returncode}, printed:\n{lines}"
+                )
     return time.monotonic() - started
+
+
+@contextmanager
+def _group() -> Iterator[int]:
+    """Give a group for processes, which are killed at the end.
+
+    ``(python desk.py &)`` in a folder that is gone never finds the file that ends it.
+    """
+    with subprocess.Popen(["sleep", "infinity"], process_group=0) as first:
+        try:
+            yield first.pid
+        finally:
+            os.killpg(first.pid, signal.SIGKILL)
 
 
 def main() -> int:

@@ -5,7 +5,9 @@ builds strictly.
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
+import select
 import subprocess
 import sys
 from pathlib import Path
@@ -49,6 +51,18 @@ COMMANDS = sorted(
 @pytest.mark.parametrize("page", TUTORIALS.PAGES, ids=lambda page: page.name)
 def test_a_tutorial_does_what_it_shows(page: Path, tmp_path: Path) -> None:
     TUTORIALS.run(page, tmp_path)
+
+
+def test_what_a_tutorial_starts_ends_with_it(tmp_path: Path) -> None:
+    page, pipe = tmp_path / "page.md", tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    page.write_text("```console\n$ (sleep infinity > pipe 2> err &)\n```\n", "utf-8")
+    TUTORIALS.run(page, tmp_path)
+    # the end of a pipe is there once all who write to it are gone
+    ended, _, _ = select.select([reader], [], [], 10)
+    os.close(reader)
+    assert ended
 
 
 @pytest.mark.parametrize(

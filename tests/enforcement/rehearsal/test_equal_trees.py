@@ -41,7 +41,6 @@ def make_tree(top: Path) -> None:
 SEQUENCES = st.lists(OPERATIONS.map(list), min_size=1, max_size=14)
 
 
-@pytest.mark.slow
 @given(operations=SEQUENCES)
 @settings(max_examples=20)
 def test_a_commit_gives_the_tree_of_a_plain_run(host: None, operations: list[list[Any]]) -> None:
