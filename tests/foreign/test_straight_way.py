@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
 from typing import Any
 
 import pytest
@@ -15,7 +15,12 @@ from agenttool_otel import agent_context
 from agenttool_otel.call.recording.span import CallSpan
 from agenttool_otel.call.straight import call as straight_call
 from agenttool_otel.call.straight.call import StraightCall
-from agenttool_otel.integrations.foreign import ForeignCall
+from agenttool_otel.errors import ToolDenied
+from agenttool_otel.integrations.foreign import ForeignCall, ForeignTool
+from agenttool_otel.integrations.mcp.calls import McpCall, text_result
+from agenttool_otel.policy.bundles.bundle import bundle_from_files
+from agenttool_otel.policy.engines.embedded import EmbeddedEngine
+from agenttool_otel.records import McpMapping
 from samples import one_in
 
 SHAPES = list(foreign_shapes())
@@ -109,6 +114,44 @@ def world() -> Iterator[World]:
     made = World(straight=True)
     yield made
     made.close()
+
+
+def _of_server(tool: ForeignTool, name: str) -> ForeignCall:
+    mapping = McpMapping(server_name=name) if name else None
+    return McpCall(tool, {"value": "a"}, mapping=mapping)
+
+
+def _of_model(tool: ForeignTool, name: str) -> ForeignCall:
+    return ForeignCall(tool, {"value": "a"}, name or None)
+
+
+IDS: dict[str, Callable[[ForeignTool, str], ForeignCall]] = {
+    'input.invocation.external_mappings[_].server_name == "evil"': _of_server,
+    "count(input.invocation.external_mappings) > 0": _of_server,
+    '"external_mappings" in object.keys(input.invocation)': _of_server,
+    'input.invocation.native_call_id == "evil"': _of_model,
+}
+"""What a rule reads of a call's ids, and a call of that id."""
+
+
+@pytest.mark.parametrize("read", IDS)
+def test_a_rule_about_ids_decides_each_call_anew(read: str) -> None:
+    rules = f"""package agenttool.permission
+default decision := {{"behavior": "allow"}}
+decision := {{"behavior": "deny"}} if {read}"""
+    engine = EmbeddedEngine(bundle_from_files({"p.rego": rules.encode()}, origin="t"))
+    ran: list[str] = []
+
+    def body(given: Any) -> dict[str, Any]:
+        ran.append(name)
+        return text_result("ran")
+
+    with closing(World(straight=True, policy=engine)) as world, agent_context(session_id="s"):
+        tool = declared(world, READS)
+        for name in [""] * CALLS + ["evil"]:
+            with suppress(ToolDenied):
+                IDS[read](tool, name).run(body)
+    assert ran == [""] * CALLS
 
 
 class BindingCall(ForeignCall):

@@ -24,6 +24,7 @@ from agenttool_otel.policy.bundles.flows import EMPTY, KEYS, TRUTH, TYPE
 from agenttool_otel.policy.bundles.reads import VIEW, ReadSet
 from agenttool_otel.policy.jsonio import ENCODE_STRICT
 from agenttool_otel.policy.projection import projection
+from agenttool_otel.policy.rego.syntax import Path
 from agenttool_otel.policy.types import PolicyEngine, Verdict
 from agenttool_otel.values.forks import new_lock
 
@@ -36,7 +37,9 @@ _IN_KEY: Final = {("input",)} | {
     ("input", view) for view in (KEYS, TYPE, EMPTY, TRUTH, VIEW + "object.keys", VIEW + "is_object")
 }
 _OF_EACH_CALL: Final = (("session", "counters"), ("session", "history"))
-"""Members of the document that differ from call to call, beside the arguments."""
+"""Members of the document that differ from call to call, beside the arguments and the invocation."""
+_OF_EACH_FIRST_TRY: Final = frozenset({"attempt", "resumed", "preflight"})
+"""Members of the invocation that are the same in every call that nobody was asked about."""
 _CHANGING: Final = {"invocation", *(path[0] for path in _OF_EACH_CALL)}
 """The members of the document that those stand in; the others are mostly those of the call before."""
 _MAX_STEADY: Final = 64
@@ -163,7 +166,7 @@ class DecisionCache:
 
     def prepare(self, engine: PolicyEngine, document: Any) -> PreparedKey | None:
         """Return what makes the keys of documents like this one, that differ in the values of their
-        arguments, in the facts, in the session's counters and in what no key may depend on.
+        arguments, in the facts, in the session's counters and in the ids of the call.
 
         They are those of answers that allow. ``None`` where one must not be cached, or depends on more.
         """
@@ -315,11 +318,7 @@ class _Projector:
         self._steady_names = sorted({path[0] for path in steady})
         self._steady_known: dict[bytes, bytes] = {}
         # whether it reads what differs from call to call, beside the arguments
-        self.reads_more = any(
-            path[: len(other)] == other[: len(path)]
-            for path in read_set.typed
-            for other in _OF_EACH_CALL
-        )
+        self.reads_more = any(map(_differs, read_set.typed))
         self._whole = ("input",) in read_set.arguments
         # the names of the arguments are in the key before, and what is no object has no key
         free = [path for path in read_set.arguments if path not in _IN_KEY]
@@ -378,6 +377,14 @@ class _Projector:
         if len(arguments) > _LARGE // 2:
             return False
         return arguments.count(b"[") + arguments.count(b"{") <= _DEEP
+
+
+def _differs(path: Path) -> bool:
+    """Return whether what stands at a path differs from call to call."""
+    if path[0] == "invocation":
+        # which native ids a call has is its door's: input.invocation.external_mappings
+        return len(path) == 1 or path[1] not in _OF_EACH_FIRST_TRY
+    return any(path[: len(other)] == other[: len(path)] for other in _OF_EACH_CALL)
 
 
 def _short(projection: bytes) -> bytes:
