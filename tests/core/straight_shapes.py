@@ -360,6 +360,8 @@ SETTINGS: Final[dict[str, dict[str, Any]]] = {
     "strict preset": {"policy_data": {"agenttool": {"settings": {"preset": "strict"}}}},
     "short results": {"max_inline_chars": 3},
     "filled contexts": {"actor": "agent:default", "roots": ("/tmp",)},
+    "recorded": {"recorded": True},
+    "recorded, unsampled": {"recorded": True, "sampled": False},
     "sinks": {"telemetry": {"sinks": (KeptRecords(),)}},
     "listeners": {"telemetry": {"progress": (lambda record: None,)}},
 }

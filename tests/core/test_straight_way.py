@@ -71,6 +71,9 @@ STRAIGHT = [
     Shape(form="method"),
     Shape(form="async_method"),
     Shape(settings="unsampled"),
+    Shape(settings="recorded"),
+    Shape(settings="recorded", tool="path", context="roots"),
+    Shape(settings="recorded, unsampled"),
     Shape(tool="path", arguments="a path", context="roots"),
     Shape(tool="sql", arguments="a query"),
     Shape(tool="shell, all stated", arguments="a command", context="roots"),
@@ -178,21 +181,26 @@ def _no_record(*_: Any) -> None:
     return None
 
 
-SEEDED: list[tuple[type, str, Callable[..., Any]]] = [
+def _shared_alone(call: StraightCall, counters: dict[str, int]) -> dict[str, Any]:
+    return call.prepared.document
+
+
+SEEDED: list[tuple[type, str, Callable[..., Any], str]] = [
     # of the straight way
-    (StraightCall, "_record", _no_record),
-    (Session, "admit_unread", _less_counted),
+    (StraightCall, "_record", _no_record, "usual"),
+    (Session, "admit_unread", _less_counted, "usual"),
+    (StraightCall, "_policy_input", _shared_alone, "recorded"),
     # of the pipeline
-    (CallSpan, "record_result", _no_record),
-    (CallSpan, "record_decision", _no_record),
-    (Body, "_begin", _no_record),
+    (CallSpan, "record_result", _no_record, "usual"),
+    (CallSpan, "record_decision", _no_record, "usual"),
+    (Body, "_begin", _no_record, "usual"),
 ]
 
 
 @pytest.mark.parametrize(
-    ("owner", "name", "seeded"),
+    ("owner", "name", "seeded", "settings"),
     SEEDED,
-    ids=[f"{owner.__name__}.{name}" for owner, name, _ in SEEDED],
+    ids=[f"{owner.__name__}.{name}" for owner, name, *_ in SEEDED],
 )
 def test_a_seeded_difference_is_found(
     new_worlds: Worlds,
@@ -200,9 +208,10 @@ def test_a_seeded_difference_is_found(
     owner: type,
     name: str,
     seeded: Callable[..., Any],
+    settings: str,
 ) -> None:
     monkeypatch.setattr(owner, name, seeded)
-    found, count = compare(new_worlds, Shape())
+    found, count = compare(new_worlds, Shape(settings=settings))
     assert found
     assert count
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any, Final
+from unittest.mock import patch
 
 from opentelemetry import trace
 from opentelemetry.sdk.metrics import Counter, Histogram, MeterProvider, ObservableCounter
@@ -20,6 +23,7 @@ from agenttool_otel import Governor, TelemetrySettings, agent_context
 from agenttool_otel.call.straight import way
 from agenttool_otel.call.straight.call import StraightCall
 from agenttool_otel.context.context import current_context
+from agenttool_otel.values.canonical import DIGEST_KEY
 
 CALLS: Final = 4
 """How often each call is made: the first decides, from the third on an ordinary one goes straight."""
@@ -35,6 +39,7 @@ class World:
     Args:
         straight: whether calls may go straight.
         sampled: whether spans are sampled.
+        recorded: whether decisions are recorded.
         telemetry: fields of TelemetrySettings.
         options: arguments of Governor.
     """
@@ -44,6 +49,7 @@ class World:
         *,
         straight: bool,
         sampled: bool = True,
+        recorded: bool = False,
         telemetry: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> None:
@@ -53,10 +59,15 @@ class World:
         self.tracers = TracerProvider(sampler=ALWAYS_ON if sampled else ALWAYS_OFF)
         self.tracers.add_span_processor(SimpleSpanProcessor(self._spans))
         self.meters = MeterProvider(metric_readers=[self._reader])
+        self._lines: list[str] = []
         settings = TelemetrySettings(
-            tracer_provider=self.tracers, meter_provider=self.meters, **(telemetry or {})
+            tracer_provider=self.tracers,
+            meter_provider=self.meters,
+            decision_subscribers=(self._lines.append,) if recorded else (),
+            **(telemetry or {}),
         )
-        self.governor = Governor(telemetry=settings, **options)
+        with patch.dict(os.environ, {DIGEST_KEY: "a key of the tests"}):
+            self.governor = Governor(telemetry=settings, **options)
         self.notes: list[Any] = []  # what a body saw
         self.went_straight = 0
         self.runner = asyncio.Runner()
@@ -96,6 +107,7 @@ class World:
 
     def _observe_one(self, call: Callable[[], Any]) -> dict[str, Any]:
         self._spans.clear()
+        self._lines.clear()
         self.notes.clear()
         self.governor.pipeline._ended.clear()
         self.governor.telemetry.losses._counts.clear()
@@ -109,6 +121,7 @@ class World:
             "outcome": outcome,
             "spans": [_shown(span, spans) for span in spans],
             "metrics": self._metrics(spans),
+            "decisions": self._decisions(spans),
             "counters": session.counters(""),
             "tools": dict(session._tools),
             "history": [entry.outcome for entry in session.history],
@@ -137,6 +150,20 @@ class World:
                     for point in metric.data.data_points:
                         found.append(_point(metric, point, spans))
         return sorted(found, key=repr)
+
+    def _decisions(self, spans: tuple[ReadableSpan, ...]) -> list[Any]:
+        recorder = self.governor.pipeline.decisions
+        for sink in recorder.sinks if recorder is not None else ():
+            assert sink.flush()
+        known = {f"{span.context.span_id:016x}" for span in spans}
+        found = []
+        for line in self._lines:
+            record = json.loads(line)["record"]
+            record.pop("trace_id", None)
+            record["span"] = record.pop("span_id", "") in known
+            assert record["input"].pop("time")
+            found.append(masked(record))
+        return found
 
     def close(self) -> None:
         """Close the Governor and the providers."""

@@ -271,6 +271,7 @@ def foreign_shapes() -> Iterator[ForeignShape]:
 
 
 SETTINGS_COMPARED: Final = (
+    "recorded",
     "unsampled",
     "captured",
     "enriched",

@@ -61,6 +61,8 @@ STRAIGHT = [
     ForeignShape(tool="path", arguments="a path", context="roots"),
     ForeignShape(body="raises builtins.ValueError"),
     ForeignShape(settings="unsampled"),
+    ForeignShape(settings="recorded"),
+    ForeignShape(settings="recorded", door="MCP", body="gives a text of MCP"),
 ]
 
 

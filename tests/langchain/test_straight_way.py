@@ -48,6 +48,7 @@ STRAIGHT = [
     LangChainShape(tool="path", arguments="a path"),
     LangChainShape(body="raises a ToolException", form="with handled errors"),
     LangChainShape(settings="unsampled"),
+    LangChainShape(settings="recorded"),
     LangChainShape(door="a config"),
 ]
 

@@ -5,7 +5,7 @@ gets through.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum, auto
@@ -64,10 +64,12 @@ from agenttool_otel.policy.rego.syntax import Path
 from agenttool_otel.policy.types import (
     AgreementInput,
     ExecutionInput,
+    Mapped,
     PolicyInput,
     Verdict,
     expired,
 )
+from agenttool_otel.records import ExternalMapping
 from agenttool_otel.values.canonical import digest
 
 if TYPE_CHECKING:  # loaded where decisions are recorded
@@ -618,11 +620,6 @@ def policy_input(
     counters: Mapping[str, int] | None = None,
 ) -> PolicyInput:
     """Build the policy input of a call."""
-    native: Any = (
-        {"external_mappings": [mapping.model_dump(mode="json") for mapping in call.mappings]}
-        if call.mappings
-        else {}
-    )
     spec, context = call.spec, call.context
     tool = call.policy_tool
     past: tuple[list[dict[str, Any]], bool] = ([], True)
@@ -640,7 +637,7 @@ def policy_input(
             "attempt": len(call.decision.decisions) + 1,
             "resumed": call.resumed,
             "preflight": call.preflight,
-            **native,
+            **mapped(call.mappings),
         },
         "tool": tool,
         "permission_profile": spec.policy_profile,
@@ -655,6 +652,18 @@ def policy_input(
         if _reads(call, EXECUTION)
         else NOTHING_HOLDS,
     }
+
+
+def mapped(mappings: Sequence[ExternalMapping]) -> Mapped:
+    """Return the native ids of a call as members of its policy input."""
+    if not mappings:
+        return {}
+    return {"external_mappings": [mapping.model_dump(mode="json") for mapping in mappings]}
+
+
+def now_text() -> str:
+    """Return the time as a policy's input has it."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def tool_input(
@@ -682,7 +691,7 @@ def context_input(
     """Build the members of a policy input that are about who asks, and when."""
     return {
         "schema_version": SCHEMA_VERSION,
-        "time": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "time": now_text(),
         "actor": context.policy_actor,
         "session": {
             "id": context.session_id,

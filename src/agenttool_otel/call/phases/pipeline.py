@@ -122,7 +122,7 @@ class Pipeline:
         # looks at the settings before the first decision of each set of tools
         self.before = before
         self.environment = environment  # what facts depend on beside the arguments
-        self.records_decisions = decisions is not None
+        self.decisions = decisions  # records each decision, where that is wanted
         self._services = services
         self.span = span
         self._sessions = sessions

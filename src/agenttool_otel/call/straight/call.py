@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from opentelemetry import context as otel_context
 from opentelemetry import trace
@@ -21,6 +21,7 @@ from agenttool_otel.call.binding import PlainArguments, bind_python, rebind_pyth
 from agenttool_otel.call.drivers import Steps, arun, await_here, deliver, run, run_here
 from agenttool_otel.call.invocation import Decided, Invocation
 from agenttool_otel.call.phases.execute import guarded, is_remembered
+from agenttool_otel.call.phases.permission import mapped, now_text
 from agenttool_otel.call.phases.provenance import record_output
 from agenttool_otel.call.running.handle import CallHandle, progress_listeners
 from agenttool_otel.call.scheduling.modifiers import ContextModifier
@@ -32,7 +33,8 @@ from agenttool_otel.context.context import AgentContext
 from agenttool_otel.context.sessions import Session
 from agenttool_otel.facts.types import Facts
 from agenttool_otel.names import Attr, Event, GenAI, InvocationStatus, Outcome
-from agenttool_otel.policy.cache import cached_copy
+from agenttool_otel.policy.cache import PreparedKey, cached_copy
+from agenttool_otel.policy.types import PolicyInput
 from agenttool_otel.records import ExternalMapping
 from agenttool_otel.results.content.json_stream import plain_json
 from agenttool_otel.results.content.native import native_failure, native_meta
@@ -72,6 +74,7 @@ class StraightCall:
 
     plan: Plan
     session: Session
+    prepared: PreparedKey
     decided: DecidedCall
     decision_s: float  # seconds that the decision took
     function: Callable[..., Any]  # bound to its instance
@@ -107,13 +110,42 @@ class StraightCall:
     def begin(self) -> None:
         """Count the call in its session, and begin its span."""
         plan, session = self.plan, self.session
-        session.admit_unread(plan.spec.tool_id)
+        decisions = plan.runtime.pipeline.decisions
+        counters = self._admit(recorded=decisions is not None)
         try:
             self._begin_span()
+            if decisions is not None:
+                document = self._policy_input(counters)
+                decisions.record(plan.runtime.decider, document, self.decided.kept, self.span)
         except BaseException:
             session.give_back(plan.spec.tool_id)
             self._give_up()
             raise
+
+    def _admit(self, *, recorded: bool) -> dict[str, int]:
+        """Count the call in its session; return what a record has of the counters before it."""
+        tool_id = self.plan.spec.tool_id
+        if not recorded:
+            self.session.admit_unread(tool_id)
+            return {}
+        self.session.begin(None)
+        return self.session.admit(tool_id)
+
+    def _policy_input(self, counters: dict[str, int]) -> PolicyInput:
+        """Return the policy's input of the call: what it shares with the calls that its key was
+        prepared for, and its own.
+        """
+        shared = self.prepared.document
+        mappings = () if self.foreign is None else self.foreign.mappings
+        ids = {"id": self.id, "native_call_id": self.native_call_id, **mapped(mappings)}
+        own = {
+            "time": now_text(),
+            "invocation": {**shared["invocation"], **ids},
+            "input": self.permission_input,
+            "facts": self.facts,
+            "session": {**shared["session"], "counters": counters},
+        }
+        return cast("PolicyInput", {**shared, **own})
 
     def _give_up(self) -> None:
         """Let nothing of the call go on that could not be recorded."""

@@ -62,8 +62,8 @@ def is_ordinary_context(context: AgentContext) -> bool:
 
 
 def is_ordinary_runtime(runtime: Runtime, context: AgentContext) -> bool:
-    """Return whether a Governor has nobody but the policy to ask, and its telemetry goes to spans and
-    metrics alone.
+    """Return whether a Governor has nobody but the policy to ask, and its telemetry goes to spans,
+    metrics and decision records alone.
 
     Args:
         runtime: the Governor.
@@ -71,7 +71,7 @@ def is_ordinary_runtime(runtime: Runtime, context: AgentContext) -> bool:
     """
     pipeline = runtime.pipeline
     events = runtime.telemetry.events
-    if runtime.hooks is not None or pipeline.records_decisions:
+    if runtime.hooks is not None:
         return False
     if events.elsewhere or events.every_class or not events.lean:
         return False

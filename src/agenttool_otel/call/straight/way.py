@@ -132,6 +132,7 @@ class StraightWay:
         call = self._call(
             plan,
             session,
+            prepared,
             decided,
             time.perf_counter() - asked,
             function,
