@@ -29,6 +29,7 @@ from rich.table import Table
 from agenttool_otel import Governor, agent_context
 from benchmarks.agentdojo_replay import JAILBREAK, VERSION, Recorded, Run
 from benchmarks.agentdojo_tools import SUITES
+from benchmarks.decision_cache import ComparedCache
 from benchmarks.judged import Approver, Facts, Step, decide, facts_of, percent
 
 _MESSAGES = ("slack.read_channel_messages", "slack.read_inbox")
@@ -182,11 +183,12 @@ def measure(
         for preset, stated in itertools.product(presets, facts):
             started = time.process_time()
             replay = Replay(recorded, preset, one_hop=one_hop, facts=stated)
+            cache = replay.governor.decider._cache = ComparedCache()
             for run in runs:
                 replay.run(run)
             found[name, preset, stated] = replay.score
             spent = time.process_time() - started
-            print(f"{name} {preset} {stated}: {spent:.0f} s", file=sys.stderr)
+            print(f"{name} {preset} {stated}: {spent:.0f} s; {cache.compared}", file=sys.stderr)
     return found
 
 

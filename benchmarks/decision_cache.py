@@ -43,6 +43,11 @@ class ComparedCache(DecisionCache):
                 self.wrong.append(document["input"])
         return found
 
+    @property
+    def compared(self) -> str:
+        """How many hits there were, and how many were not the engine's answer."""
+        return f"{self.stats().hits} hits, {len(self.wrong)} that are not the engine's answer"
+
 
 def _content(verdict: Verdict) -> dict[str, Any]:
     names = [one.name for one in fields(verdict) if one.name not in _OF_THIS_CALL]
