@@ -83,6 +83,17 @@ def test_labels_that_were_changed_outside_are_seen() -> None:
     assert run_in_context(outer, lambda: stated(session_id="s").identity) != first
 
 
+def test_labels_changed_in_a_context_are_in_no_later_one() -> None:
+    def inside(labels: dict[str, str]) -> AgentContext:
+        outer = AgentContext(actor="agent:a", labels=labels)
+        return run_in_context(outer, lambda: stated(session_id="s"))
+
+    labels = {"tier": "free"}
+    inside(labels)
+    labels["tier"] = "paid"
+    assert inside({"tier": "free"}).labels == {"tier": "free"}
+
+
 def test_a_relative_root_is_that_of_the_directory_now(
     places: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import functools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import date
 from typing import Any, Final
 
 from mcp_types import CallToolResult, TextContent
@@ -23,6 +24,37 @@ SCHEMA: Final = {
     "additionalProperties": False,
 }
 
+
+class Rows:
+    """Rows that are read once."""
+
+    def __init__(self) -> None:
+        self._left = iter([date(2026, 1, 2)])
+
+    def __iter__(self) -> Iterator[date]:
+        return self._left
+
+    def __str__(self) -> str:
+        return "rows"
+
+
+class ReadingCall(ForeignCall):
+    """A call of a door that reads a result to its end for a model."""
+
+    def unwrap(self, value: Any) -> Any:
+        return list(value)
+
+    def put(self, value: Any, shown: Any) -> Any:
+        return shown
+
+
+class StoppingCall(ForeignCall):
+    """A call of a door that stops the program where it reads a result."""
+
+    def unwrap(self, value: Any) -> Any:
+        raise SystemExit(3)
+
+
 _TEXT: Final = {"type": "text", "text": "ask eve@evil.example"}
 
 ACTS: Final[dict[str, Callable[[World], Any]]] = {
@@ -33,6 +65,7 @@ ACTS: Final[dict[str, Callable[[World], Any]]] = {
         "structuredContent": {"rows": [1, {"a": None}]},
         "resultType": "complete",
     },
+    "gives rows": lambda world: Rows(),
     "gives a model": lambda world: CallToolResult(content=[TextContent(text="done")]),
     "gives a failed model": lambda world: CallToolResult(
         content=[TextContent(text="no")], is_error=True
@@ -215,6 +248,12 @@ DOORS: Final[dict[str, Callable[[World, ForeignTool, Any, Callable[[], Any]], An
     "MCP by objects": lambda world, tool, arguments, act: _arun(
         world, _call(tool, arguments, ModelCall), act
     ),
+    "that reads results to their end": lambda world, tool, arguments, act: _run(
+        world, _call(tool, arguments, ReadingCall), act
+    ),
+    "that stops the program": lambda world, tool, arguments, act: _run(
+        world, _call(tool, arguments, StoppingCall), act
+    ),
     "with attributes beyond Unicode": lambda world, tool, arguments, act: _run(
         world, ForeignCall(tool, arguments, attributes={"door.text": "\ud800"}), act
     ),
@@ -255,7 +294,12 @@ def foreign_shapes() -> Iterator[ForeignShape]:
             seen[ForeignShape(tool=tool, body=body, door="MCP")] = None
         seen[ForeignShape(tool=tool, before="a read")] = None
     for door in DOORS:
-        for body in ("gives a text", "raises builtins.ValueError", "is canceled and stops"):
+        for body in (
+            "gives a text",
+            "gives rows",
+            "raises builtins.ValueError",
+            "is canceled and stops",
+        ):
             seen[ForeignShape(door=door, body=body)] = None
         seen[ForeignShape(door=door, tool="asked about")] = None
         seen[ForeignShape(door=door, arguments="none")] = None

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
+from functools import partial
 from typing import Any
 
 import pytest
 from foreign_shapes import ForeignShape, declared, foreign_shapes
+from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor
 from straight_shapes import CONTEXTS, READS, SETTINGS
 from two_ways import CALLS, World, Worlds
 
@@ -18,9 +21,12 @@ from agenttool_otel.call.straight.call import StraightCall
 from agenttool_otel.errors import ToolDenied
 from agenttool_otel.integrations.foreign import ForeignCall, ForeignTool
 from agenttool_otel.integrations.mcp.calls import McpCall, text_result
+from agenttool_otel.names import ResultStatus
 from agenttool_otel.policy.bundles.bundle import bundle_from_files
 from agenttool_otel.policy.engines.embedded import EmbeddedEngine
 from agenttool_otel.records import McpMapping
+from agenttool_otel.redaction import RedactionSettings, Redactor
+from agenttool_otel.redaction.types import Span
 from samples import one_in
 
 SHAPES = list(foreign_shapes())
@@ -55,6 +61,8 @@ STRAIGHT = [
     ForeignShape(door="MCP", body="gives a structured result", before="a read"),
     ForeignShape(door="MCP by objects", body="gives a model", tool="open world"),
     ForeignShape(door="looked at while it runs"),
+    ForeignShape(door="that reads results to their end", body="gives rows"),
+    ForeignShape(door="that stops the program"),
     ForeignShape(arguments="JSON"),
     ForeignShape(arguments="a list"),
     ForeignShape(arguments="nested"),
@@ -198,3 +206,73 @@ def test_a_failing_memory_changes_no_result(world: World, monkeypatch: pytest.Mo
         assert ForeignCall(tool, {"value": "a"}).run(lambda given: "done") == "done"
         assert world.went_straight == before + 1
     assert world.governor.telemetry.losses.by_kind() == {("result", "RuntimeError"): 1}
+
+
+class Looking(SpanProcessor):
+    """Looks at a call as data while its span starts and ends."""
+
+    def __init__(self) -> None:
+        self.call: ForeignCall | None = None
+        self.seen: list[Any] = []
+
+    def on_start(self, span: Any, parent_context: Any = None) -> None:
+        self._look()
+
+    def on_end(self, span: ReadableSpan) -> None:
+        self._look()
+
+    def _look(self) -> None:
+        if self.call is not None:
+            self.seen.append(self.call.call.value)
+
+
+def test_a_look_from_elsewhere_changes_no_result(world: World) -> None:
+    looking = Looking()
+    world.tracers.add_span_processor(looking)
+    with world.only_way(), agent_context(actor="agent:one", session_id="s"):
+        tool = declared(world, READS)
+        for _ in range(CALLS):
+            looking.call = None
+            call = looking.call = ForeignCall(tool, {"value": "a"})
+            if world.went_straight == 0:
+                looking.call = None
+            assert call.run(lambda given: "done") == "done"
+            assert (call.call.value, call.result.status) == ("done", ResultStatus.SUCCEEDED)
+    assert world.went_straight
+    assert looking.seen[-1] == "done"
+
+
+def test_a_detector_may_make_a_call_of_its_own() -> None:
+    inner: list[Callable[[], Any]] = []
+
+    class Calling:
+        name = "calling"
+
+        def find(self, data: bytes, lowered: bytes) -> Iterable[Span]:
+            while inner:
+                inner.pop()()
+            return ()
+
+    world = World(straight=True, redactor=Redactor(RedactionSettings(extra_detectors=(Calling(),))))
+    tool = declared(world, READS)
+
+    def call(body: Callable[[Any], Any], server: str = "files") -> Any:
+        mapping = McpMapping(server_id=server, method="tools/call", tool_name="tool")
+        return McpCall(tool, {"value": "a"}, mapping=mapping).run(body)
+
+    def body(given: Any) -> Any:
+        inner.append(partial(call, str))
+        return [handle.status for handle in world.governor.running()]
+
+    def make() -> None:
+        with world.only_way(), agent_context(actor="agent:one", session_id="s"):
+            for _ in range(CALLS):
+                call(str)
+            call(body, server="of ids that were not redacted before")
+
+    thread = threading.Thread(target=make, daemon=True)
+    thread.start()
+    thread.join(10)
+    assert not thread.is_alive()
+    assert not inner
+    world.close()

@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("pydantic_ai", reason="pydantic-ai-slim is not installed")
 
-from pydantic import BaseModel
+from pydantic import BaseModel, field_serializer, field_validator
 from pydantic_ai import (
     Agent,
     DeferredToolRequests,
@@ -34,6 +34,27 @@ from agenttool_otel.testing.doors import DOOR_CHECKS
 
 class Query(BaseModel):
     word: str
+
+
+_shared: list[str] = []
+
+
+class Rows(BaseModel):
+    """Holds a list that the program changes while it is shown, as another thread may."""
+
+    rows: list[str]
+
+    @field_validator("rows")
+    @classmethod
+    def share(cls, rows: list[str]) -> list[str]:
+        _shared[:] = rows
+        return _shared
+
+    @field_serializer("rows")
+    def show(self, rows: list[str]) -> list[str]:
+        shown = list(rows)
+        _shared.append("another")
+        return shown
 
 
 class Tools:
@@ -118,6 +139,22 @@ def test_a_cached_decision_goes_straight(monkeypatch: pytest.MonkeyPatch, tool: 
         runs = [agent.run_sync("go").all_messages() for _ in range(4)]
     assert len({str(returned(messages).content) for messages in runs}) == 1
     assert len(begun) >= 2
+
+
+def test_what_changes_while_it_is_shown_is_not_what_runs() -> None:
+    ran: list[list[str]] = []
+
+    def write(rows: Rows, limit: int) -> str:
+        ran.append(list(rows.rows))
+        return "done"
+
+    given = ToolCallPart("write", {"rows": {"rows": ["a"]}, "limit": 1}, tool_call_id="call_1")
+    with closing(Governor()) as governor, agent_context(actor="agent:one", session_id="s"):
+        capabilities = [Governance(governor, {"*": {"read_only": True}})]
+        agent: Any = Agent(scripted(given), tools=[write], capabilities=capabilities)
+        for _ in range(4):
+            agent.run_sync("go")
+    assert ran[-1] == ["a"]
 
 
 def test_an_agents_own_functions_are_governed(allowed: Tools) -> None:

@@ -389,7 +389,8 @@ def _context_of(values: dict[str, Any]) -> AgentContext:
     """
     whose = tuple(values[name] for name in _WHOSE)
     kept = _kept.get(whose)
-    if kept is not None and kept[0] == values:
+    # it may hold a dict of its caller's, whose labels were changed since it was stated
+    if kept is not None and kept[0] == values and kept[1].labels == values["labels"]:
         return kept[1]
     # the constructor of a frozen dataclass sets each field by a call: half of this block's time
     made = object.__new__(AgentContext)

@@ -448,7 +448,6 @@ class ForeignCall(JsonCall):
         self._attributes = _clean(attributes, self.runtime) if attributes else None
         self._straight_way = tool.straight_way if isinstance(tool, ForeignTool) else None
         self._straight: StraightCall | None = None
-        self._value: Any = None  # of a call that went straight
 
     def _make(self) -> Invocation:
         if self._straight is None:
@@ -456,13 +455,13 @@ class ForeignCall(JsonCall):
             call.native_attributes = self._attributes
             return call
         if self._straight.has_ended:
-            return self._straight.ended(self._value)
+            return self._straight.ended()
         return self._straight.whole
 
     @property
     def went_straight(self) -> bool:
         """Whether it ran as it was given, and its result is what the body returned."""
-        return self._made is None and self._straight is not None and self._straight.has_ended
+        return self._straight is not None and self._straight.has_ended
 
     @property
     def result(self) -> ToolResult:
@@ -513,7 +512,7 @@ class ForeignCall(JsonCall):
         """Run the call; return the text that a person gave in place of its result."""
         begun = self._begin(target)
         if begun is not None:
-            self._value = begun.run()
+            begun.run()
             return None
         target.unwrap = self._take_out
         run(self.call, self.runtime.pipeline.run(self.call, target, self._asked_in))
@@ -523,7 +522,7 @@ class ForeignCall(JsonCall):
         """The same without blocking the event loop."""
         begun = self._begin(target)
         if begun is not None:
-            self._value = await begun.arun()
+            await begun.arun()
             return None
         target.unwrap = self._take_out
         await arun(self.call, self.runtime.pipeline.run(self.call, target, self._asked_in))
@@ -547,6 +546,8 @@ class ForeignCall(JsonCall):
         if established is not None:
             self.call.established = established
         self._straight = begun
+        if begun is not None:
+            self._made = None  # another thread has looked at it while it was decided
         return begun
 
     def _framework_call(self) -> FrameworkCall | None:
@@ -602,8 +603,8 @@ class ForeignCall(JsonCall):
         """Return the result in the framework's form, with what the policy obliged in it; raise
         what the body raised.
         """
-        if self.went_straight:
-            return self._value
+        if self._straight is not None and self._straight.has_ended:
+            return self._straight.value
         if self.call.exception is not None:
             raise self.call.exception
         if not self.call.ran:

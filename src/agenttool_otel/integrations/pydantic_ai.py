@@ -229,9 +229,10 @@ class PydanticCall(ForeignCall):
         """Return the validated arguments and their JSON, where that is plain."""
         if self._values is None:
             return None
-        shown = self._as_json(self._values)
+        values = snapshot(self._values)
+        shown = self._as_json(values)
         read = json_values(shown)
-        return None if read is None else read._replace(bound=snapshot(self._values), shown=shown)
+        return None if read is None else read._replace(bound=values, shown=shown)
 
     def rebind(self, call: Invocation, before: dict[str, Any], after: dict[str, Any]) -> None:
         """Validate changed arguments as the framework validates those of a model."""

@@ -245,10 +245,11 @@ class CallHandle:
         Args:
             state: the request.
         """
+        call = self._call
         with _mutex:
             if self.cancellation is not None:
                 return self.cancellation
-            self.cancellation = self._call.cancellation = state
+            self.cancellation = call.cancellation = state
             stop = self._stop
         self.reporter.emit(
             self._call, Event.CANCEL_REQUESTED, {Attr.ABORT_REASON: state.abort_reason}
@@ -374,14 +375,15 @@ class CallHandle:
             Its number within the call, from 0; ``None`` where it is held back.
         """
         now = time.monotonic()
+        call = self._call
         with _mutex:
             if pause and now < self.next_report:
                 self.held_back = facts
                 return None
             self.held_back, self.next_report = None, now + pause
-            sequence = self._call.reported
-            self._call.reported += 1
-        self.reporter.progress(self._call, sequence, facts)
+            sequence = call.reported
+            call.reported += 1
+        self.reporter.progress(call, sequence, facts)
         return sequence
 
     def flush(self) -> None:

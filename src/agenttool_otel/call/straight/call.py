@@ -49,7 +49,7 @@ _MEASURED: Final = frozenset({str, int, float, bool, bytes, type(None)})
 ENDED: Final[Any] = object()
 """Stands for the Invocation of a call that ended without one."""
 
-# held while a call is made whole, or ends without that
+# held while a call that was made whole becomes the one there is, or it ends without that
 _closing: Final = new_lock()
 
 
@@ -99,6 +99,8 @@ class StraightCall:
     run_from: float = 0.0  # the same by the clock that measures it
     run_s: float = 0.0  # how long the body took
     ended_ns: int = 0  # when it ended, where it did so without an Invocation
+    value: Any = None  # what its body returned, of such a call
+    seen: Attempt | None = None  # what ``unwrap`` came to
     made: Invocation | None = None
     executor: None = None
 
@@ -220,6 +222,7 @@ class StraightCall:
             return False  # the pipeline reports it
         if size is None:
             return False
+        self.value = attempt.value  # for another thread, which may look as soon as it has ended
         with _closing:
             if self.made is not None:
                 return False
@@ -237,13 +240,34 @@ class StraightCall:
         if attempt.exception is not None or progress_listeners.get():
             return None
         if self.foreign is not None and type(value) is not ContextModifier:
-            value = self.foreign.unwrap(value)
+            seen = self._look(self.foreign, value)
+            if seen.exception is not None:
+                return None
+            value = seen.value
             if value is not attempt.value and native_failure(attempt.value) is not None:
                 return None
         size = _size_of_plain(value)
         if size is None or size > self.plan.runtime.results.max_inline_chars:
             return None
         return size
+
+    def _look(self, foreign: FrameworkCall, value: Any) -> Attempt:
+        """Take what a model sees out of a value, once: for that a door may read a stream to its end, and
+        may raise anything.
+        """
+        if self.seen is None:
+            try:
+                self.seen = Attempt(foreign.unwrap(value))
+            except BaseException as error:
+                self.seen = Attempt(exception=error)
+        return self.seen
+
+    def _unwrap(self, foreign: FrameworkCall, value: Any) -> Any:
+        """The same for the pipeline."""
+        seen = self._look(foreign, value)
+        if seen.exception is not None:
+            raise seen.exception
+        return seen.value
 
     def _record(self, value: Any, size: int) -> None:
         """Record the end of a call that succeeded, as its span, events and metrics."""
@@ -294,7 +318,7 @@ class StraightCall:
         call.outcome.run_seconds = self.run_s
         target = Target(self.function, bind_python, rebind_python, is_async=self.is_async)
         if self.foreign is not None:
-            target.unwrap = self.foreign.unwrap
+            target.unwrap = partial(self._unwrap, self.foreign)
         pipeline = self.plan.runtime.pipeline
         return call, pipeline.conclude(call, target, self.session, attempt)
 
@@ -304,30 +328,30 @@ class StraightCall:
     @property
     def whole(self) -> Invocation:
         """The call as it would be if the pipeline had brought it to its body."""
+        if self.made is not None and self.made is not ENDED:
+            return self.made
+        # not under the lock: what it runs may wait for another call, or close one, as the collector does
+        call = self._make()
         with _closing:
             if self.made is None:
-                self.made = self._make()
+                self.made = call
             # it ended meanwhile: whoever looks now can change nothing
-            return self._make() if self.made is ENDED else self.made
+            return call if self.made is ENDED else self.made
 
     @property
     def has_ended(self) -> bool:
         """Whether it ended without an Invocation."""
         return self.made is ENDED
 
-    def ended(self, value: Any) -> Invocation:
-        """Return what the pipeline would have left of a call that has ended without an Invocation.
-
-        Args:
-            value: what its body returned.
-        """
+    def ended(self) -> Invocation:
+        """Return what the pipeline would have left of a call that has ended without an Invocation."""
         call = self._make()
         outcome = call.outcome
         outcome.attempts, outcome.run_seconds = 1, self.run_s
         target = Target(self.function, bind_python, rebind_python, is_async=self.is_async)
         if self.foreign is not None:
-            target.unwrap = self.foreign.unwrap
-        self.plan.runtime.pipeline.take_outcome(call, target, Attempt(value))
+            target.unwrap = partial(self._unwrap, self.foreign)
+        self.plan.runtime.pipeline.take_outcome(call, target, Attempt(self.value))
         outcome.transitions[-1] = (outcome.status, self.ended_ns)
         outcome.ended_ns = self.ended_ns
         return call
