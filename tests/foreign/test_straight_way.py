@@ -242,6 +242,17 @@ def test_a_look_from_elsewhere_changes_no_result(world: World) -> None:
     assert looking.seen[-1] == "done"
 
 
+def test_a_second_run_gives_its_own_result(world: World) -> None:
+    with world.only_way(), agent_context(actor="agent:one", session_id="s"):
+        tool = declared(world, READS)
+        for _ in range(CALLS):
+            call = ForeignCall(tool, {"value": "a"})
+            call.run(lambda given: "one")
+        assert call.went_straight
+        assert call.call.value == "one"
+        assert call.run(lambda given: "two") == "two"
+
+
 def test_a_detector_may_make_a_call_of_its_own() -> None:
     inner: list[Callable[[], Any]] = []
 

@@ -532,6 +532,7 @@ class ForeignCall(JsonCall):
         """Begin an ordinary call that goes straight; ``None`` for any other, and for one that its door
         has looked at: it may have changed it.
         """
+        self._straight = None  # of an earlier run
         if self._made is not None or self.place is not None or self._straight_way is None:
             return None
         if target.streams or target.collects or target.in_thread:
