@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
-from agenttool_otel import ToolDenied, ToolInputInvalid
+from agenttool_otel import ToolDenied, ToolInputInvalid, agent_context
 from agenttool_otel.call.tool import GovernedTool
 from agenttool_otel.catalog import GovernOptions
 from agenttool_otel.govern import governed as governing
 from agenttool_otel.govern.governor import Governor
-from agenttool_otel.integrations.foreign import JsonCall, declare_foreign
+from agenttool_otel.integrations.foreign import ForeignCall, JsonCall, declare_foreign, foreign_tool
+from agenttool_otel.names import Attr
 from agenttool_otel.testing import Capture, StaticEngine, capture, decision
 
 SCHEMA = {
@@ -132,3 +133,24 @@ def test_an_error_of_the_body_is_the_callers() -> None:
         tool: Any = captured.governor.govern(ToyTool("fail", "Fail.", SCHEMA, fail))
         with pytest.raises(OSError, match="no disk"):
             tool.call({"path": "a"})
+
+
+class BlindCall(ForeignCall):
+    """A call of a door that can't read what a body returns."""
+
+    def unwrap(self, value: Any) -> Any:
+        raise ValueError("not of the framework")
+
+
+@pytest.mark.parametrize(
+    ("obliged", "given"), [(False, "a note"), (True, "[result withheld: an obligation")]
+)
+def test_a_result_that_a_door_cannot_read(obliged: bool, given: str) -> None:
+    facts = {"read": {"read_only": True, "redaction_required": obliged}}
+    with capture() as captured, agent_context(session_id="s"):
+        tool = foreign_tool("read", {}, source="toy", facts=facts, governor=captured.governor)
+        for _ in range(4):
+            call = BlindCall(tool, {})
+            assert call.run(lambda arguments: "a note").startswith(given)
+    statuses = {(span.attributes or {})[Attr.INVOCATION_STATUS] for span in captured.spans}
+    assert statuses == {"succeeded"}

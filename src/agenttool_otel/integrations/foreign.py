@@ -537,10 +537,12 @@ class ForeignCall(JsonCall):
             return None
         if target.streams or target.collects or target.in_thread:
             return None
+        way = self._straight_way(is_async=target.is_async)
+        if not way.is_open(self.runtime, self.context):
+            return None
         foreign = self._framework_call()
         if foreign is None:
             return None
-        way = self._straight_way(is_async=target.is_async)
         begun, established = way.begin(
             self.runtime, target.function, (foreign.given.bound,), {}, foreign
         )

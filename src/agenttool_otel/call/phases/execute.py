@@ -213,10 +213,11 @@ class Body:
         """Take the outcome, then let the session, hooks, stores and the span have their part."""
         if call.tap is not None:
             yield Call(partial(self._end_stream, call))
-        guarded(self.take_outcome, call, target, attempt)
-        session.returned(call.spec.tool_id, call.outcome.size)
+        guarded(self.take_outcome, call, attempt)
         if is_remembered(call.spec, session, failed=attempt.exception is not None):
             _record_origin(call, session, attempt)
+        guarded(take_result, call, target, attempt)
+        session.returned(call.spec.tool_id, call.outcome.size)
         if self._hooks is not None:
             yield from self._hooks.after(call)
         if call.tap is not None or not _is_plain(call, self._delivery.keeper.max_inline_chars):
@@ -329,7 +330,7 @@ class Body:
             attempt = yield replace(step, args=args, kwargs=kwargs)
         return attempt
 
-    def take_outcome(self, call: Invocation, target: Target, attempt: Attempt) -> None:
+    def take_outcome(self, call: Invocation, attempt: Attempt) -> None:
         """Take what a body came to as the outcome of its call; nothing is recorded."""
         if attempt.exception is not None or attempt.timed_out:
             self._failed(call, attempt)
@@ -337,10 +338,7 @@ class Body:
         if type(attempt.value) is ContextModifier:
             call.modifier = attempt.value
             attempt.value = attempt.value.value
-        call.value = attempt.value
-        call.delivered = attempt.value if target.unwrap is None else target.unwrap(attempt.value)
-        call.outcome.items = attempt.items
-        call.outcome.size = attempt.size if attempt.items is not None else size_of(call.delivered)
+        call.value = call.delivered = attempt.value
         call.outcome.result_status = ResultStatus.SUCCEEDED
         if attempt.abandoned:
             call.outcome.result_status = ResultStatus.PARTIAL_SUCCEEDED
@@ -479,6 +477,22 @@ def guarded(step: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         raise
     except BaseException as error:
         raise RuntimeError(f"a method of the result raised {short_name(error)}") from error
+
+
+def take_result(call: Invocation, target: Target, attempt: Attempt) -> None:
+    """Take out of a body's value what a model sees, and measure it.
+
+    Args:
+        call: the call, whose outcome is known.
+        target: what it ran; a door's ``unwrap`` may raise.
+        attempt: what its body came to.
+    """
+    if call.value is NOT_RUN:
+        return
+    if target.unwrap is not None:
+        call.delivered = target.unwrap(attempt.value)
+    call.outcome.items = attempt.items
+    call.outcome.size = attempt.size if attempt.items is not None else size_of(call.delivered)
 
 
 def _from_outside(call: Invocation) -> bool:

@@ -20,7 +20,7 @@ from opentelemetry.trace import INVALID_SPAN, Span
 from agenttool_otel.call.binding import PlainArguments, bind_python, rebind_python
 from agenttool_otel.call.drivers import Steps, arun, await_here, deliver, run, run_here
 from agenttool_otel.call.invocation import Decided, Invocation
-from agenttool_otel.call.phases.execute import guarded, is_remembered
+from agenttool_otel.call.phases.execute import guarded, is_remembered, take_result
 from agenttool_otel.call.phases.permission import mapped, now_text
 from agenttool_otel.call.phases.provenance import record_output
 from agenttool_otel.call.running.handle import CallHandle, progress_listeners
@@ -351,7 +351,9 @@ class StraightCall:
         target = Target(self.function, bind_python, rebind_python, is_async=self.is_async)
         if self.foreign is not None:
             target.unwrap = partial(self._unwrap, self.foreign)
-        self.plan.runtime.pipeline.take_outcome(call, target, Attempt(self.value))
+        attempt = Attempt(self.value)
+        self.plan.runtime.pipeline.take_outcome(call, attempt)
+        take_result(call, target, attempt)
         outcome.transitions[-1] = (outcome.status, self.ended_ns)
         outcome.ended_ns = self.ended_ns
         return call

@@ -79,10 +79,6 @@ class StraightWay:
         if self._is_ordinary is False or not _open:
             return NOT_BEGUN
         try:
-            if self._is_ordinary is None:
-                self._is_ordinary = is_ordinary_tool(self._spec)
-                if not self._is_ordinary:
-                    return NOT_BEGUN
             begun = self._decide(runtime, function, args, kwargs, foreign)
             if begun.call is not None:
                 begun.call.begin()
@@ -90,6 +86,20 @@ class StraightWay:
             # nothing is counted; what is wrong with it is the pipeline's to report
             return NOT_BEGUN
         return begun
+
+    def is_open(self, runtime: Runtime, context: AgentContext) -> bool:
+        """Return whether a call may go straight, before its arguments are read.
+
+        Args:
+            runtime: the Governor in charge.
+            context: who calls.
+        """
+        if self._is_ordinary is False or not _open:
+            return False
+        try:
+            return self._plan(runtime, context) is not None
+        except Exception:
+            return False  # what is wrong is the pipeline's to report
 
     def _decide(
         self,
@@ -166,6 +176,10 @@ class StraightWay:
 
     def _plan(self, runtime: Runtime, context: AgentContext) -> Plan | None:
         """Return the plan of a context in which the tool is called for the second time, at least."""
+        if self._is_ordinary is None:
+            self._is_ordinary = is_ordinary_tool(self._spec)
+        if not self._is_ordinary:
+            return None
         known = self._plans.get(id(context))
         if known is None or known[0] is not runtime or known[1] is not context:
             # of a session with one call, a plan would cost more than it saves
