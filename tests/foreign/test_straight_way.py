@@ -15,6 +15,7 @@ from straight_shapes import CONTEXTS, READS, SETTINGS
 from two_ways import CALLS, World, Worlds
 
 from agenttool_otel import agent_context
+from agenttool_otel.call.binding import PlainArguments
 from agenttool_otel.call.recording.span import CallSpan
 from agenttool_otel.call.straight import call as straight_call
 from agenttool_otel.call.straight.call import StraightCall
@@ -164,15 +165,23 @@ decision := {{"behavior": "deny"}} if {read}"""
     assert ran == [""] * CALLS
 
 
-class BindingCall(ForeignCall):
-    """A call of a door with a reading of its own."""
+class PlainCall(ForeignCall):
+    """A call of a door that reads plain arguments in its own way, too."""
 
     def bind(self, call: Any) -> None:
         super().bind(call)
-        call.call_args = ({"value": "read"},)
+
+    def plain_arguments(self) -> PlainArguments | None:
+        return super().plain_arguments()
 
 
-def test_a_door_that_binds_itself_takes_the_pipeline(world: World) -> None:
+@pytest.mark.parametrize("door", [ForeignCall, PlainCall])
+def test_a_door_that_binds_itself_takes_the_pipeline(world: World, door: type[ForeignCall]) -> None:
+    class BindingCall(door):  # type: ignore[misc, valid-type]
+        def bind(self, call: Any) -> None:
+            super().bind(call)
+            call.call_args = ({"value": "read"},)
+
     with world.only_way(), agent_context(actor="agent:one", session_id="s"):
         tool = declared(world, READS)
         for _ in range(CALLS):

@@ -415,6 +415,16 @@ class JsonCall(Adapter):
         raise outcome_of(self.call)
 
 
+def _reads_as_it_binds(door: type[ForeignCall]) -> bool:
+    """Return whether a door that binds in a way of its own has ``plain_arguments`` of its own, too."""
+    for kind in door.__mro__:
+        if "plain_arguments" in vars(kind):
+            return True
+        if "bind" in vars(kind):
+            return False
+    return False
+
+
 class ForeignCall(JsonCall):
     """One call that a framework or protocol makes: what a door subclasses.
 
@@ -535,6 +545,8 @@ class ForeignCall(JsonCall):
         self._straight = None  # of an earlier run
         if self._made is not None or self.place is not None or self._straight_way is None:
             return None
+        if not _reads_as_it_binds(type(self)):
+            return None
         if target.streams or target.collects or target.in_thread:
             return None
         way = self._straight_way(is_async=target.is_async)
@@ -581,8 +593,6 @@ class ForeignCall(JsonCall):
         A subclass that binds in a way of its own overrides this, too, or none of its calls goes
         straight.
         """
-        if type(self).bind is not ForeignCall.bind:
-            return None
         return json_values(self._read())
 
     def _read(self) -> dict[str, Any]:
