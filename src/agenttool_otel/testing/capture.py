@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest
 from agenttool_otel.govern.governor import Governor
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
     from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
     from opentelemetry.sdk.trace.sampling import Sampler
+
+
+_DECISION_LIMIT_S: Final = 60.0
 
 
 @dataclass
@@ -123,7 +126,8 @@ def capture(*, sampler: Sampler | None = None, **options: Any) -> Iterator[Captu
         sampler: sampler of the spans; all are sampled where not given.
         options: arguments of Governor, and the fields of TelemetrySettings ``answerers``,
             ``capture``, ``detail``, ``events``, ``guardrail_names``, ``user_ids``, ``verbose`` and
-            ``span_mode``.
+            ``span_mode``. Where neither ``policy_timeout`` nor ``settings`` are given, a decision
+            may take a minute.
     """
     from opentelemetry.sdk.metrics import MeterProvider
     from opentelemetry.sdk.metrics.export import InMemoryMetricReader
@@ -155,6 +159,9 @@ def capture(*, sampler: Sampler | None = None, **options: Any) -> Iterator[Captu
         sinks=(kept,),
         **fields,
     )
+    if "settings" not in options:
+        # a test machine may stand still for a second, and the answer of a stated engine come too late
+        options.setdefault("policy_timeout", _DECISION_LIMIT_S)
     governor = Governor(telemetry=telemetry, **options)
     try:
         yield Capture(governor, events, tracer, exporter, reader, kept)
