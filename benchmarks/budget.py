@@ -52,15 +52,15 @@ from benchmarks.reference import bare
 PARTS: list[tuple[str, tuple[str, ...]]] = [
     ("SDK: span, attributes, events", ("sdk/trace", "opentelemetry/attributes", "sdk/util")),
     ("SDK: metrics", ("opentelemetry/sdk/metrics",)),
-    ("facts of the arguments", ("agenttool_otel/facts",)),
+    ("facts of the arguments", ("agenttool_otel/facts", "agenttool_otel/readers")),
     ("decision: key and cache", ("agenttool_otel/policy/cache", "agenttool_otel/policy/bundles")),
     ("decision: document, evaluation, answer", ("agenttool_otel/policy",)),
-    ("redaction", ("agenttool_otel/redaction", "agenttool_otel/call/argument_secrets")),
+    ("redaction", ("agenttool_otel/redaction", "recording/redaction", "recording/argument_secrets")),
     ("approval store: seals and MACs", ("agenttool_otel/approvals/store/sealing",)),
     ("approval store: SQLAlchemy", ("sqlalchemy/",)),
     ("approval store: statements, rows, checks", ("agenttool_otel/approvals",)),
     ("making the approval request", ("agenttool_otel/call/approval_requests", "agenttool_otel/call/pending")),
-    ("what is told: values of attributes, events", ("call/recorder", "call/attributes", "agenttool_otel/telemetry")),
+    ("what is emitted: values of attributes, events", ("call/recording", "agenttool_otel/telemetry")),
     ("reading and binding arguments", ("call/binding", "phases/inputs", "agenttool_otel/catalog")),
     ("session and context", ("agenttool_otel/context",)),
     ("records: outcome and decision", ("call/envelope", "call/records", "_otel/records", "_otel/errors", "pydantic")),
@@ -100,6 +100,13 @@ began = now()
 from agenttool_otel import Governor, agent_context, govern
 print(json.dumps({"libraries": libraries, "ours": now() - began, **spent}))
 """
+
+
+def places_without_files() -> list[str]:
+    """The places that are no loaded file's, so that another part has their time."""
+    loaded = [getattr(module, "__file__", None) or "" for module in sys.modules.values()]
+    places = [place for _, places in PARTS for place in places]
+    return [place for place in places if not any(place in file for file in loaded)]
 
 
 def part_of(frame: FrameType | None) -> str:
@@ -334,6 +341,8 @@ def main(arguments: list[str]) -> int:
     )
     console = Console(width=None if sys.stdout.isatty() else 220)
     console.print(calls_table(seconds))
+    for place in places_without_files():
+        console.print(f"no file is at {place}: its part has no time")
     console.print(bytes_table())
     console.print(import_table())
     return 0
