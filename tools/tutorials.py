@@ -115,7 +115,7 @@ def run(page: Path, folder: Path) -> float:
                 target.write_text(step.text, encoding="utf-8")
                 continue
             if step.text.startswith(("pip install", "python -m venv")):
-                continue  # done by whoever runs this
+                continue  # the caller has done it
             if step.text.startswith("export "):  # a shell of its own runs each command
                 exports += f"{step.text}; "
             words = ["bash", "-c", exports + step.text]

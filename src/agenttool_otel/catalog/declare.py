@@ -57,6 +57,7 @@ from agenttool_otel.records import (
     ToolDeclaration,
     ToolInterface,
 )
+from agenttool_otel.records.external_mapping import mapped
 
 _logger = logging.getLogger("agenttool_otel.catalog")
 
@@ -472,11 +473,7 @@ def _policy_tool(o: Resolved) -> dict[str, Any]:
         "requires_user_interaction": o.options.get("requires_user_interaction", False),
         "inferred": o.inferred,
         "capability_refs": list(o.options.get("capability_refs", ())),
-        **(
-            {"external_mappings": [mapping.model_dump(mode="json") for mapping in _mappings(o)]}
-            if _mappings(o)
-            else {}
-        ),
+        **mapped(_mappings(o)),
     }
 
 

@@ -39,7 +39,7 @@ _IN_KEY: Final = {("input",)} | {
 _OF_EACH_CALL: Final = (("session", "counters"), ("session", "history"))
 """Members of the document that differ from call to call, beside the arguments and the invocation."""
 _OF_EACH_FIRST_TRY: Final = frozenset({"attempt", "resumed", "preflight"})
-"""Members of the invocation that are the same in every call that nobody was asked about."""
+"""Members of the invocation that are the same in the first decision of each call."""
 _CHANGING: Final = {"invocation", *(path[0] for path in _OF_EACH_CALL)}
 """The members of the document that those stand in; the others are mostly those of the call before."""
 _MAX_STEADY: Final = 64

@@ -4,6 +4,7 @@ mappings").
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from agenttool_otel.records.base import Part
@@ -111,3 +112,14 @@ class TelemetryMapping(ExternalMapping):
     duration_ms: int | None = None
     result_size_bytes: int | None = None
     decision_source: str | None = None
+
+
+def mapped(mappings: Sequence[ExternalMapping]) -> dict[str, Any]:
+    """Return native ids as a member of a document; none where there are none.
+
+    Args:
+        mappings: of a tool, or of one call.
+    """
+    if not mappings:
+        return {}
+    return {"external_mappings": [mapping.model_dump(mode="json") for mapping in mappings]}

@@ -5,7 +5,7 @@ gets through.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum, auto
@@ -64,12 +64,11 @@ from agenttool_otel.policy.rego.syntax import Path
 from agenttool_otel.policy.types import (
     AgreementInput,
     ExecutionInput,
-    Mapped,
     PolicyInput,
     Verdict,
     expired,
 )
-from agenttool_otel.records import ExternalMapping
+from agenttool_otel.records.external_mapping import mapped
 from agenttool_otel.values.canonical import digest
 
 if TYPE_CHECKING:  # loaded where decisions are recorded
@@ -620,6 +619,7 @@ def policy_input(
     counters: Mapping[str, int] | None = None,
 ) -> PolicyInput:
     """Build the policy input of a call."""
+    native: Any = mapped(call.mappings) if call.mappings else {}
     spec, context = call.spec, call.context
     tool = call.policy_tool
     past: tuple[list[dict[str, Any]], bool] = ([], True)
@@ -637,7 +637,7 @@ def policy_input(
             "attempt": len(call.decision.decisions) + 1,
             "resumed": call.resumed,
             "preflight": call.preflight,
-            **mapped(call.mappings),
+            **native,
         },
         "tool": tool,
         "permission_profile": spec.policy_profile,
@@ -654,15 +654,8 @@ def policy_input(
     }
 
 
-def mapped(mappings: Sequence[ExternalMapping]) -> Mapped:
-    """Return the native ids of a call as members of its policy input."""
-    if not mappings:
-        return {}
-    return {"external_mappings": [mapping.model_dump(mode="json") for mapping in mappings]}
-
-
 def now_text() -> str:
-    """Return the time as a policy's input has it."""
+    """Return the time as a policy's input has it: RFC 3339, in UTC, with milliseconds."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

@@ -21,7 +21,7 @@ from agenttool_otel.call.binding import PlainArguments, bind_python, rebind_pyth
 from agenttool_otel.call.drivers import Steps, arun, await_here, deliver, run, run_here
 from agenttool_otel.call.invocation import Decided, Invocation
 from agenttool_otel.call.phases.execute import guarded, is_remembered, take_result
-from agenttool_otel.call.phases.permission import mapped, now_text
+from agenttool_otel.call.phases.permission import now_text
 from agenttool_otel.call.phases.provenance import record_output
 from agenttool_otel.call.running.handle import CallHandle, progress_listeners
 from agenttool_otel.call.scheduling.modifiers import ContextModifier
@@ -35,7 +35,7 @@ from agenttool_otel.facts.types import Facts
 from agenttool_otel.names import Attr, Event, GenAI, InvocationStatus, Outcome
 from agenttool_otel.policy.cache import PreparedKey, cached_copy
 from agenttool_otel.policy.types import PolicyInput
-from agenttool_otel.records import ExternalMapping
+from agenttool_otel.records.external_mapping import ExternalMapping, mapped
 from agenttool_otel.results.content.json_stream import plain_json
 from agenttool_otel.results.content.native import native_failure, native_meta
 from agenttool_otel.results.content.size import size_of, text_bytes

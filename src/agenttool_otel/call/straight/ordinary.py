@@ -62,8 +62,8 @@ def is_ordinary_context(context: AgentContext) -> bool:
 
 
 def is_ordinary_runtime(runtime: Runtime, context: AgentContext) -> bool:
-    """Return whether a Governor has nobody but the policy to ask, and its telemetry goes to spans,
-    metrics and decision records alone.
+    """Return whether a Governor asks the policy alone, and its telemetry goes to spans, metrics and
+    decision records alone.
 
     Args:
         runtime: the Governor.

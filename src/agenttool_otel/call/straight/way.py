@@ -94,10 +94,8 @@ class StraightWay:
             runtime: the Governor in charge.
             context: who calls.
         """
-        if self._is_ordinary is False or not _open:
-            return False
         try:
-            return self._plan(runtime, context) is not None
+            return _open and self._plan(runtime, context) is not None
         except Exception:
             return False  # what is wrong is the pipeline's to report
 
